@@ -1,11 +1,11 @@
-//! `cargo xtask advice`: checks that code that follows the generator's advice compiles with the
-//! kube releases for which the advice is printed.
+//! `cargo xtask advice`: checks the advice printed by the generator. Code that follows the advice
+//! must compile with the releases of kube for which it is printed.
 //!
-//! `crates/generator/tests/advice/` contains types after following each piece of advice.
-//! `crates/generator/tests/advice.rs` tests that the advice is printed for programs with these
-//! releases, and that the generator accepts the resulting types. `crates/runtime/tests/advice.rs`
-//! compiles the types with the current kube. The first check of an older release takes at least
-//! half a minute of CPU time, most of it for k8s-openapi.
+//! The types in `crates/generator/tests/advice/` are the result of following each piece of advice.
+//! There are tests for the current release already: `crates/generator/tests/advice.rs` checks that
+//! the advice is printed for programs with these releases and that the generator is happy with the
+//! result, and `crates/runtime/tests/advice.rs` compiles the types. The first time an older release
+//! is checked, this takes at least half a minute of CPU time, mostly for k8s-openapi.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use anyhow::{Result, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A kube release with matching dependencies, and the files in `crates/generator/tests/advice/`
-/// that apply to it.
+/// A release of kube, the dependencies that go with it, and the files in
+/// `crates/generator/tests/advice/` that we should compile with it.
 struct Release {
     kube: &'static str,
-    /// The matching k8s-openapi release and one of its features.
+    /// The matching release of k8s-openapi, and one of its features.
     k8s_openapi: (&'static str, &'static str),
     schemars: &'static str,
     files: &'static [&'static str],
 }
 
-/// Releases that changed schemars or the attributes of kube's derive macro, and the release before
-/// the current one.
+/// All releases that changed schemars or the attributes of kube's derive macro, plus the one before
+/// the current release.
 const RELEASES: &[Release] = &[
     Release {
         kube: "0.91",
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     kube: Option<String>,
 }
 
-/// Compiles the types with each release.
+/// Compiles the types with each of the releases.
 pub(crate) fn compile_advice(args: &Args) -> Result<()> {
     let known: Vec<&str> = RELEASES.iter().map(|release| release.kube).collect();
     let asked = |release: &&Release| args.kube.as_deref().is_none_or(|kube| kube == release.kube);
@@ -80,10 +80,11 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
         write_package(release, folder.path())?;
         Cmd::new("cargo check --quiet")
             .dir(folder.path())
-            // The workspace version would contradict the feature.
+            // This must not be set, since it would contradict the feature.
             .without(repo::KUBERNETES)
-            // Use a separate target folder, so that other builds don't wait for this one. The
-            // releases share macros and serde.
+            // We use our own target folder here. Otherwise other builds would have to wait for this
+            // one. There is just one folder for all of the releases, because they have macros and
+            // serde in common.
             .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;
         println!("the advice compiles with kube {}", release.kube);

@@ -1,13 +1,13 @@
-//! `cargo xtask assets`: provides a folder for `KUBEBUILDER_ASSETS` with etcd, kube-apiserver, and
-//! the programs for environments with controllers and nodes.
+//! `cargo xtask assets`: prints a folder that can be used as `KUBEBUILDER_ASSETS`. It contains etcd
+//! and kube-apiserver, as well as the programs for test environments with controllers and nodes.
 //!
-//! kube-apiserver, kube-controller-manager and kube-scheduler are built from the Go module in
-//! tools/kube-apiserver, and kwok from tools/kwok. The binaries are kept in the user's cache
-//! folder. etcd is installed from the distribution's packages. Only the path of the folder is
-//! printed to standard output, so that shells can capture it.
+//! We build kube-apiserver, kube-controller-manager and kube-scheduler from the Go module in
+//! tools/kube-apiserver, and kwok from tools/kwok. The binaries go to the user's cache folder. For
+//! etcd we just install the package of the distribution. Nothing but the path of the folder is
+//! printed to stdout, so you can use it in `$(…)`.
 //!
-//! Benchmarks need the etcd used in clusters, which may be years newer than the packages.
-//! [`current_etcd`] builds it from tools/etcd.
+//! The packaged etcd might be years older than what is used in clusters. Benchmarks should use
+//! [`current_etcd`], which builds a current version from tools/etcd.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,8 @@ pub(crate) fn print_folder() -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder with both binaries, after building or installing missing ones.
+/// Returns the folder with etcd and kube-apiserver, and builds or installs them first if they're
+/// missing.
 ///
 /// # Errors
 ///
@@ -49,10 +50,10 @@ pub(crate) fn ensure_assets() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The programs for controllers and nodes, i.e. those built along with kube-apiserver, and kwok.
+/// The programs for controllers and nodes. The first two are built together with kube-apiserver.
 const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
-/// Returns the folder of [`ensure_assets`], after adding the programs for controllers and nodes.
+/// Like [`ensure_assets`], but also adds the programs for controllers and nodes to the folder.
 ///
 /// # Errors
 ///
@@ -89,8 +90,8 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns true if kwok has the version required by tools/kwok. The folder name only contains the
-/// Kubernetes version.
+/// Returns true if this is the version of kwok that tools/kwok requires. We cannot tell from the
+/// name of the folder, because it only contains the Kubernetes version.
 fn is_required_kwok(binary: &Path) -> Result<bool> {
     let version = required_version("kwok", "sigs.k8s.io/kwok")?;
     let printed = Cmd::program(binary).arg("--version").read()?;
@@ -105,8 +106,10 @@ fn is_complete(folder: &Path) -> bool {
         .all(|name| folder.join(name).is_file())
 }
 
-/// Returns an etcd as used in clusters, after building it if necessary. Since version 3.5, etcd
-/// lets the API server serve lists of the current state from memory.
+/// Returns the path of an etcd in the version that is used in clusters. It's built if necessary.
+///
+/// This is for benchmarks. Starting with etcd 3.5, the API server can list the current state from
+/// memory.
 ///
 /// # Errors
 ///
@@ -123,7 +126,8 @@ pub(crate) fn current_etcd() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Builds kubectl unless it is on `PATH`. Returns the folder to add to `PATH` if it was built.
+/// Makes sure that there is a kubectl. If it's not on `PATH`, this builds one and returns the
+/// folder to add to `PATH`.
 ///
 /// # Errors
 ///
@@ -142,7 +146,7 @@ pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Returns the path of Helm in the version required by tools/helm, after building it if necessary.
+/// Returns the path of Helm, after building it if necessary. tools/helm determines the version.
 ///
 /// # Errors
 ///
@@ -154,16 +158,16 @@ pub(crate) fn ensure_helm() -> Result<PathBuf> {
     if !binary.is_file() {
         fs_err::create_dir_all(&folder)?;
         eprintln!("building Helm {version}; this takes a minute or two, once");
-        // Without a version, Helm claims to be the oldest release of its major version and rejects
-        // charts that require a newer one.
+        // If we didn't set a version, Helm would claim to be the oldest release of its major
+        // version, and would reject charts that require a newer one.
         let flags = format!("-s -w -X helm.sh/helm/v3/internal/version.version=v{version}");
         go_build_package("helm", "helm.sh/helm/v3/cmd/helm", &flags, &binary)?;
     }
     Ok(binary)
 }
 
-/// Returns the path of the bundle validators in the version required by tools/bundle, after
-/// building them if necessary.
+/// Returns the path of the bundle validators, after building them if necessary. tools/bundle
+/// determines the version.
 ///
 /// # Errors
 ///
@@ -180,8 +184,8 @@ pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns the path of the ClusterServiceVersion CRD in the validators' version, after downloading
-/// it if necessary.
+/// Returns the path of the CRD for ClusterServiceVersions, after downloading it if necessary. It is
+/// from the same version as the bundle validators.
 ///
 /// # Errors
 ///
@@ -198,8 +202,8 @@ pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
     Ok(Path::new(folder).join("crds/operators.coreos.com_clusterserviceversions.yaml"))
 }
 
-/// Returns the path of the catalog validator in the version required by tools/catalog, after
-/// building it if necessary.
+/// Returns the path of the catalog validator, after building it if necessary. tools/catalog
+/// determines the version.
 ///
 /// # Errors
 ///
@@ -216,20 +220,20 @@ pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns the folder of a Go module in tools/.
+/// Returns the folder of one of the Go modules in tools/.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
 }
 
-/// Returns the version of a tools/ module's dependency, without the leading `v`.
+/// Returns the version of a dependency, without the leading `v`, as required by a module in tools/.
 fn required_version(module: &str, required: &str) -> Result<String> {
     let go_mod = fs_err::read_to_string(module_folder(module).join("go.mod"))?;
     version_in(&go_mod, required)
         .with_context(|| format!("tools/{module}/go.mod does not require {required}"))
 }
 
-/// Returns the version of a dependency in go.mod, without the leading `v`. The `require` can be a
-/// block or a single line.
+/// Returns the version of a dependency in go.mod, without the leading `v`. This supports both
+/// `require` blocks and single lines.
 fn version_in(go_mod: &str, required: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip_while(|&word| word == "require");
@@ -252,8 +256,8 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
     go_build("kube-apiserver", &kubernetes_linker_flags(version)?, binary)
 }
 
-/// Returns the linker flags that set the version of a Kubernetes program. They are the same for all
-/// programs, because different flags would compile the packages again.
+/// Returns the linker flags for Kubernetes programs, which set their version. We use the same flags
+/// for all of the programs, otherwise Go would compile the packages once for each.
 fn kubernetes_linker_flags(version: &str) -> Result<String> {
     let (major, minor) = version
         .split_once('.')
@@ -270,16 +274,16 @@ pub(crate) fn has_go() -> bool {
     Cmd::new("go version").succeeds()
 }
 
-/// Builds the program in a module in tools/ without cgo. The file is renamed to its final name when
-/// it is complete.
+/// Builds the program in one of the modules in tools/, without cgo. We rename the file at the very
+/// end, so an incomplete binary never gets its final name.
 fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     go_build_package(module, ".", linker_flags, binary)
 }
 
-/// Builds the program with the given package path in a module in tools/.
+/// Like [`go_build`], but for a program with a given package path.
 fn go_build_package(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
-    // Skip debug information, which takes a seventh of the compile time and is not used here.
+    // We don't need debug information here, and leaving it out saves a seventh of the compile time.
     let built = Cmd::new("go build -trimpath -gcflags=all=-dwarf=false -ldflags")
         .arg(linker_flags)
         .arg("-o")
@@ -306,7 +310,7 @@ fn link_etcd(folder: &Path) -> Result<()> {
     };
     let link = folder.join("etcd");
     if link.is_symlink() {
-        // The link is dangling.
+        // The link exists but its target doesn't.
         fs_err::remove_file(&link)?;
     }
     link_file(&etcd, &link)
@@ -332,13 +336,13 @@ fn find_etcd() -> Option<PathBuf> {
         .find(|etcd| etcd.is_file())
 }
 
-/// Installs etcd, if permitted.
+/// Installs etcd, provided that we're allowed to.
 fn install_etcd() -> Result<()> {
     install_package("etcd-server", "etcd", "install etcd 3.4 or newer")
 }
 
-/// Installs a Debian or Ubuntu package, if permitted. Otherwise returns an error that the program
-/// is missing, with advice for other systems.
+/// Installs a package on Debian or Ubuntu, provided that we're allowed to. Otherwise returns an
+/// error that says that `program` is missing, with `advice` for other systems.
 pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Result<()> {
     let advice = format!("{advice} (Debian and Ubuntu: `apt-get install {package}`)");
     if !Cmd::new("apt-get --version").succeeds() {
@@ -346,7 +350,7 @@ pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Res
     }
     eprintln!("installing {package}");
     let apt = |line: &str| {
-        // apt prints progress to standard output, which callers capture.
+        // The output of apt must not end up in our stdout, because it is captured by callers.
         Cmd::new(line)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .read()
@@ -358,7 +362,7 @@ pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Res
         .with_context(|| format!("{program} is not on the path and could not be installed: {advice}"))
 }
 
-/// Returns the user's cache folder.
+/// Returns the folder for caches of the user.
 ///
 /// # Errors
 ///
@@ -374,7 +378,8 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
         .context("neither XDG_CACHE_HOME nor HOME names a folder")
 }
 
-/// Returns Go's name for this operating system. setup-envtest uses it in folder names.
+/// Returns the name of this operating system in Go, which is what setup-envtest uses in folder
+/// names.
 fn go_os() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -382,7 +387,7 @@ fn go_os() -> &'static str {
     }
 }
 
-/// Returns Go's name for this processor architecture.
+/// Returns the name of this processor architecture in Go.
 fn go_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -412,7 +417,7 @@ mod tests {
         check("", None);
     }
 
-    /// Packages with equal dependencies are compiled only once for all programs.
+    /// If the versions are equal, the packages are compiled just once for all programs.
     #[test]
     fn modules_use_dependency_versions_of_kube_apiserver() {
         let shared = ["api", "apimachinery", "client-go"].map(|name| format!("k8s.io/{name}"));

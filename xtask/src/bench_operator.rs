@@ -1,10 +1,10 @@
-//! `cargo xtask bench-operator`: compares the cost of an operator with the same operator in Go on
-//! controller-runtime.
+//! `cargo xtask bench-operator`: compares an operator with the same operator in Go (which uses
+//! controller-runtime) by what they cost.
 //!
-//! testdata/bench contains both operators and a driver. The driver starts etcd and kube-apiserver,
-//! creates the objects, runs the operators in turn and prints a table. This task builds the three
-//! programs and a current etcd, and runs the driver. It is not a test and never fails because of a
-//! result.
+//! Both of the operators are in testdata/bench, next to a driver that starts etcd and
+//! kube-apiserver, creates the objects, runs one operator after the other and prints a table. All
+//! that this task does is build the three programs and a current etcd, and run the driver. Note
+//! that this is not a test, so it never fails because of a result.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::sh::Cmd;
 use crate::{assets, bench, repo};
 
-/// Environment of the tuned Go operator: the heap may grow by half between collections instead of
-/// doubling.
+/// Environment variable of the tuned operator in Go. Allows the heap to grow by half between two
+/// collections, the default is to double.
 const GO_TUNED: &str = "GOGC=50";
 
-/// Environment of the tuned Rust operator: one malloc arena for all threads wastes less freed
-/// memory.
+/// Environment variable of the tuned operator in Rust. Less freed memory is wasted if all threads
+/// share one malloc arena.
 const RUST_TUNED: &str = "MALLOC_ARENA_MAX=1";
 
 #[derive(clap::Args)]
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Builds and measures the operators, and prints a table.
+/// Builds the operators, measures them, and prints a table.
 pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     let assets = assets::ensure_assets()?;
     let etcd = match args.packaged_etcd {
@@ -131,7 +131,7 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     driver.run()
 }
 
-/// Returns the operators that are measured on their own, as `<name>=<command line>`.
+/// Returns the operators that we measure individually, in the format `<name>=<command line>`.
 fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     let mut operators = vec![
         format!("rust={}", rust.display()),
@@ -144,8 +144,8 @@ fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     operators
 }
 
-/// Returns the operators whose replicas are measured together, along with single leaders for
-/// comparison.
+/// Returns the operators of which we run several replicas at once, as well as single leaders to
+/// compare them with.
 fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     let (rust, namespace) = (rust.display(), "--leader-election-namespace=default");
     let mut operators = vec![
@@ -162,8 +162,8 @@ fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     operators
 }
 
-/// Prints the instructions of a cold start for each number of objects, and the instructions per
-/// additional object. The latter excludes the cost of starting without objects.
+/// Counts the instructions of a cold start for each number of objects. Also prints the instructions
+/// for each additional object, which do not include the cost of starting without any objects.
 fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -> Result<()> {
     ensure!(
         Cmd::new("valgrind --version").succeeds(),
@@ -182,8 +182,8 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
             counts.display(),
             manager.display()
         );
-        // Under callgrind the operator is about fifty times slower, so the other results are
-        // meaningless.
+        // Ignore the other results. The operator is about fifty times slower under callgrind, so
+        // they don't mean anything.
         driver()
             .args(["--cold", "1", "--warm", "0", "--settle", "0"])
             .args(["--objects", number, "--operator", &operator])
@@ -200,15 +200,15 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
     Ok(())
 }
 
-/// Returns the names of all operators.
+/// Returns a list of the names of all operators.
 fn list(operators: &[String]) -> String {
     let names = operators.iter().filter_map(|operator| operator.split('=').next());
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// Returns the operators with the given names, as `<name>=<command line>`, or all operators if
-/// `names` is empty.
+/// Selects operators (in the format `<name>=<command line>`) by name. All of them are selected if
+/// there are no names.
 ///
 /// # Errors
 ///
@@ -231,26 +231,28 @@ fn folder() -> PathBuf {
     repo::root().join("testdata/bench")
 }
 
-/// Returns the target folder of the operators, which are not part of this workspace.
+/// Returns the target folder for the operators. It is a different one because they are not part of
+/// our workspace.
 fn target() -> PathBuf {
     let ours = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     ours.unwrap_or_else(|| repo::root().join("target")).join("bench")
 }
 
 fn cargo_build(target: &Path, package: &str) -> Result<()> {
-    // Build packages separately: together, the operator would get features that only the driver
-    // needs.
+    // Don't build both packages at once. If we did, the operator would be compiled with features
+    // that only the driver needs.
     Cmd::new("cargo build --release --package")
         .arg(package)
         .dir(&folder().join("rust"))
         .env("CARGO_TARGET_DIR", target)
-        // The operator's Cargo.toml selects the version, not this workspace's .cargo/config.toml.
+        // The version should be determined by the operator's Cargo.toml, and not by
+        // .cargo/config.toml of this workspace.
         .env(repo::KUBERNETES, "")
         .echo()
         .run()
 }
 
-/// Returns an error with advice if Go is not installed.
+/// Returns an error which tells the user what to do if Go is not installed.
 fn needs_go(otherwise: &str) -> Result<()> {
     if !assets::has_go() {
         bail!("`go` is not on the path: install Go 1.26 or newer; {otherwise}");

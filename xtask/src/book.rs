@@ -1,11 +1,11 @@
-//! `cargo xtask book`: builds the guide with mdBook and the API reference of the library with
-//! rustdoc, in target/book/.
+//! `cargo xtask book`: builds a book in target/book/. It consists of the guide (built with mdBook)
+//! and the API reference of the library (built with rustdoc).
 //!
-//! The pages in docs/ are copied unchanged except for two kinds of links. Links to files outside
-//! docs/ are replaced with their text, because the book does not contain these files. Links to the
-//! published API reference on docs.rs are replaced with links to this checkout's reference, which
-//! is part of the book. Each page ends with a link to it. `cargo xtask tidy` checks all other
-//! links.
+//! The pages are copied from docs/. We only have to modify their links. If a link refers to a file
+//! that is not in docs/, it is replaced with its text because there is no such file in the book.
+//! Links to the API reference on docs.rs become links to the API reference of this checkout, which
+//! is part of the book. We also add a link to it at the end of every page. All other links are
+//! checked by `cargo xtask tidy`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,25 +14,25 @@ use anyhow::{Result, ensure};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// The API reference of the latest release.
+/// URL of the API reference of the latest release.
 pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
 
-/// The features enabled in the API reference, as in `package.metadata.docs.rs` of
+/// Features to enable for the API reference. Keep in sync with `package.metadata.docs.rs` in
 /// crates/runtime/Cargo.toml.
 const FEATURES: &str = "envtest,fake,http2,opentelemetry,simulation,testing";
 
-/// The folder of the API reference in the book.
+/// Where the book contains the API reference.
 const REFERENCE: &str = "rustdoc/";
 
 /// The first page of the API reference.
 const FIRST_PAGE: &str = "rbuilder/index.html";
 
-/// Builds the book and prints the path of its first page.
+/// Builds the book. Prints the path of its first page.
 ///
 /// # Errors
 ///
-/// Returns an error if mdBook or rustdoc fails, or if a page links to an item that the API
-/// reference does not contain.
+/// Returns an error if mdBook or rustdoc fails, or if a page links to an item that is not in the
+/// API reference.
 pub(crate) fn build_book() -> Result<()> {
     let mdbook = tools::ensure_tool(&tools::MDBOOK)?;
     let folder = repo::target_folder().join("book");
@@ -49,13 +49,13 @@ pub(crate) fn build_book() -> Result<()> {
         .arg("--dest-dir")
         .arg(&book)
         .run()?;
-    // Copy the reference last, because mdBook empties the folder.
+    // This must come last, because mdBook removes everything from the folder.
     copy_folder(&reference, &book.join(REFERENCE))?;
     println!("{}", book.join("index.html").display());
     Ok(())
 }
 
-/// Builds the API reference of the library without dependencies, and returns its folder.
+/// Builds the API reference of the library, without the dependencies. Returns the folder.
 fn build_reference(target: &Path) -> Result<PathBuf> {
     if target.exists() {
         fs_err::remove_dir_all(target)?;
@@ -63,7 +63,8 @@ fn build_reference(target: &Path) -> Result<PathBuf> {
     Cmd::new("cargo doc --no-deps --package rbuilder-runtime --features")
         .arg(FEATURES)
         .dir(repo::root())
-        // The usual folder may contain pages of other packages, which would show up in the search.
+        // The pages of other packages might be in the usual folder. They would appear in the search
+        // as well.
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_BUILD_BUILD_DIR", repo::target_folder())
         .run()?;
@@ -106,7 +107,8 @@ fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
                 );
             }
             let page = without_outer_links(&page.replace(PUBLISHED_REFERENCE, REFERENCE));
-            // A link after the list of chapters would become another chapter.
+            // Nothing can be appended to the list of chapters, since mdBook would take the link for
+            // a chapter.
             let end = if name == "SUMMARY.md" { "" } else { END_OF_PAGE };
             fs_err::write(target, page + end)?;
         } else {
@@ -116,10 +118,10 @@ fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Appended to each page.
+/// This is appended to every page.
 const END_OF_PAGE: &str = "\n---\n\n[Reference of the library](rustdoc/rbuilder/index.html)\n";
 
-/// Returns the API reference paths that a page links to.
+/// Returns the paths in the API reference to which a page links.
 fn linked_items(page: &str) -> impl Iterator<Item = &str> {
     page.split(PUBLISHED_REFERENCE).skip(1).map(|rest| {
         let end = rest.find(|c: char| matches!(c, ')' | '#' | '>' | '"') || c.is_whitespace());
@@ -127,13 +129,13 @@ fn linked_items(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Replaces links to files outside docs/ with their text.
+/// Replaces all links to files that are not in docs/ with their text.
 fn without_outer_links(page: &str) -> String {
     let mut result = String::new();
     let mut rest = page;
     while let Some(place) = rest.find("](../") {
         let (before, link) = rest.split_at(place);
-        // Only a link if it contains both brackets.
+        // It isn't a link unless there are both brackets.
         let (Some(text), Some(end)) = (before.rfind('['), link.find(')')) else {
             result.push_str(before);
             result.push_str("](../");

@@ -1,7 +1,7 @@
 //! `cargo xtask bundle`: validates the bundles and catalogs of scaffolds.
 //!
-//! Bundles must pass the validators that `operator-sdk bundle validate` runs, and catalogs must
-//! pass `opm validate`. kube-apiserver must accept each object without a warning.
+//! We run the same validators for bundles as `operator-sdk bundle validate`, and `opm validate` for
+//! catalogs. In addition, each object must be accepted by kube-apiserver without any warning.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,14 +26,14 @@ pub(crate) struct Args {
     record: bool,
 }
 
-/// The `bundle` commands of consecutive releases.
+/// Commands that create the bundles of a few consecutive releases.
 const RELEASES: &[&str] = &[
     "bundle --version 0.1.0 --image example.com/shop:v0.1.0",
     "bundle --version 0.3.0 --replaces 0.1.0 --skips 0.2.0 --channels stable,candidate --image example.com/shop:v0.3.0",
     "bundle --version 0.4.0-rc.1 --channels candidate --skip-range <0.4.0 --image example.com/shop:v0.4.0-rc.1",
 ];
 
-/// Validates the bundles of the scaffolds that have kinds.
+/// Validates the bundles of all scaffolds that have kinds.
 pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     let validators = assets::ensure_bundle_validators()?;
     let judge = CatalogJudge::new()?;
@@ -74,7 +74,7 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// An API server with the ClusterServiceVersion CRD installed.
+/// An API server in which the CRD for ClusterServiceVersions is installed.
 struct Cluster {
     kubectl: Kubectl,
     _control_plane: ControlPlane,
@@ -86,8 +86,8 @@ impl Cluster {
         let kubectl = Kubectl::find(Path::new(control_plane.kubeconfig()))?;
         let crd = kubectl.command("create -f")?.arg(assets::ensure_csv_crd()?);
         run_without_warning(crd)?;
-        // The bundle's ClusterServiceVersion is in this namespace until the lifecycle manager
-        // replaces it.
+        // This is the namespace of the ClusterServiceVersion in the bundle. It would be replaced by
+        // the lifecycle manager.
         run_without_warning(kubectl.command("create namespace placeholder")?)?;
         wait_until_established(&kubectl)?;
         Ok(Cluster {
@@ -96,8 +96,8 @@ impl Cluster {
         })
     }
 
-    /// Checks that the server would create each object in a folder without warnings or unknown
-    /// fields.
+    /// Checks that the API server would create all of the objects in a folder without a warning,
+    /// and that it knows all of their fields.
     fn accept(&self, manifests: &Path) -> Result<()> {
         let create = self
             .kubectl
@@ -106,8 +106,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the CRDs are served. `kubectl wait` is retried because it fails immediately for a
-/// new CRD without conditions.
+/// Waits for the CRDs to be served. This is a loop around `kubectl wait`, because that fails
+/// immediately for CRDs which are so new that they have no conditions.
 fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
     let wait = || kubectl.command("wait --for=condition=established crd --all");
     for _ in 0..100 {
@@ -119,14 +119,14 @@ fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
     wait()?.read().map(drop)
 }
 
-/// Markers for the ClusterServiceVersion.
+/// Markers that end up in the ClusterServiceVersion.
 const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
 #[csv(resource(kind = "Deployment", version = "v1"), resource(kind = "Service", version = "v1"))]
 #[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
 "#;
 
-/// Path and text of a base ClusterServiceVersion as operator-sdk scaffolds it. Added to every
-/// second project.
+/// Path and content of a base for the ClusterServiceVersion, the same as in a project scaffolded by
+/// operator-sdk. We add it to every other project.
 const BASE: (&str, &str) = (
     "config/manifests/bases/shop.clusterserviceversion.yaml",
     r#"apiVersion: operators.coreos.com/v1alpha1
@@ -164,11 +164,11 @@ spec:
 "#,
 );
 
-/// Bindings to roles outside config/ and a second service account. The tests of the command use the
-/// same file.
+/// Bindings to roles which are not in config/, and a second service account. This file is also used
+/// by the tests of the command.
 const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 
-/// Adds bindings and a service account to a project.
+/// Adds the bindings and the service account to a project.
 fn add_bindings(project: &Path) -> Result<()> {
     let folder = project.join("config/rbac");
     let list = folder.join("kustomization.yaml");
@@ -181,7 +181,7 @@ fn add_bindings(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Adds markers to the kinds in a folder, recursively.
+/// Adds the markers to all kinds in a folder and its subfolders.
 fn mark_kinds(folder: &Path) -> Result<()> {
     for entry in fs_err::read_dir(folder)? {
         let path = entry?.path();
@@ -209,7 +209,7 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
         again.starts_with("unchanged"),
         "a second run changes the bundle:\n{again}"
     );
-    // The validators print their findings to standard output.
+    // The validators print what they find to stdout.
     let found = Cmd::program(validators)
         .shown_as("validators")
         .arg(project.join("bundle"));

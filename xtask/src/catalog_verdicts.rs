@@ -1,8 +1,9 @@
-//! Compares file-based catalogs with the verdicts of operator-registry, which `opm validate` uses.
+//! Compares our file-based catalogs with operator-registry, which is what `opm validate` uses.
 //!
-//! crates/products/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels,
-//! so that the command's tests can check their results without Go. This module also checks that
-//! random sequences of releases never produce a catalog that operator-registry rejects.
+//! Its verdicts on a few hundred channels are in crates/products/src/bundle/catalog/verdicts.txt.
+//! With this file the tests of the command can check their results even if Go isn't installed. We
+//! also check here that there is no (random) sequence of releases for which we produce a catalog
+//! that operator-registry would reject.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,16 +16,16 @@ use crate::{assets, repo};
 
 const VERDICTS: &str = "crates/products/src/bundle/catalog/verdicts.txt";
 
-/// The catalog validator of operator-registry.
+/// The validator for catalogs from operator-registry.
 pub(crate) struct CatalogJudge(PathBuf);
 
 impl CatalogJudge {
-    /// Returns the validator, after building it if necessary.
+    /// Returns the validator. It's built first if necessary.
     pub(crate) fn new() -> Result<Self> {
         assets::ensure_catalog_judge().map(CatalogJudge)
     }
 
-    /// Returns the verdict on each folder: `ok` or the reason for rejecting it.
+    /// Validates the catalog in each folder. Returns `ok` for a valid catalog, otherwise the error.
     fn judge(&self, folders: &[PathBuf]) -> Result<Vec<String>> {
         let lines = Cmd::program(&self.0).shown_as("catalog").args(folders).read()?;
         let verdicts: Vec<String> = lines.lines().map(str::to_owned).collect();
@@ -37,7 +38,7 @@ impl CatalogJudge {
         Ok(verdicts)
     }
 
-    /// Returns an error if the catalog in a folder is rejected.
+    /// Returns an error if the catalog is rejected.
     pub(crate) fn accept(&self, folder: &Path) -> Result<()> {
         let verdict = self.judge(&[folder.to_owned()])?.concat();
         ensure!(verdict == "ok", "{} is refused: {verdict}", folder.display());
@@ -45,7 +46,7 @@ impl CatalogJudge {
     }
 }
 
-/// Pseudorandom numbers from Marsaglia's xorshift.
+/// Pseudorandom number generator (xorshift by Marsaglia).
 struct Random(u64);
 
 impl Random {
@@ -53,7 +54,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Returns a number below `limit`.
+    /// Returns a number that is less than `limit`.
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -68,7 +69,8 @@ impl Random {
 
 const CHANNELS: usize = 600;
 
-/// Records the verdicts on random channels, or compares them with the recorded ones.
+/// Validates random channels. The verdicts are either recorded or compared with what we have
+/// recorded before.
 pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> {
     let channels: BTreeSet<String> = (0..CHANNELS as u64).map(random_channel).collect();
     let folder = tempfile::Builder::new().prefix("rbuilder-channels-").tempdir()?;
@@ -87,9 +89,10 @@ pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> 
     update_file(VERDICTS, text.as_bytes(), !record, "bundle --record")
 }
 
-/// Returns a channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`: versions with the versions that they
-/// replace and skip. Half of the channels are a linear sequence of upgrades with a few changes, so
-/// that some are valid.
+/// Returns a random channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`. For each version this says
+/// which version it replaces and which ones it skips. If all of it was random, hardly any channel
+/// would be valid, so half of the channels start from a linear sequence of upgrades with a few
+/// changes.
 fn random_channel(seed: u64) -> String {
     const VERSIONS: [&str; 6] = ["0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0"];
     let mut random = Random::new(seed);
@@ -115,7 +118,7 @@ fn random_channel(seed: u64) -> String {
     entries.join(" | ")
 }
 
-/// Formats a catalog with a single channel.
+/// Returns a catalog with just this channel.
 fn print_catalog(channel: &str) -> String {
     let mut entries = String::new();
     let mut bundles = String::new();
@@ -144,8 +147,8 @@ fn print_catalog(channel: &str) -> String {
 
 const SEQUENCES: u64 = 24;
 
-/// Creates random sequences of releases with random flags, and checks that operator-registry
-/// accepts each catalog.
+/// Creates releases in random order and with random flags. Checks that operator-registry accepts
+/// all of the catalogs.
 pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -> Result<()> {
     let base = folder.join("base");
     fs_err::create_dir(&base)?;
@@ -177,8 +180,8 @@ pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -
     Ok(())
 }
 
-/// Creates the releases for the given seed in a project. Adds a copy of each catalog to `released`,
-/// along with the commands that produced it.
+/// Creates the releases for a seed. A copy of each catalog is added to `released`, together with
+/// the commands that we have run so far.
 fn make_releases(
     bin: &Path,
     project: &Path,

@@ -1,4 +1,4 @@
-//! Reads, compares and writes committed files that tasks generate.
+//! Helpers for generated files that are committed. They can be read, compared and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,11 +8,13 @@ use similar::TextDiff;
 
 use crate::repo;
 
-/// File contents by relative path with `/` separators.
+/// The contents of files. Keys are relative paths, which use `/` on all platforms.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Writes a file, or compares it if `is_check` is set. `path` is relative to the root. `task` is
-/// the task that generates the file.
+/// Writes a file, or compares it with the existing one if `is_check` is set.
+///
+/// The `path` is relative to the root of the repository, and `task` is the name of the task that
+/// generates the file.
 ///
 /// # Errors
 ///
@@ -37,7 +39,8 @@ pub(crate) fn update_file(path: &str, new: &[u8], is_check: bool, task: &str) ->
     Ok(())
 }
 
-/// Returns all files in a folder except for build output. Empty if the folder does not exist.
+/// Returns all files in a folder, but not the build output. If there is no such folder, the result
+/// is empty.
 pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     let mut files = Files::new();
     if !folder.exists() {
@@ -60,7 +63,7 @@ pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// Returns the unified diffs from `old` to `new`; empty if they are equal.
+/// Returns the differences between `old` and `new` as unified diffs. Empty if there are none.
 pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let text = |files: &Files, path: &String| {
@@ -88,7 +91,8 @@ pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
         .collect()
 }
 
-/// Writes files that differ from `old` and removes files that are not in `new`.
+/// Updates a folder from `old` to `new`. Writes all files that have changed, and removes files that
+/// are not in `new`.
 pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
     for (path, content) in new
         .iter()
@@ -102,7 +106,7 @@ pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> 
     Ok(())
 }
 
-/// Writes a file and creates missing parent folders.
+/// Writes a file. If its parent folders don't exist, they are created.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(parent) = path.parent() {
         fs_err::create_dir_all(parent)?;

@@ -1,8 +1,8 @@
-//! Runs a control plane for tasks: etcd and kube-apiserver, optionally with stand-ins for some
-//! controllers or with the real controllers.
+//! Runs a control plane for other tasks. It always has etcd and kube-apiserver, and optionally
+//! controllers (these can be either real or simple stand-ins).
 //!
-//! It runs `crates/runtime/examples/control_plane.rs` as a process or, for just the servers,
-//! `crates/control-plane/examples/servers.rs`.
+//! The control plane is another process. It runs `crates/runtime/examples/control_plane.rs`, or
+//! `crates/control-plane/examples/servers.rs` if we don't need anything but the servers.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -14,14 +14,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A process that ends when its standard input is closed.
+/// A process that exits when its stdin is closed.
 pub(crate) struct ControlPlane {
     child: Child,
     kubeconfig: String,
 }
 
 impl ControlPlane {
-    /// Starts the programs in a folder, and waits until they are ready.
+    /// Starts the programs in a folder. Returns when they are ready.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl ControlPlane {
         Self::start_with(assets, None)
     }
 
-    /// Starts the real controllers and nodes instead of the stand-ins.
+    /// Like [`start`](Self::start), but with the real controllers and with nodes.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl ControlPlane {
         Self::start_with(assets, Some("nodes"))
     }
 
-    /// Starts only etcd and kube-apiserver, without compiling the library.
+    /// Starts just etcd and kube-apiserver. We don't have to compile the library for this.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl ControlPlane {
         Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
 
-    /// Starts etcd, kube-apiserver with additional arguments, the real controllers and a node,
-    /// without compiling the library.
+    /// Starts etcd, kube-apiserver (with some additional arguments), the real controllers and a
+    /// node. We don't have to compile the library for this.
     ///
     /// # Errors
     ///
@@ -80,13 +80,13 @@ impl ControlPlane {
         Ok(Self { child, kubeconfig })
     }
 
-    /// Returns the path of a kubeconfig with all permissions.
+    /// Returns the path of a kubeconfig for a user who may do anything.
     pub(crate) fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// Returns the user and system CPU time that the control plane has used, with a resolution of
-    /// 10 ms.
+    /// Returns how much CPU time (user and system) the control plane has used so far. The
+    /// resolution is 10 ms.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl ControlPlane {
         let mut processes = Vec::new();
         for entry in fs_err::read_dir("/proc")? {
             let path = entry?.path().join("stat");
-            // The process may have exited in the meantime, and other entries are not processes.
+            // Ignore errors. The process may have exited by now, and not all entries are processes.
             let stat = std::fs::read_to_string(path).ok();
             processes.extend(stat.as_deref().and_then(Process::parse));
         }
@@ -111,20 +111,20 @@ impl ControlPlane {
     }
 }
 
-/// Unit of CPU times in /proc, the same on all platforms supported by Rust.
+/// The unit of CPU times in /proc. It is the same on every platform that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A process in /proc.
+/// Information about a process from /proc.
 struct Process {
     id: u32,
     parent: u32,
-    /// CPU time, user and system.
+    /// The CPU time, which is the sum of user and system time.
     ticks: u64,
 }
 
 impl Process {
-    /// Parses `/proc/<id>/stat`: `123 (etcd) S 1 …`, with the user and system time as 14th and 15th
-    /// field.
+    /// Parses the content of `/proc/<id>/stat`. It looks like `123 (etcd) S 1 …`, and the times are
+    /// in fields 14 (user) and 15 (system).
     fn parse(stat: &str) -> Option<Self> {
         let (id, rest) = stat.split_once(' ')?;
         let (_, rest) = rest.rsplit_once(") ")?;
@@ -145,7 +145,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Runs a client of the API server.
+/// Runs a client of the API server such as kubectl.
 ///
 /// # Errors
 ///

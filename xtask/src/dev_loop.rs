@@ -1,8 +1,8 @@
-//! `cargo xtask dev-loop`: tests `rbuilder dev` in a new scaffold.
+//! `cargo xtask dev-loop`: tests `rbuilder dev` in a project that has just been scaffolded.
 //!
-//! The scaffold contains a defaulting webhook and a conversion. While the operator runs, its
-//! defaulter is edited, first to set a new value and then so that it does not compile. At the end,
-//! no process and no folder may be left behind.
+//! The project has a webhook that sets defaults, and a conversion. We change the defaulter while
+//! the operator is running: first it should set another value, and then it doesn't compile anymore.
+//! There must be no processes and folders left when everything has been stopped.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,23 +24,24 @@ const COMMANDS: &[&str] = &[
     "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
 ];
 
-/// The file that contains the defaulter.
+/// The file with the defaulter.
 const HANDLERS: &str = "src/webhook/v1/mate.rs";
 
-/// The scaffolded line to replace.
+/// The line of the scaffold that we replace.
 const PLACE: &str = "    // Set defaults that depend on other fields here.";
 
-/// The timeout includes compiling the dependencies.
+/// The dependencies have to be compiled first, so this is quite long.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// Printed at the end of each cycle.
+/// This is what the command prints at the end of each cycle.
 const RUNNING: &str = "the manager is running\n";
 
 pub(crate) fn follow_loop() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let temp = tempfile::Builder::new().prefix("rbuilder-dev-loop-").tempdir()?;
     let project = Project::scaffold(&bin, &temp.path().join("crew"))?;
-    // All temporary files are in a separate folder, to detect what is left behind.
+    // We use a folder of our own for temporary files. This allows us to see if anything is left
+    // there.
     let scratch = temp.path().join("tmp");
     fs_err::create_dir(&scratch)?;
     project.set_default("first")?;
@@ -66,10 +67,10 @@ pub(crate) fn follow_loop() -> Result<()> {
     Ok(())
 }
 
-/// The scaffold.
+/// The project in which we run the command.
 struct Project {
     folder: PathBuf,
-    /// The handlers as scaffolded.
+    /// Original content of the file with the handlers.
     handlers: String,
 }
 
@@ -82,7 +83,7 @@ impl Project {
         })
     }
 
-    /// Edits the defaulter to set the given value.
+    /// Changes the defaulter so that it sets this value.
     fn set_default(&self, value: &str) -> Result<()> {
         ensure!(self.handlers.contains(PLACE), "{HANDLERS} has no line `{PLACE}`");
         let statement = format!(
@@ -93,7 +94,8 @@ impl Project {
     }
 }
 
-/// The running command. It is killed on drop, which ends all processes that it started.
+/// The command while it's running. It is killed on drop, which also ends all processes it has
+/// started.
 struct Dev {
     child: Child,
     log: PathBuf,
@@ -120,7 +122,7 @@ impl Dev {
         Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
     }
 
-    /// Waits until the command has printed a text the given number of times.
+    /// Waits until a text has been printed this many times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -144,7 +146,7 @@ impl Dev {
         Ok(path.context("no kubeconfig was printed")?.into())
     }
 
-    /// Sends SIGTERM and waits for the command to exit.
+    /// Sends SIGTERM to the command, and waits until it has exited.
     fn terminate(&mut self) -> Result<()> {
         Cmd::new(&format!("kill -TERM {}", self.child.id())).run()?;
         let status = self.child.wait()?;
@@ -164,16 +166,16 @@ impl Drop for Dev {
     }
 }
 
-/// The cluster that the command started.
+/// The cluster which the command has started.
 struct Cluster {
     kubectl: Kubectl,
-    /// The path for manifests of objects.
+    /// Path for manifests that we want to apply.
     manifest: PathBuf,
 }
 
 impl Cluster {
-    /// Creates an object in one version. Returns the value set by the defaulter, read in another
-    /// version.
+    /// Creates an object in one version, and reads it in another. Returns the value set by the
+    /// defaulter.
     fn create(&self, name: &str) -> Result<String> {
         let manifest = format!(
             r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
@@ -190,14 +192,14 @@ impl Cluster {
     }
 }
 
-/// Checks that no folder and no process working in it is left behind.
+/// Checks that the folder is empty, and that it doesn't occur in the command line of any process.
 fn check_nothing_left(scratch: &Path) -> Result<()> {
     let left: Vec<_> = fs_err::read_dir(scratch)?
         .flatten()
         .map(|entry| entry.path())
         .collect();
     ensure!(left.is_empty(), "these are left: {left:?}");
-    // Only on systems with /proc.
+    // This only has an effect on systems with /proc.
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();

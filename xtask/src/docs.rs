@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: generates the guide's reference pages from the tables that the parsers use.
+//! `cargo xtask docs`: generates the reference pages of the guide. The parsers and the pages use the
+//! same tables.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ use crate::committed::update_file;
 use crate::repo;
 
 const MARKERS_PAGE: &str = "docs/markers.md";
-/// The pages printed by the command, by their names in `rbuilder reference`.
+/// Pages that are printed by the command. The first value is the name in `rbuilder reference`.
 const COMMAND_PAGES: [(&str, &str); 2] = [("commands", "docs/commands.md"), ("codes", "docs/codes.md")];
 
 #[derive(clap::Args)]
@@ -24,13 +25,13 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Generates the pages, and writes or compares them.
+/// Generates the pages. They are either written or compared with the existing ones.
 pub(crate) fn update_pages(args: &Args) -> Result<()> {
     update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")?;
     let rbuilder = repo::build_rbuilder()?;
     for (name, path) in COMMAND_PAGES {
         let command = repo::rbuilder_command(&rbuilder, repo::root(), &format!("reference {name}"))?;
-        // `read` removes the trailing line feed.
+        // We need to add a line feed, because `read` removes it.
         let page = format!("{}\n", command.read()?.trim_end());
         update_file(path, page.as_bytes(), args.check, "docs")?;
     }
@@ -195,7 +196,7 @@ fn rows<T>(page: &mut String, noun: &str, rows: &[ArgRow<T>]) -> Result<()> {
     table(page, noun, &rows)
 }
 
-/// Writes each list as a heading and a table.
+/// Adds a heading and a table for each of the lists.
 fn nested_lists(page: &mut String, lists: &[NestedArgs]) -> Result<()> {
     for list in lists {
         writeln!(page, "\n### Inside `{}`\n", list.form)?;

@@ -1,12 +1,13 @@
-//! `cargo xtask e2e`: runs the end-to-end test of a scaffold without containers.
+//! `cargo xtask e2e`: runs the end-to-end test of a scaffold on a machine without containers.
 //!
-//! `make test-e2e` must pass, and must fail with a report if no manager runs. `rbuilder undeploy`
-//! must not remove other objects from a shared namespace.
+//! We check that `make test-e2e` passes, and that it fails with a report if there is no manager.
+//! After that, we check that `rbuilder undeploy` keeps other objects in a namespace that is shared.
 //!
-//! The cluster has the real Kubernetes controllers and simulated nodes that report Pods as ready.
-//! The manager runs as a process outside the cluster. kind and docker are stand-ins that do
-//! nothing, and `kubectl port-forward` only prints the manager process's port. Everything else is
-//! real: make, Pod Security, the garbage collector.
+//! The controllers of the cluster are the real ones from Kubernetes. Nodes are only simulated, and
+//! report all Pods as ready. Since we can't run containers, the manager is a process outside of the
+//! cluster. There are stand-ins for kind and docker (both do nothing), and `kubectl port-forward`
+//! just prints the port of the manager's process. Nothing else is replaced, e.g. this uses the real
+//! make, Pod Security and garbage collector.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,15 +21,15 @@ use crate::project::scaffold;
 use crate::sh::{Cmd, find_program, write_program};
 use crate::{assets, repo};
 
-/// Creates a kind without a group whose controller has a custom name, and an imported kind whose
-/// controller is a stub that sets no status.
+/// We need a kind without a group whose controller has a custom name, and an imported kind. The
+/// controller of the latter is only a stub that never sets the status.
 const COMMANDS: &[&str] = &[
     "init --domain example.com --library path",
     "create api --version v1alpha1 --kind Memcached --controller-name runner",
     "create api --from-crd ../backup.yaml",
 ];
 
-/// The second kind's CRD, written next to the project.
+/// The CRD of the second kind. It's written to a file next to the project.
 const BACKUP: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -57,14 +58,14 @@ spec:
               last: {type: string}
 ";
 
-/// Stand-ins for programs on the user's `PATH`.
+/// Scripts that replace programs on the `PATH` of the user.
 const STAND_INS: &[(&str, &str)] = &[
     ("docker", ""),
     (
         "kind",
         "case \"$*\" in 'get kubeconfig'*) cat \"$STAND_IN_KUBECONFIG\" ;; esac\n",
     ),
-    // There is no kubelet to forward a port.
+    // Without a kubelet, we can't forward a port.
     (
         "kubectl",
         "case \" $* \" in\n\
@@ -74,7 +75,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Parts of the output of `make test-e2e` if it passes.
+/// All of these must be in the output of `make test-e2e` if it passes.
 const PASSED: &[&str] = &[
     "successfully rolled out",
     "waiting for the status of Memcached.v1alpha1.example.com/memcached-sample",
@@ -82,7 +83,8 @@ const PASSED: &[&str] = &[
     "test result: ok. 1 passed",
 ];
 
-/// Parts of the output of `make test-e2e` if the manager does not respond.
+/// All of these must be in the output of `make test-e2e` if it doesn't get a response from the
+/// manager.
 const FAILED: &[&str] = &[
     "a client without a token must be refused",
     "kubectl --namespace memcached-operator-system describe deployments,pods",
@@ -91,7 +93,7 @@ const FAILED: &[&str] = &[
     "test result: FAILED",
 ];
 
-/// Runs the test with a manager and without one, then checks `rbuilder undeploy`.
+/// Runs the test twice, with and without a manager. Then checks `rbuilder undeploy`.
 pub(crate) fn check_end_to_end() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-e2e-").tempdir()?;
@@ -128,14 +130,14 @@ fn check_printed(printed: &str, parts: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A project and the programs called by its Makefile.
+/// The project, along with all programs that its Makefile needs.
 struct Scene {
     project: PathBuf,
     bin: PathBuf,
     programs: PathBuf,
     kubectl: PathBuf,
     kubeconfig: String,
-    /// The address on which the manager serves metrics.
+    /// Address of the manager's metrics.
     metrics: SocketAddr,
 }
 
@@ -156,14 +158,14 @@ impl Scene {
         })
     }
 
-    /// Returns a command in the project. Stand-ins come first in its `PATH`.
+    /// Returns a command to run in the project. It finds the stand-ins before other programs.
     fn command(&self, line: &str) -> Result<Cmd> {
         let command = repo::project_command(&self.project, line)
             .path_first(&self.bin)?
             .env("STAND_IN_KUBECONFIG", &self.kubeconfig)
             .env("STAND_IN_KUBECTL", &self.kubectl)
             .env("STAND_IN_METRICS", self.metrics.to_string())
-            // Set by cargo and make for child processes.
+            // cargo and make set these for child processes.
             .without("CARGO")
             .without("MAKEFLAGS")
             .without_input();
@@ -173,7 +175,8 @@ impl Scene {
         Ok(command.env("PATH", std::env::join_paths(folders)?))
     }
 
-    /// Installs the CRDs and starts the manager as a process, because its container does not run.
+    /// Installs the CRDs and starts the manager. The manager has to be a process because there are
+    /// no containers.
     fn start_manager(&self) -> Result<Manager> {
         self.in_cluster("make install")?.run()?;
         self.command("cargo build --quiet --bin manager")?.echo().run()?;
@@ -185,7 +188,7 @@ impl Scene {
         Ok(Manager(manager.spawn().context("cannot run the manager")?))
     }
 
-    /// Runs `make test-e2e`. Returns whether it passed, and its output.
+    /// Runs `make test-e2e` and returns its output, and whether it has passed.
     fn make_test(&self) -> Result<(bool, String)> {
         let path = self.programs.join("printed");
         let printed = File::create(&path)?;
@@ -193,8 +196,9 @@ impl Scene {
         Ok((passed, fs_err::read_to_string(path)?))
     }
 
-    /// Checks that `rbuilder undeploy` keeps a shared namespace and other users' objects in it, and
-    /// that it reports an object kept alive by a finalizer.
+    /// Checks that `rbuilder undeploy` doesn't remove a namespace which is shared, or objects of
+    /// other users in it. Also checks that there's a message if an object can't be removed because
+    /// of a finalizer.
     fn check_removal(&self) -> Result<()> {
         let kustomization = self.project.join("config/default/kustomization.yaml");
         let text = fs_err::read_to_string(&kustomization)?;
@@ -218,7 +222,7 @@ impl Scene {
             owner == "platform",
             "`rbuilder deploy` has set a label of others to `{owner}`"
         );
-        // Remove the failed test's deployment first.
+        // The deployment of the failed test is still there. Remove it first.
         self.in_cluster("rbuilder undeploy")?.run()?;
         for line in [
             "kubectl get clusterrole memcached-operator-manager-role",
@@ -239,7 +243,7 @@ impl Scene {
             removed.is_err() && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // The manager must keep running to remove its finalizers.
+        // The manager has to be there until all of its finalizers are removed.
         let manager = "kubectl get deployment memcached-operator-controller-manager --namespace team";
         self.in_cluster(manager)?.run()?;
         self.set_finalizers("null")?;
@@ -248,7 +252,7 @@ impl Scene {
             .run()
     }
 
-    /// Sets the finalizers of the sample in the shared namespace.
+    /// Replaces the finalizers of the sample in the shared namespace.
     fn set_finalizers(&self, finalizers: &str) -> Result<()> {
         let patch = format!("{{\"metadata\":{{\"finalizers\":{finalizers}}}}}");
         self.in_cluster("kubectl patch memcached memcached-sample --namespace team --type merge --patch")?
@@ -256,7 +260,7 @@ impl Scene {
             .run()
     }
 
-    /// Returns a command in the project with `KUBECONFIG` set.
+    /// Returns a command to run in the project. It uses the cluster, i.e. `KUBECONFIG` is set.
     fn in_cluster(&self, line: &str) -> Result<Cmd> {
         Ok(self.command(line)?.env("KUBECONFIG", &self.kubeconfig))
     }
@@ -270,7 +274,7 @@ impl Scene {
     }
 }
 
-/// Returns the path of kubectl, after building it if necessary.
+/// Returns the path of kubectl. It is built if necessary.
 fn find_kubectl() -> Result<PathBuf> {
     match assets::ensure_kubectl()? {
         Some(folder) => Ok(folder.join("kubectl")),
@@ -278,7 +282,7 @@ fn find_kubectl() -> Result<PathBuf> {
     }
 }
 
-/// A manager process, killed on drop.
+/// The process of the manager. It is killed on drop.
 struct Manager(Child);
 
 impl Drop for Manager {

@@ -1,9 +1,11 @@
-//! `cargo xtask examples`: generates the committed example projects with the real command.
+//! `cargo xtask examples`: generates the example projects with the real command. The projects are
+//! committed.
 //!
-//! Each project is generated in an empty folder, either with the steps of its tutorial or with the
-//! commands in the table below and a diff in examples/patches. Then hand-written files are added
-//! and the manifests are generated. The result is compared with the committed files, so that the
-//! effect of a changed template, tutorial or generator is visible in review.
+//! We start with an empty folder, and either follow the steps of a tutorial, or run the commands
+//! from the table below and apply a diff from examples/patches. After that, we add the files that
+//! are written by hand and generate the manifests. Finally, the result is compared with the
+//! committed files. This means that reviewers can see what effect a change of a template, a
+//! tutorial or the generator has.
 
 use std::path::Path;
 
@@ -13,25 +15,26 @@ use crate::committed::{Files, read_tree, unified_diffs, write_file, write_tree};
 use crate::page::{Action, Page};
 use crate::repo;
 
-/// A committed project.
+/// One of the committed projects.
 struct Project {
-    /// The folder in examples/, which is also the name of the project.
+    /// Name of the project, and of its folder in examples/.
     name: &'static str,
-    /// How to create the project.
+    /// Describes how to create the project.
     recipe: Recipe,
-    /// Hand-written files, copied from the committed project.
+    /// Files that are written by hand. We copy them from the committed project.
     kept: &'static [&'static str],
 }
 
-/// How to create a project from an empty folder.
+/// Describes how to create a project in an empty folder.
 enum Recipe {
-    /// The steps on a page in docs/: `rbuilder` commands, and files to write or change.
+    /// Follow the steps of a page in docs/. This runs its `rbuilder` commands, and writes and
+    /// changes files.
     Page(&'static str),
-    /// A sequence of `rbuilder` commands, followed by the diff `examples/patches/<name>.diff`.
+    /// Run these `rbuilder` commands. After that, apply `examples/patches/<name>.diff`.
     Commands(&'static [&'static str]),
 }
 
-/// The committed projects. docs/examples.md describes each of them.
+/// All projects that are committed. See docs/examples.md for a description of each.
 const PROJECTS: &[Project] = &[
     Project {
         name: "memcached-operator",
@@ -117,7 +120,7 @@ const PROJECTS: &[Project] = &[
     },
     Project {
         name: "plain-kube-rs",
-        // An existing project, in which everything but the manifests is hand-written.
+        // This one is an existing project. Only its manifests are generated.
         recipe: Recipe::Commands(&[]),
         kept: &[
             "Cargo.lock",
@@ -137,7 +140,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Generates all projects, and writes or compares the results.
+/// Generates all of the projects. The results are either written or compared with the existing
+/// ones.
 pub(crate) fn update_projects(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut stale = Vec::new();
@@ -167,16 +171,16 @@ pub(crate) fn update_projects(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Generates a project and adds the hand-written files of `committed`.
+/// Generates a project. The files that are written by hand are copied from `committed`.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
-    // Use the same depth as examples/<name>, because the `rbuilder` dependency is a relative path
-    // in this checkout.
+    // The folder must be as deep as examples/<name>, because the project has a dependency on
+    // `rbuilder` with a relative path to this checkout.
     let folder = repo::root().join("target").join(project.name);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
-    // Create a repository. Otherwise workflows and the workspace would belong to the repository of
-    // the parent folder.
+    // If the project was not a repository, its workflows and its workspace would belong to the
+    // repository that contains the folder.
     let repository = folder.join(".git");
     fs_err::create_dir_all(&repository)?;
     follow_recipe(project, bin, &folder)?;
@@ -218,7 +222,8 @@ fn follow_recipe(project: &Project, bin: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Splits a diff of several files, each after a line `+++ path`, into paths and diffs.
+/// Splits a diff of several files into the paths and diffs of individual files. Each of them starts
+/// with a line `+++ path`.
 fn split_patch(text: &str) -> Vec<(String, String)> {
     let mut parts: Vec<(String, String)> = Vec::new();
     for line in text.lines() {

@@ -1,9 +1,11 @@
-//! `cargo xtask formats`: records the API server's verdicts on strings with a format.
+//! `cargo xtask formats`: records which strings are valid for each format, according to the API
+//! server.
 //!
-//! crates/schema/tests/formats.jsonl contains strings for all formats. This task validates each
-//! string with the API server's own code, built from tools/formats, and records the verdicts.
-//! `crates/schema/tests/formats.rs` compares the schema crate with the record and does not need Go.
-//! To add a case, add a line with an arbitrary verdict.
+//! The strings for all formats are in crates/schema/tests/formats.jsonl. We validate them with the
+//! API server's own code (see tools/formats) and record the verdicts.
+//! `crates/schema/tests/formats.rs` only compares this record with the schema crate, so it can run
+//! without Go. To add a case, just add a line with any verdict. It will be replaced when the task
+//! runs.
 
 use anyhow::Result;
 
@@ -20,7 +22,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Validates all strings, and writes or compares the verdicts.
+/// Validates all of the strings. The verdicts are either written or compared with the existing
+/// ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let new = Cmd::new("go run .")

@@ -1,8 +1,9 @@
-//! `cargo xtask templates --former`: extracts the templates that predate recorded scaffolds from
-//! the git history.
+//! `cargo xtask templates --former`: finds old templates in the git history. These are from the
+//! time before projects recorded their scaffolds.
 //!
-//! `rbuilder update` uses them to find the scaffolded version of a file. Newer projects record
-//! their scaffold, so the archive never has to be updated.
+//! `rbuilder update` needs them in order to find out what a file looked like when it was
+//! scaffolded. Newer projects have a record of that, which means that we never have to update this
+//! archive.
 
 use std::collections::BTreeSet;
 
@@ -14,36 +15,36 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::current_versions;
 
-/// Path of the archive.
+/// Where the archive is stored.
 pub(crate) const FORMER: &str = "templates/data/former.bin";
 
-/// Old versions of example projects, used by the tests of `rbuilder update`.
+/// Example projects as they were in the past. They are needed by the tests of `rbuilder update`.
 pub(crate) const FORMER_PROJECTS: &str = "cli/tests/former/projects.bin";
 
-/// The projects whose history is recorded: one with webhooks and a conversion, and one with only a
-/// controller.
+/// We record the history of two projects. The first has webhooks and a conversion, and the second
+/// just has a controller.
 const EXAMPLES: [&str; 2] = ["examples/cronjob-operator", "examples/memcached-operator"];
 
-/// Files in the projects that are not scaffolded.
+/// These files belong to the projects, but they aren't scaffolded.
 const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bundle"];
 
-/// Path of the template table.
+/// Where the table of templates is.
 const TABLE: &str = "templates/src/table.rs";
 
-/// Returns an archive of the templates in each commit up to `last` that changed them.
+/// Returns an archive with the templates from all commits that changed them, up to `last`.
 pub(crate) fn read_former_templates(last: &str) -> Result<Archive> {
     let commits = git("log --reverse --format=%H")
         .args([last, "--", "templates"])
         .read()?;
     let mut releases: Vec<Release> = Vec::new();
     for commit in commits.lines() {
-        // The first commits contain a table in a different format.
+        // In the first commits, the table has another format.
         if !git("cat-file -e").arg(format!("{commit}:{TABLE}")).succeeds() {
             continue;
         }
         let table = show(commit, TABLE)?;
         let release = Release {
-            // The versions did not change in these commits.
+            // The versions are the same for all of these commits.
             versions: current_versions(),
             templates: TemplateSet::new(read_rows(commit, &table)?),
         };
@@ -66,9 +67,11 @@ fn read_rows(commit: &str, table: &str) -> Result<Vec<Template>> {
     .collect()
 }
 
-/// Returns the example projects of each commit up to `last` that regenerated them, as compressed
-/// JSON. The document contains each distinct text once. The texts of a path are adjacent to improve
-/// compression.
+/// Returns the example projects from all commits that regenerated them, up to `last`.
+///
+/// The result is compressed JSON. Each text is contained only once, even if it's used by many
+/// commits. All texts of a path are next to each other, since they are similar and this makes the
+/// result smaller.
 pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     let mut projects = Vec::new();
     let mut texts: BTreeSet<(String, String)> = BTreeSet::new();
@@ -99,7 +102,7 @@ pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     Ok(miniz_oxide::deflate::compress_to_vec(&document, 10))
 }
 
-/// Returns the paths and contents of a project's files in a commit.
+/// Returns all files of a project in a commit, with their paths and contents.
 fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
     let listed = git("ls-tree -r --name-only")
         .args([commit, "--", example])
@@ -115,9 +118,9 @@ fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// Parses a row of the table without its text, such as
-/// `Init Always Owned "init/Makefile.tera" => "Makefile",`. If its condition no longer exists, the
-/// current row's condition is used.
+/// Parses a row of the table, e.g. `Init Always Owned "init/Makefile.tera" => "Makefile",`. The
+/// text of the template is not part of the row. If there's no such condition anymore, we use the
+/// condition in the current row instead.
 fn parse_row(line: &str) -> Option<Template> {
     let (left, destination) = line.trim().strip_suffix("\",")?.split_once("\" => \"")?;
     let (words, name) = left.split_once('"')?;

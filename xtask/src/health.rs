@@ -1,9 +1,10 @@
-//! `cargo xtask health`: records the health of objects as determined by GitOps tools.
+//! `cargo xtask health`: records what GitOps tools think about the health of objects.
 //!
-//! crates/testing/tests/health.jsonl contains objects of a kind. This task evaluates them with
-//! kstatus and with an example's Argo CD script, both built from tools/health, and records the
-//! results. The test kit (`crates/testing/src/kstatus.rs`) is tested against the results of
-//! kstatus. To add a case, add a line with arbitrary results.
+//! The objects are in crates/testing/tests/health.jsonl, and are all of the same kind. We run
+//! kstatus and the Argo CD script of one of the examples on them (see tools/health) and record the
+//! results. This is used to test our own implementation of kstatus in the test kit, see
+//! `crates/testing/src/kstatus.rs`. To add a case, just add a line with any result. It will be
+//! replaced when the task runs.
 
 use anyhow::Result;
 
@@ -12,7 +13,7 @@ use crate::repo;
 use crate::sh::Cmd;
 
 const RECORDED: &str = "crates/testing/tests/health.jsonl";
-/// The scripts for all kinds are equal.
+/// We can use any of the scripts, since they're the same for all kinds.
 const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health.yaml";
 
 #[derive(clap::Args)]
@@ -22,7 +23,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Evaluates all objects, and writes or compares the verdicts.
+/// Evaluates all of the objects. The results are either written or compared with the existing ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let root = repo::root();
     let new = Cmd::new("go run .")

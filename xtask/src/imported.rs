@@ -1,10 +1,11 @@
-//! A `cargo xtask scaffold` journey through CRDs that controller-gen generates from the types in
-//! testdata/oracle/go. A project imports them with `create api --from-crd`. It must compile,
-//! regenerate the CRDs, reconcile the samples, and preserve all fields of objects that match the
-//! schemas.
+//! Imports the CRDs that controller-gen generates for the types in testdata/oracle/go. This is a
+//! journey of `cargo xtask scaffold`.
 //!
-//! The importer's tests only compare schemas. This journey uses rustc and serde to test whether the
-//! types accept everything that the schemas allow.
+//! The project runs `create api --from-crd` for each CRD. It must then compile, regenerate the CRDs
+//! and reconcile the samples. It also mustn't lose any field of an object that matches the schema.
+//!
+//! There are already tests for the importer which compare the schemas. Here we use rustc and serde
+//! to find out whether the types really accept what is allowed by the schemas.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,12 @@ use serde_json::Value;
 use crate::project::share_lockfile;
 use crate::repo;
 
-/// The name of the project.
+/// Name of the project.
 pub(crate) const NAME: &str = "imported-operator";
 
-/// CRDs that are skipped: one whose module would be named after a Rust keyword, which `create api`
-/// rejects, and CRDs that only differ from others in their names.
+/// CRDs that we have to skip. For one of them, `create api` would return an error because its
+/// module would be called like a keyword of Rust. Others are the same as another CRD except for
+/// their names.
 const LEFT_OUT: &[&str] = &[
     "oracle.example.com_enums.yaml",
     "oracle.example.com_gateways.yaml",
@@ -29,15 +31,16 @@ const LEFT_OUT: &[&str] = &[
     "oracle.example.com_testquotas.yaml",
 ];
 
-/// Kinds for which `RandomObjects` cannot generate valid objects: one never matches its schema, and
-/// the others contain k8s-openapi types that serialize quantities as strings or require a certain
-/// `kind`.
+/// Kinds for which `RandomObjects` can't generate valid objects. There's one whose objects can
+/// never be valid. The others have types of k8s-openapi which serialize quantities as strings, or
+/// which need a specific `kind`.
 const NOT_AT_RANDOM: &[&str] = &["Bound", "Kubernetes", "Workload"];
 
-/// The test for a kind whose sample violates CEL rules. The sample generator does not evaluate CEL.
+/// Test of a kind whose sample isn't valid, because CEL rules are not evaluated when the sample is
+/// generated.
 const REFUSED_SAMPLE: &str = "tests/rule.rs";
 
-/// A test that is added for every version of every kind.
+/// This test is added for each version of a kind.
 const ROUND_TRIP: &str = r#"//! Objects that the API server stores are the same after a way through the types.
 
 use imported_operator::api;
@@ -76,8 +79,8 @@ fn normalize(value: Value) -> Value {
 }
 "#;
 
-/// Creates a project from the CRDs and adds a test with random objects for each version of each
-/// kind.
+/// Creates a project from the CRDs. For each version of each kind, it gets a test with random
+/// objects.
 ///
 /// # Errors
 ///
@@ -102,7 +105,7 @@ pub(crate) fn import_definitions(bin: &Path, folder: &Path, fresh: bool) -> Resu
     Ok(())
 }
 
-/// Adds a test for each version of a kind.
+/// Adds the tests for all versions of a kind.
 fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
     let spec = &definition["spec"];
     let kind = spec["names"]["kind"].as_str().context("a CRD has no kind")?;
@@ -120,7 +123,7 @@ fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the recorded CRDs that are not skipped.
+/// Returns the paths of all recorded CRDs, but not those that we have to skip.
 fn list_definitions() -> Result<Vec<PathBuf>> {
     let entries = fs_err::read_dir(repo::root().join("testdata/oracle/recorded/crd"))?;
     let mut paths = entries

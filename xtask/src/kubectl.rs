@@ -1,4 +1,4 @@
-//! Runs kubectl on the cluster in a kubeconfig.
+//! Runs kubectl with a given kubeconfig.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use anyhow::Result;
 use crate::assets;
 use crate::sh::Cmd;
 
-/// kubectl for a cluster.
+/// kubectl for one cluster.
 pub(crate) struct Kubectl {
-    /// The folder of the binary, if it was built.
+    /// If we had to build kubectl, this is the folder that contains it.
     folder: Option<PathBuf>,
     kubeconfig: PathBuf,
 }
 
 impl Kubectl {
-    /// Finds or builds kubectl.
+    /// Finds kubectl. It is built if necessary.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Kubectl {
         })
     }
 
-    /// Returns a kubectl command. `line` contains its arguments.
+    /// Returns a command that runs kubectl. The arguments are in `line`.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! `cargo xtask library`: builds scaffolds with the library from a git repository and from a path,
-//! without access to this checkout. `cargo xtask release --dry-run` does the same with a registry.
+//! `cargo xtask library`: builds scaffolds whose library is from a git repository or from a path.
+//! They must not need this checkout. There's a similar check for registries in
+//! `cargo xtask release --dry-run`.
 //!
-//! The scaffolds use the committed version of the library. They share a build folder with all other
-//! scaffolds, so that only the library is compiled again.
+//! We use the committed version of the library. There is a build folder which is shared with all
+//! other scaffolds, so nothing but the library has to be compiled.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,15 +16,16 @@ use crate::project::{cargo_home, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Prefix of temporary folder names. Cargo must not confuse them with other folders.
+/// Temporary folders have this prefix, which means that Cargo can't confuse them with anything
+/// else.
 const PREFIX: &str = "rbuilder-xtask-";
 
-/// Creates a project with the library from each source and runs its tests.
+/// For each source of the library, creates a project and runs its tests.
 pub(crate) fn check_sources() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let home = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
     let name = home.path().file_name().context("the folder has no name")?;
-    // Cargo names clones after the last segment of the URL.
+    // Cargo uses the last segment of the URL as the name of a clone.
     let served = home.path().join(name).with_extension("git");
     clone(&["--bare"], repo::root(), &served)?;
     let commit = Cmd::new("git rev-parse HEAD").dir(repo::root()).read()?;
@@ -43,8 +45,8 @@ pub(crate) fn check_sources() -> Result<()> {
     let copy = home.path().join("copy");
     clone(&[], &served, &copy)?;
     let flags = ["--library", "path", "--library-path", &copy.to_string_lossy()];
-    // Build the command again: if projects and the workspace share a build folder, the first check
-    // has removed it.
+    // We need to build the command again. The first check has removed it if projects use the same
+    // build folder as the workspace.
     Project::init(&repo::build_rbuilder()?, &flags)?.check()
 }
 
@@ -52,16 +54,16 @@ fn clone(flags: &[&str], from: &Path, to: &Path) -> Result<()> {
     Cmd::new("git clone --quiet").args(flags).arg(from).arg(to).run()
 }
 
-/// A scaffolded project in a temporary folder.
+/// A project that has been scaffolded in a temporary folder.
 pub(crate) struct Project {
-    /// The temporary folder, removed on drop.
+    /// Keeps the temporary folder, which is removed on drop.
     _home: tempfile::TempDir,
     folder: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Project {
-    /// Scaffolds an operator. `flags` select the source of the library.
+    /// Scaffolds an operator. Use the `flags` to select where the library is from.
     ///
     /// # Errors
     ///
@@ -90,7 +92,7 @@ impl Project {
         })
     }
 
-    /// Uses the library from a registry other than crates.io.
+    /// Changes the registry of the library, which is crates.io by default.
     ///
     /// # Errors
     ///
@@ -112,7 +114,7 @@ impl Project {
         Ok(self)
     }
 
-    /// Checks where the packages come from, and runs the project's tests.
+    /// Checks that all packages have the right source, and runs the tests of the project.
     ///
     /// # Errors
     ///
@@ -125,7 +127,7 @@ impl Project {
             .without("KUBEBUILDER_ASSETS")
             .echo()
             .run()?;
-        // No other project uses these packages from this source.
+        // Only this project uses the packages from this source, so we can remove what was built.
         let ours = ours.iter().flat_map(|name| ["--package", name]);
         self.cargo("cargo clean --quiet").args(ours).run()?;
         self.cargo("cargo clean --quiet --workspace").run()
@@ -138,7 +140,8 @@ impl Project {
     }
 }
 
-/// Returns the names of our packages in a project. Fails if any of them is in `checkout`.
+/// Returns the names of all packages in a project that are ours. They must not be in `checkout`,
+/// otherwise this returns an error.
 fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     let checkout = fs_err::canonicalize(checkout)?;
     let mut ours = BTreeSet::new();
@@ -162,8 +165,8 @@ fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     Ok(ours)
 }
 
-/// Runs `work`, then removes new entries from these folders in the Cargo home whose names start
-/// with `prefix`. Nothing else would use these downloads.
+/// Calls `work`. After that, removes everything that has been added to these folders of the Cargo
+/// home, if its name starts with `prefix`. Nobody else would use these downloads.
 pub(crate) fn remove_downloads_after(
     folders: &[&str],
     prefix: &str,

@@ -1,9 +1,10 @@
-//! Tasks of this repository: `cargo xtask <task>`. Developers and CI run the same tasks.
+//! The tasks of this repository, for both developers and CI. Run them with `cargo xtask <task>`.
 //!
-//! Each task is a file with a function, and a variant of [`Task`]. Tasks run the `rbuilder` command
-//! as a process, as users do, so that this crate compiles quickly and tests what is shipped. Tasks
-//! with committed results have a flag `--check`, which changes nothing and fails if the committed
-//! result is stale.
+//! There is a file with a function for each task, and a variant of [`Task`]. Tasks run the
+//! `rbuilder` command as a process (like users do). This tests what we really ship, and also means
+//! that this crate can be compiled quickly. If the results of a task are committed, it has a flag
+//! `--check`, with which it doesn't change any file but fails if the committed results are
+//! outdated.
 
 mod advice;
 mod assets;

@@ -1,9 +1,10 @@
-//! `cargo xtask mutations`: records kube-apiserver's responses to the mutation corpus.
+//! `cargo xtask mutations`: records what kube-apiserver says about the mutation corpus.
 //!
-//! `crates/generator/tests/mutations` contains small projects with one mistake each, and others that only
-//! look wrong. This task runs `crates/runtime/tests/mutations`, which applies the manifests of each
-//! project to a real API server, and records the responses. `crates/generator/tests/mutations.rs` compares
-//! rbuilder with them and does not need a server.
+//! The corpus is in `crates/generator/tests/mutations`. It consists of small projects, most of
+//! which have exactly one mistake. There are also some that just look wrong. This task only has to
+//! run `crates/runtime/tests/mutations`, which applies the manifests of each project to a real API
+//! server and records the responses. There's a test that compares them with rbuilder and doesn't
+//! need a server, see `crates/generator/tests/mutations.rs`.
 
 use anyhow::{Context, Result};
 
@@ -17,7 +18,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Sends all cases to the server, and writes or compares the responses.
+/// Sends all of the cases to the server. The responses are either written or compared with the
+/// existing ones.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
     let mut command = Cmd::new("cargo test --package rbuilder-runtime --test mutations --")
         .args(["--exact", "recorded_verdicts_match_the_server"])

@@ -1,10 +1,10 @@
-//! `cargo xtask oracle`: records the manifests that controller-gen generates from the Go half of
-//! the oracle.
+//! `cargo xtask oracle`: records the manifests that controller-gen generates. The oracle has the
+//! same APIs in two languages, and we need the half in Go for this.
 //!
-//! testdata/oracle/go contains APIs in Go, and testdata/oracle/rust contains the same APIs in Rust.
-//! This task runs controller-gen on the Go packages and records its output in
-//! testdata/oracle/recorded, with a folder for each run. `crates/generator/tests/oracle.rs`
-//! compares rbuilder with the record and does not need Go.
+//! The Go packages are in testdata/oracle/go, and the Rust packages in testdata/oracle/rust. Each
+//! run of controller-gen has a folder in testdata/oracle/recorded with its output.
+//! `crates/generator/tests/oracle.rs` compares this with the output of rbuilder, and does not need
+//! Go.
 
 use anyhow::{Result, bail};
 
@@ -12,14 +12,14 @@ use crate::committed::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// A controller-gen run. `crates/generator/tests/oracle.rs` contains the same runs with rbuilder's
-/// options.
+/// Describes how to run controller-gen. Keep in sync with `crates/generator/tests/oracle.rs`, which
+/// has the same runs with the options of rbuilder.
 struct Run {
-    /// The folder in recorded/.
+    /// Name of the folder in recorded/.
     name: &'static str,
-    /// The generator and its options.
+    /// Which generator to run, with its options.
     generator: &'static str,
-    /// The Go packages.
+    /// Paths of the Go packages.
     paths: &'static str,
 }
 
@@ -65,7 +65,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Runs controller-gen on all APIs, and writes or compares its output.
+/// Runs controller-gen on all of the APIs. The output is either written or compared with the
+/// existing one.
 pub(crate) fn record_manifests(args: &Args) -> Result<()> {
     let binary = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
     let mut new = Files::new();

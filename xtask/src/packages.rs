@@ -1,11 +1,11 @@
-//! Reads the workspace's packages from cargo's metadata.
+//! Gets information about the packages of the workspace from cargo.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// Returns the workspace packages that are published.
+/// Returns all packages of the workspace that are published.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub(crate) fn published_packages() -> Result<Vec<Value>> {
     Ok(packages.into_iter().filter(is_published).collect())
 }
 
-/// Returns the output of `cargo metadata` for the workspace.
+/// Runs `cargo metadata` in the workspace and returns its output.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns a package's name.
+/// Returns the name of a package.
 ///
 /// # Errors
 ///

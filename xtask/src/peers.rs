@@ -1,24 +1,25 @@
-//! `cargo xtask versions --peers`: checks for new releases of the projects that rbuilder is
-//! compared with.
+//! `cargo xtask versions --peers`: checks whether there are new releases of the projects with which
+//! we compare rbuilder.
 //!
-//! The documentation, the oracle and the benchmarks compare rbuilder with these versions. Patch
-//! releases do not matter.
+//! These versions are used in the documentation, the oracle and the benchmarks. Patch releases are
+//! ignored.
 
 use anyhow::{Result, bail};
 
 use crate::sh::Cmd;
 
-/// The version of controller-tools. The oracle and the benchmark run its controller-gen.
+/// Version of controller-tools. This determines which controller-gen is used by the oracle and the
+/// benchmark.
 pub(crate) const CONTROLLER_TOOLS: &str = "v0.23.0";
 
-/// A project that rbuilder is compared with.
+/// A project with which we compare rbuilder.
 struct Peer {
     name: &'static str,
-    /// The version used in the comparison.
+    /// The version that we have compared with.
     version: &'static str,
-    /// The Go module.
+    /// Its module in Go.
     module: &'static str,
-    /// What to do after a new release.
+    /// Describes what to do if there is a new release.
     errand: &'static str,
 }
 
@@ -56,14 +57,14 @@ const PEERS: &[Peer] = &[
     },
 ];
 
-/// Returns the minor version of a peer as written in documents: `4.16`.
+/// Returns the minor version of a peer in the format used in documents, e.g. `4.16`.
 pub(crate) fn minor_of_peer(name: &str) -> String {
     let peer = PEERS.iter().find(|peer| peer.name == name);
     peer.map(|peer| minor(peer.version)).unwrap_or_default()
 }
 
-/// Compares all peers with their newest releases. Modules that the proxy does not serve are
-/// reported and skipped.
+/// Checks if there's a newer release of any peer. If a module isn't available on the proxy, it is
+/// skipped with a message.
 ///
 /// # Errors
 ///
@@ -98,7 +99,7 @@ pub(crate) fn check_peers() -> Result<()> {
     }
 }
 
-/// Returns the minor version without the leading `v`.
+/// Returns the minor version of a version. There's no `v` at the start.
 fn minor(version: &str) -> String {
     let numbers = version.trim_start_matches('v').split('.');
     numbers.take(2).collect::<Vec<_>>().join(".")

@@ -1,4 +1,4 @@
-//! Scaffolds projects for checks.
+//! Helpers to scaffold projects which are then checked by a task.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Creates a project in a new folder with `rbuilder` commands, the first of which must be `init`,
-/// and locks its dependencies.
+/// Creates a project in a new folder, and locks its dependencies. The first of the `rbuilder`
+/// commands has to be `init`.
 ///
 /// # Errors
 ///
@@ -21,8 +21,8 @@ pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<(
     share_lockfile(folder)
 }
 
-/// Locks a project's dependencies to this workspace's versions, so that they are only compiled
-/// once.
+/// Locks the dependencies of a project to the same versions as in this workspace, so that they
+/// don't have to be compiled again.
 ///
 /// # Errors
 ///
@@ -32,7 +32,8 @@ pub(crate) fn share_lockfile(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates a git repository in a folder with one commit of all files, and returns its hash.
+/// Creates a git repository that contains all files of a folder in a single commit. Returns the
+/// hash.
 ///
 /// # Errors
 ///
@@ -49,7 +50,7 @@ pub(crate) fn commit_all(folder: &Path) -> Result<String> {
     Ok(git("rev-parse HEAD").read()?.trim_end().to_owned())
 }
 
-/// Returns the folder to which cargo downloads packages.
+/// Returns the home folder of cargo, which is where it stores downloaded packages.
 ///
 /// # Errors
 ///

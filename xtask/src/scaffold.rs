@@ -1,13 +1,15 @@
-//! `cargo xtask scaffold`: checks that a project compiles, is formatted, and passes clippy and its
-//! tests after each command.
+//! `cargo xtask scaffold`: runs a number of commands to create a project, and checks it after each
+//! of them. The project must compile without clippy warnings, be formatted, and its tests must
+//! pass.
 //!
-//! Projects are created outside the checkout, so that they cannot depend on this workspace. They
-//! share a build folder, so that their dependencies are only compiled once. Their dependencies are
-//! locked to this workspace's Cargo.lock, because a new release of a dependency must not break this
-//! task on the same day. With `--fresh`, dependencies are resolved anew.
+//! The projects are not in the checkout, because they mustn't depend on our workspace. They share a
+//! build folder so that their dependencies are only compiled once. We also use the Cargo.lock of
+//! the workspace, since a new release of a dependency should not make this task fail on the same
+//! day. Use `--fresh` if you do want to resolve the dependencies again.
 //!
-//! A project's tests mostly wait for servers, so the next project is created in the meantime. Cargo
-//! locks the target folder during builds.
+//! While the tests of a project are running, we already create the next one. This is because tests
+//! spend most of the time waiting for servers. Note that cargo locks the target folder during a
+//! build.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};
@@ -22,37 +24,38 @@ use crate::project::share_lockfile;
 use crate::sh::Cmd;
 use crate::{imported, repo, sequences, tools};
 
-/// A sequence of commands. The project is checked after each command.
+/// A list of commands. We check the project after each of them.
 struct Journey {
-    /// The name of the folder and the project.
+    /// Name of the project, and of its folder.
     name: &'static str,
-    /// The arguments of the `rbuilder` commands.
+    /// Arguments for `rbuilder`, one entry per command.
     commands: &'static [&'static str],
-    /// Files that are written after the second command, as path and text.
+    /// Files that we write after the second command. Each consists of a path and the text.
     files: &'static [(&'static str, &'static str)],
     tested: Tested,
 }
 
-/// The commands after which the tests run. Clippy compiles the tests after every command.
+/// Determines when to run the tests. Note that they're always compiled by clippy.
 #[derive(PartialEq)]
 enum Tested {
     EachCommand,
-    /// For journeys that only add kinds, whose tests come from the same templates.
+    /// Use this for journeys that just add more kinds. The tests of all kinds come from the same
+    /// templates, so it's enough to run them once.
     LastCommand,
 }
 
-/// The commands and files from which a project is created.
+/// The commands and files that were used to create a project.
 type Made = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// A project after its last command.
+/// A project for which all commands have been run.
 struct Finished {
     name: &'static str,
     folder: PathBuf,
-    /// The parent folder, removed on drop.
+    /// The folder that contains the project. It is removed on drop.
     _parent: tempfile::TempDir,
 }
 
-/// A module that defines a type for another project's kind.
+/// A module with a type for a kind that belongs to another project.
 const BINDING: &[(&str, &str)] = &[
     (
         "src/lib.rs",
@@ -116,8 +119,8 @@ const JOURNEYS: &[Journey] = &[
         name: "foreign-operator",
         commands: &[
             "init --domain example.com",
-            // The type is defined in the project, because crates that provide such types are slow
-            // to support new versions of kube.
+            // The project itself defines the type here. We could use a crate, but it takes long
+            // until these support a new version of kube.
             "create api --group example.org --version v1 --kind Stall --external-path crate::stall::Stall",
             "create api --group apps --version v1 --kind ReplicaSet --controller",
             "create webhook --group core --version v1 --kind Pod --defaulting",
@@ -149,7 +152,7 @@ const JOURNEYS: &[Journey] = &[
             "init --domain example.com --namespaced",
             "create api --group cache --version v1 --kind Memcached --image memcached:1.6.26-alpine3.19 \
              --image-container-command memcached,--memory-limit=64,-v --image-container-port 11211 --run-as-user 1001",
-            // The kind has the same name as a type in its controller.
+            // This kind is called like a type that is used in its controller.
             "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
             "create api --group cache --version v1 --kind Pool --image app --namespaced=false",
         ],
@@ -158,21 +161,21 @@ const JOURNEYS: &[Journey] = &[
     },
 ];
 
-/// Name of the project whose kinds have the same names as other items in their files.
+/// This project has kinds that are called like other items in their files.
 const NAMES: &str = "names-operator";
 
-/// Kinds in the project besides names from the templates: names from Rust's prelude, of crates and
-/// of versions.
+/// Additional kinds for this project. In contrast to the others, these names are not from
+/// templates, but from Rust's prelude, or the names of crates and versions.
 const OTHER_NAMES: &[&str] = &["Into", "Kube", "None", "Rbac", "Send", "Union", "V1"];
 
-/// Names in the templates that `create api` rejects as kinds.
+/// These are used in templates, but can't be kinds since `create api` returns an error.
 const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
 
-/// Names used by conversions in addition to those in their template. Kinds with these names have a
-/// second version.
+/// These are used by the template for conversions. In order to test them, such a kind gets a second
+/// version.
 const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
 
-/// Returns the words in the selected templates.
+/// Returns all words of the templates for which `chosen` returns true.
 fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static str> {
     TEMPLATES
         .iter()
@@ -180,12 +183,12 @@ fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static st
         .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
 }
 
-/// Returns the project's kinds, and whether each has a second version.
+/// Returns all kinds of the project. The boolean says if there is a second version.
 fn named_kinds() -> impl Iterator<Item = (&'static str, bool)> {
     let conversions: BTreeSet<&str> = words(|template| template.command == Command::CreateSpoke)
         .chain(CONVERSION_NAMES.iter().copied())
         .collect();
-    // The journey `image-operator` covers the names that are only used in image controllers.
+    // Names that only occur in controllers for images are covered by the journey `image-operator`.
     let plain: BTreeSet<&str> = words(|template| !template.name.starts_with("image/")).collect();
     USED_NAMES
         .iter()
@@ -203,7 +206,7 @@ pub(crate) struct Args {
     fresh: bool,
 }
 
-/// Runs all journeys.
+/// Runs every journey.
 pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let chosen = |journey: &&Journey| {
@@ -237,7 +240,7 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
             .into_iter()
             .map(|journey| walk(journey, &mut checked, &bin, args.fresh));
         let walked = imported.into_iter().chain(others).try_for_each(|project| {
-            // Sending fails if the other thread has failed. The error is reported below.
+            // If this fails, there was an error in the other thread. We will report it below.
             sender.send(project?).context("an earlier project failed")
         });
         drop(sender);
@@ -246,8 +249,8 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     })
 }
 
-/// Creates an empty folder for a project. The parent folder is removed when the first value is
-/// dropped.
+/// Creates an empty folder for a project. The first value has to be kept, since the folder (and its
+/// parent) is removed when it's dropped.
 ///
 /// # Errors
 ///
@@ -259,7 +262,8 @@ pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     Ok((parent, folder))
 }
 
-/// Runs a journey. Skips checks if `checked` contains a project that is equal except for its name.
+/// Runs the commands of a journey. If a project in `checked` is the same except for its name, there
+/// is no need to check it again.
 fn walk(
     journey: &'static Journey,
     checked: &mut BTreeSet<Made>,
@@ -297,8 +301,8 @@ fn walk(
 }
 
 impl Finished {
-    /// Runs the tests, with an API server if available, and checks that they reuse the dependencies
-    /// compiled for the build.
+    /// Runs the tests, with an API server if there is one. Also makes sure that this doesn't
+    /// compile any dependencies again.
     fn test(&self) -> Result<()> {
         match std::env::var_os("KUBEBUILDER_ASSETS") {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
@@ -308,8 +312,8 @@ impl Finished {
     }
 }
 
-/// Scaffolds everything for each of the named kinds in a single project. Compiles it once, without
-/// building the tests.
+/// Scaffolds everything for each of the kinds. This is just one project, which is compiled once and
+/// whose tests aren't built.
 fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAMES)?;
     let rbuilder = |line: &str| repo::rbuilder_command(bin, &folder, line)?.echo().run();
@@ -333,7 +337,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     lint(&folder)
 }
 
-/// Creates a project with types for CRDs generated by another tool.
+/// Creates a project from CRDs that were generated by another tool.
 fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     let (parent, folder) = make_folder(imported::NAME)?;
     imported::import_definitions(bin, &folder, fresh)?;
@@ -346,10 +350,11 @@ fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     })
 }
 
-/// The end-to-end test, which has its own target in Cargo.toml.
+/// The end-to-end test. It must stay a target of its own, as it is declared in Cargo.toml.
 const E2E_TEST: &str = "e2e.rs";
 
-/// Merges all other tests into one target, because linking each takes as long as the library.
+/// Moves all of the other tests to a single target. This saves a lot of time, because linking a
+/// test takes as long as linking the library.
 fn join_tests(folder: &Path) -> Result<()> {
     let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
     let mut entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
@@ -365,7 +370,7 @@ fn join_tests(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks a scaffolded project except for its tests.
+/// Checks everything in a scaffolded project, but does not run the tests.
 fn check(folder: &Path, bin: &Path) -> Result<()> {
     repo::rbuilder_command(bin, folder, "manifests --check")?
         .echo()
@@ -375,7 +380,7 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
     render(folder)
 }
 
-/// Lints a project.
+/// Runs clippy on a project.
 ///
 /// # Errors
 ///
@@ -384,26 +389,27 @@ pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
 
-/// Returns a command that lints all targets.
+/// Returns a command which runs clippy on all targets.
 fn lint_command(folder: &Path, options: &str) -> Cmd {
     let line = format!("cargo clippy {options} --all-targets --all-features -- --deny warnings");
     repo::project_command(folder, &line)
 }
 
-/// Runs the tests that need no API server. Starting a server would take longer than these tests,
-/// and after the last command the project contains all earlier tests.
+/// Runs only the tests that don't need an API server. It would take longer to start a server than
+/// to run the other tests. We can do this because those tests are still part of the project after
+/// the last command.
 fn test_without_server(folder: &Path) -> Result<()> {
     let tests = repo::project_command(folder, "cargo test --quiet").echo();
     tests.without("KUBEBUILDER_ASSETS").run()
 }
 
-/// Checks that tests enable no feature that `cargo build` does not: each additional feature
-/// compiles a package a second time, and a feature of one of kube's dependencies compiles kube a
-/// second time. The library itself may differ, because its test kit is a feature. So may
-/// [`TEST_FEATURE`].
+/// Checks that no feature is enabled by the tests but not by `cargo build`. With such a feature, a
+/// package is compiled twice, and if it is a feature of one of kube's dependencies, that also
+/// applies to kube. There are two exceptions, namely the library (because its test kit is a
+/// feature) and [`TEST_FEATURE`].
 ///
-/// Uses `cargo check` and clippy, which resolve the same features, because most packages are
-/// already checked.
+/// We use `cargo check` and clippy here, since they resolve the same features and don't have to do
+/// much after the other checks.
 fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
     let own = [project, "rbuilder-runtime"];
     let messages = "--quiet --message-format=json";
@@ -427,12 +433,12 @@ fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// The only feature that tests add to a dependency. A simulation needs a clock that tokio can
-/// pause. An operator does not, and a release build should not include it.
+/// This is the only feature of a dependency that tests may add. Simulations need it because tokio
+/// has to pause the clock. It should not be in a release build, since operators don't need it.
 const TEST_FEATURE: (&str, &str) = ("tokio", "test-util");
 
-/// Runs a cargo command and returns its packages with their features, without the packages in `but`
-/// and without [`TEST_FEATURE`].
+/// Runs a cargo command. Returns all packages and their features, except for the packages in `but`
+/// and the feature [`TEST_FEATURE`].
 fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<String>)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
@@ -453,7 +459,7 @@ fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<Str
     Ok(compiled)
 }
 
-/// A cargo message, as far as [`find_features`] reads it.
+/// A message from cargo. There are more fields, but [`find_features`] doesn't need them.
 #[derive(Deserialize)]
 struct Artifact {
     reason: String,
@@ -463,7 +469,7 @@ struct Artifact {
     features: Vec<String>,
 }
 
-/// Returns a package's name from its cargo ID, which ends in `#name@version` or `/name#version`.
+/// Returns the name of a package. In cargo, its ID ends in `#name@version` or in `/name#version`.
 fn package_name(id: &str) -> Option<&str> {
     let (place, package) = id.rsplit_once('#')?;
     match package.split_once('@') {
@@ -472,7 +478,7 @@ fn package_name(id: &str) -> Option<&str> {
     }
 }
 
-/// Runs tests, none of which may be ignored.
+/// Runs the tests and makes sure that none of them is ignored.
 ///
 /// # Errors
 ///
@@ -491,13 +497,13 @@ fn run_every_test(tests: Cmd) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first libtest summary with ignored tests.
+/// Returns the first summary from libtest which says that tests were ignored.
 fn find_ignored(output: &str) -> Option<&str> {
     let mut summaries = output.lines().filter(|line| line.starts_with("test result: "));
     summaries.find(|line| line.contains(" ignored") && !line.contains(" 0 ignored"))
 }
 
-/// Renders all folders that Makefile targets apply.
+/// Renders every folder that is applied by a target in the Makefile.
 fn render(folder: &Path) -> Result<()> {
     for target in ["config/default", "config/crd", "config/samples"] {
         let text = kustomize_command()?.arg(target).dir(folder).echo().read()?;
@@ -508,8 +514,8 @@ fn render(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a command that renders folders, using kubectl or kustomize. Installs kustomize if both
-/// are missing.
+/// Returns a command to render folders with kubectl or kustomize. If neither of them is available,
+/// this installs kustomize.
 fn kustomize_command() -> Result<Cmd> {
     if Cmd::new("kubectl version --client").succeeds() {
         return Ok(Cmd::new("kubectl kustomize"));
@@ -520,7 +526,8 @@ fn kustomize_command() -> Result<Cmd> {
     Ok(Cmd::program(tools::ensure_tool(&tools::KUSTOMIZE)?).arg("build"))
 }
 
-/// Checks for names that deployments, dashboards and NetworkPolicies of kubebuilder users rely on.
+/// Checks that some names are still the same, because users of kubebuilder have deployments,
+/// dashboards and NetworkPolicies that refer to them.
 fn check_default(text: &str) -> Result<()> {
     let expected = [
         "kind: Namespace",

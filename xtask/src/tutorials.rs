@@ -1,11 +1,14 @@
-//! `cargo xtask tutorials`: follows the tutorials in docs/ from top to bottom.
+//! `cargo xtask tutorials`: follows the tutorials in docs/ like a reader would do.
 //!
-//! Each page is followed in an empty folder outside the checkout: its commands are run, its files
-//! are written and changed, and the output shown on the page is compared with the actual output.
-//! The cluster is a local control plane, with stand-ins for the controllers that the tutorials need
-//! or with real controllers and nodes (`crates/runtime/examples/control_plane.rs`). Blocks with
-//! other requirements declare this in their fence, and are listed. Projects share a build folder
-//! and use this workspace's Cargo.lock, as in `cargo xtask scaffold`.
+//! We start each page in an empty folder which is not in the checkout. All of its commands are run,
+//! and its files are written and changed. If there is any output on the page, it is compared with
+//! what was really printed.
+//!
+//! The cluster is a local control plane (see `crates/runtime/examples/control_plane.rs`). Depending
+//! on the page it has either real controllers and nodes, or just stand-ins for those controllers
+//! that the page needs. There are blocks which need something else. Their fence says so, and we
+//! list them instead of running them. As in `cargo xtask scaffold`, projects have a common build
+//! folder and use the Cargo.lock of this workspace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,10 +21,10 @@ use crate::page::{Action, How, Page, Step, find_difference};
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// A page that can be followed.
+/// One of the pages.
 struct Walk {
     page: &'static str,
-    /// Whether the page needs nodes and the Kubernetes controllers instead of stand-ins.
+    /// Whether the page needs real controllers and nodes, i.e. it isn't possible to use stand-ins.
     needs_nodes: bool,
 }
 
@@ -32,7 +35,7 @@ const fn walk(page: &'static str) -> Walk {
     }
 }
 
-/// The pages that can be followed.
+/// All pages that we can follow.
 const PAGES: &[Walk] = &[
     walk("docs/tutorial.md"),
     walk("docs/cronjob.md"),
@@ -46,7 +49,7 @@ const PAGES: &[Walk] = &[
     },
 ];
 
-/// Timeout for a block. Most of the time is spent building dependencies.
+/// Timeout for one block. This is so long because the dependencies have to be built.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 #[derive(clap::Args)]
@@ -55,7 +58,7 @@ pub(crate) struct Args {
     filter: Option<String>,
 }
 
-/// Follows all pages.
+/// Follows each of the pages.
 pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let assets = assets::ensure_assets()?;
@@ -76,7 +79,8 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
         };
         for page in pages {
             let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
-            // Continue with the other pages, to report independent failures in the same run.
+            // Don't stop here. If the failures of other pages have another reason, we want to see
+            // them as well.
             if let Err(error) = follow_page(page, shell) {
                 eprintln!("{page} does not work as written: {error:#}");
                 failed.push(page);
@@ -138,8 +142,8 @@ fn take_step(step: &Step, shell: &mut Shell, seen: &mut String) -> Result<()> {
     }
 }
 
-/// The reader's terminal. Each script continues in the folder and with the variables of the
-/// previous one.
+/// The terminal of the reader. A script starts in the same folder, and with the same variables, in
+/// which the previous one has ended.
 struct Shell {
     home: tempfile::TempDir,
     background: Vec<Child>,
@@ -177,14 +181,15 @@ impl Shell {
         })
     }
 
-    /// Returns the current folder of the terminal.
+    /// Returns the folder in which the terminal currently is.
     fn folder(&self) -> Result<PathBuf> {
         let folder = fs_err::read_to_string(self.home.path().join("folder"))?;
         Ok(PathBuf::from(folder.trim_end()))
     }
 
-    /// Locks a new project's dependencies to this workspace's versions, because a new release of a
-    /// dependency must not break a page on the same day.
+    /// Locks the dependencies of a project that has just been created, to the versions of this
+    /// workspace. We don't want a page to fail on the same day as there is a new release of some
+    /// dependency.
     fn lock_dependencies(&self) -> Result<()> {
         let (folder, lock) = (self.folder()?, repo::root().join("Cargo.lock"));
         if folder.join("Cargo.toml").exists() && !folder.join("Cargo.lock").exists() {
@@ -193,7 +198,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs a script and returns its output.
+    /// Runs a script. Returns its output.
     fn run(&mut self, script: &str, how: &How) -> Result<String> {
         let home = self.home.path().display();
         let leave = match how {
@@ -238,7 +243,8 @@ impl Shell {
         Ok(printed)
     }
 
-    /// Returns the output of background programs, which may explain a failure.
+    /// Returns everything that was printed by programs in the background. If something fails, it
+    /// may help to find the reason.
     fn background_output(&self) -> String {
         let outputs = (0..self.background.len()).map(|index| {
             let path = self.home.path().join(format!("printed-{index}"));
@@ -255,17 +261,18 @@ impl Drop for Shell {
     }
 }
 
-/// Runs a script in its own process group, so that [`stop`] can end the group.
+/// Makes the script the leader of a process group, which allows [`stop`] to terminate the entire
+/// group.
 #[cfg(unix)]
 fn lead_group(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
 }
 
-/// This task only works on Unix, but xtask must compile on other systems for its other tasks.
+/// xtask must compile everywhere because of its other tasks, but this one only works on Unix.
 #[cfg(not(unix))]
 fn lead_group(_: &mut Command) {}
 
-/// Terminates a script's process group.
+/// Terminates a script and all other processes in its group.
 fn stop(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill").args(["-TERM", "--", &group]).status();

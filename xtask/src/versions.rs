@@ -1,11 +1,12 @@
-//! `cargo xtask versions`: updates files that repeat the versions in
+//! `cargo xtask versions`: updates all files that repeat one of the versions from
 //! `rbuilder_catalogue::versions`.
 //!
-//! Manifests and documents cannot refer to a constant. [`PLACES`] lists all repetitions.
-//! [`find_strays`], which `cargo xtask tidy` calls, finds repetitions that are not listed.
+//! We need this because it's not possible to use a constant in manifests or documents. All such
+//! files must be in [`PLACES`]. In order to find the ones that are not, `cargo xtask tidy` calls
+//! [`find_strays`].
 //!
-//! After changing the version of etcd or kwok below, run this task and `go mod tidy` in its
-//! directory of tools/.
+//! If you have changed the version of etcd or kwok below, run this task, and then `go mod tidy` in
+//! the folder of the module in tools/.
 
 use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};
@@ -23,14 +24,14 @@ pub(crate) struct Args {
     pub(crate) peers: bool,
 }
 
-/// The version of etcd to build, as used in clusters of [`versions::KUBERNETES`].
+/// Which version of etcd to build. It should be used in clusters with [`versions::KUBERNETES`].
 const ETCD: &str = "3.7.0";
 
-/// The version of kwok, which simulates nodes in test environments.
+/// Which version of kwok to build. It simulates nodes in test environments.
 const KWOK: &str = "0.7.0";
 
-/// A version in a file: the text between `before` and `after`, at each occurrence of `before`. `…`
-/// in `before` matches any text.
+/// Describes where a version is in a file. It's always the text between `before` and `after`. There
+/// may be several occurrences, and you can use `…` in `before` for any text.
 struct Place {
     file: &'static str,
     before: &'static str,
@@ -99,8 +100,8 @@ You need Rust ", " or newer", || versions::RUST.into()),
     place("crates/generator/src/codes/source.rs", "features = [\\\"", "\\\"", feature),
 ];
 
-/// Files that contain versions on purpose, because they are generated or record which versions were
-/// measured.
+/// These files are allowed to contain versions. They are either generated, or say which versions
+/// have been measured.
 const EXEMPT: &[&str] = &[
     "CHANGELOG.md",
     "crates/catalogue/data/README.md",
@@ -120,12 +121,12 @@ fn release() -> String {
         .into()
 }
 
-/// Returns the major version of kube.
+/// Returns just the major version of kube.
 pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
-/// Writes or compares the version in all places.
+/// Updates the versions in all of the files. With `--check`, they are compared instead.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
     let mut stale = Vec::new();
     for place in PLACES {
@@ -159,7 +160,8 @@ pub(crate) fn write_versions(args: &Args) -> Result<()> {
 }
 
 impl Place {
-    /// Returns the text with the version inserted in each place. Fails if there is no such place.
+    /// Replaces the version in a text and returns the result. Returns an error if it cannot be
+    /// found.
     fn write(&self, text: &str) -> Result<String> {
         let (head, tail) = self.before.split_once('…').unwrap_or((self.before, ""));
         let mut parts = text.split(head);
@@ -184,8 +186,8 @@ impl Place {
     }
 }
 
-/// Returns the lines that contain a version but are not listed in [`PLACES`]. Ignores tests, which
-/// may use their own versions.
+/// Returns the numbers of all lines which contain a version that is missing in [`PLACES`]. Tests
+/// are ignored, because it's fine if they use other versions.
 pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
     let is_generated = path.starts_with("examples/") || path.ends_with("go.sum") || path.ends_with("go.mod");
@@ -210,7 +212,8 @@ pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Returns true if a line contains a version that is not part of a longer number or word.
+/// Returns true if this version is in the line. It doesn't count if it is part of a longer number
+/// or word.
 fn holds_version(line: &str, version: &str) -> bool {
     line.match_indices(version).any(|(start, _)| {
         let before = line[..start].chars().next_back();

@@ -1,9 +1,9 @@
-//! `cargo xtask workflows`: runs the steps in a scaffold's workflows in a clean clone.
+//! `cargo xtask workflows`: runs the workflows of a scaffold in a clean clone.
 //!
-//! The scripts run one after the other, as in GitHub's runner. The actions between them only fetch
-//! files, so they are replaced: the checkout is a clone, and the caches contain the command and the
-//! test binaries. End-to-end tests and releases need a cluster and a registry, so their scripts are
-//! skipped.
+//! We run one script after the other, in the same way as GitHub's runner. Between the scripts there
+//! are actions, which just fetch files, so we can replace them: the checkout is a clone, and the
+//! caches contain the command and the test binaries. Scripts for end-to-end tests and releases are
+//! skipped, since they need a cluster and a registry.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::project::{commit_all, scaffold};
 use crate::sh::{Cmd, write_program};
 use crate::{assets, repo};
 
-/// The workflows that only need the clone.
+/// Workflows for which a clone is sufficient.
 const WORKFLOWS: &[&str] = &["api.yml", "lint.yml", "test.yml"];
-/// The branch of the project.
+/// Name of the project's branch.
 const BRANCH: &str = "main";
 
-/// Runs the steps of all workflows.
+/// Runs all steps of the workflows.
 pub(crate) fn run_steps() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-workflows-").tempdir()?;
@@ -52,7 +52,7 @@ pub(crate) fn run_steps() -> Result<()> {
     Ok(())
 }
 
-/// Creates a project and commits it like its author would.
+/// Creates a project. It is then committed, like its author would do.
 fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
     let commands = [
         "init --domain example.com --library path",
@@ -64,13 +64,13 @@ fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
     commit_all(project).map(drop)
 }
 
-/// The environment of a job's steps.
+/// The environment in which the steps of a job are run.
 struct Runner {
     clone: PathBuf,
     programs: PathBuf,
-    /// The file with variables for subsequent steps.
+    /// In this file, a step can set variables for the next steps.
     variables: PathBuf,
-    /// The data directory with the test binaries, as restored from a cache.
+    /// The data directory, which contains the test binaries as if it came from a cache.
     data: PathBuf,
 }
 
@@ -84,7 +84,7 @@ impl Runner {
         };
         fs_err::write(&runner.variables, "")?;
         fs_err::create_dir_all(&runner.programs)?;
-        // Tests use the toolchain of this machine.
+        // We have to use the toolchain of this machine for the tests.
         write_program(&runner.programs.join("rustup"), "#!/bin/sh\n")?;
         fs_err::create_dir(clone.join("bin"))?;
         fs_err::copy(bin.join("rbuilder"), clone.join("bin/rbuilder"))?;
@@ -92,8 +92,8 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Copies etcd and kube-apiserver to the folder to which `make setup-envtest` downloads them.
-    /// The name of the folder is the version.
+    /// Copies etcd and kube-apiserver. They need to be in the folder to which `make setup-envtest`
+    /// would download them, and the name of the folder is the version.
     fn restore_assets(&self, assets: &Path) -> Result<()> {
         let store = self.data.join("kubebuilder-envtest/k8s");
         fs_err::create_dir_all(&store)?;
@@ -101,12 +101,12 @@ impl Runner {
         Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
     }
 
-    /// Returns the job summary file.
+    /// Returns the path of the file with the summary of the job.
     fn summary(&self) -> PathBuf {
         self.programs.join("summary")
     }
 
-    /// Runs a script as a step, which stops at the first failing command.
+    /// Runs a script as one of the steps. It stops as soon as a command fails.
     fn run(&self, script: &str) -> Result<()> {
         let step = self.programs.join("step");
         fs_err::write(&step, script)?;
@@ -128,7 +128,8 @@ impl Runner {
     }
 }
 
-/// Returns the scripts of a workflow in order: the text after `run:`, or the block below it.
+/// Returns all scripts in a workflow in their order. A script is either the text after `run:`, or
+/// the block below it.
 fn read_scripts(workflow: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut lines = workflow.lines().peekable();

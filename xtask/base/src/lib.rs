@@ -1,8 +1,8 @@
-//! The parts of xtask that the tour shares: running programs, paths in the repository, and pages of
-//! docs/.
+//! Helpers which are used by both xtask and the tour: running programs, finding files in the
+//! repository, and parsing the pages of docs/.
 //!
-//! This crate is compiled before the first command of README.md prints anything, so it has almost
-//! no dependencies.
+//! Note that this crate must be compiled before `cargo tour` (the first command in README.md) can
+//! print anything. Please keep the number of dependencies small.
 
 #![allow(missing_docs)] // the fields of page steps are self-explanatory
 

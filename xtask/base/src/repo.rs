@@ -1,4 +1,4 @@
-//! Paths in this repository, and the `rbuilder` command built from it.
+//! Finds files in this repository, and builds the `rbuilder` command from it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::sh::Cmd;
 
-/// Returns the root of the checkout that this binary was built from.
+/// Returns the root of the checkout from which this binary was built.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -14,17 +14,18 @@ pub fn root() -> &'static Path {
         .expect("xtask/base/ stands two folders below the root of the workspace")
 }
 
-/// Builds the `rbuilder` command. Returns its folder, which callers prepend to `PATH`.
+/// Builds the `rbuilder` command and returns the folder with the binary. Callers should prepend it
+/// to `PATH`.
 ///
 /// # Errors
 ///
-/// Returns an error if the build fails or cargo does not report the path of the binary.
+/// Returns an error if the build fails, or if cargo does not report the path of the binary.
 pub fn build_rbuilder() -> Result<PathBuf> {
-    // Building an example as well enables the dependency features that tests use.
+    // We also build an example, since that enables the dependency features needed by tests.
     build_command(build_in_workspace().args(["--example", "servers"]))
 }
 
-/// Builds an example and returns the path of the program.
+/// Builds an example and returns the path of the executable.
 ///
 /// # Errors
 ///
@@ -33,26 +34,27 @@ pub fn build_example(name: &str) -> Result<PathBuf> {
     build(build_in_workspace().args(["--example", name]), name)
 }
 
-/// Returns a build with the same dependency features as `cargo test --workspace`, to reuse its
-/// artifacts. Building a single package enables fewer features and would compile serde, k8s-openapi
-/// and kube again.
+/// Returns a build command that uses the same dependency features as `cargo test --workspace`, so
+/// that it can reuse its artifacts. If we only built a single package, there would be fewer
+/// features, and cargo would compile serde, k8s-openapi and kube again.
 fn build_in_workspace() -> Cmd {
     Cmd::new("cargo build --quiet --profile dev --workspace")
 }
 
-/// Builds the command without `rbuilder dev` and `rbuilder envtest`, whose dependencies take a
-/// quarter of the build time, and shows the progress of cargo.
+/// Like [`build_rbuilder`], but without `rbuilder dev` and `rbuilder envtest` since a quarter of
+/// the build time is for their dependencies. The progress of cargo is shown.
 ///
 /// # Errors
 ///
 /// Same as [`build_rbuilder`].
 pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
     let build = Cmd::new("cargo build --profile dev --no-default-features --package rbuilder-cli");
-    // Incremental compilation would only help a second build, and takes an eighth of this one.
+    // Incremental compilation takes an eighth of the time here, and would only be useful if there
+    // was a second build.
     build_command(build.env("CARGO_INCREMENTAL", "0"))
 }
 
-/// Builds the command with the profile of release binaries.
+/// Builds the command with the same profile as our release binaries.
 ///
 /// # Errors
 ///
@@ -63,14 +65,14 @@ pub fn build_rbuilder_dist() -> Result<PathBuf> {
     ))
 }
 
-/// Builds the command and returns the folder of the binary.
+/// Builds the command with the given cargo command. Returns the folder that contains the binary.
 fn build_command(build_it: Cmd) -> Result<PathBuf> {
     let binary = build(build_it.words("--bin rbuilder"), "rbuilder")?;
     let folder = binary.parent().context("the binary has no folder")?;
     Ok(folder.to_owned())
 }
 
-/// Runs a build and returns the path of a program.
+/// Runs a build and returns the path of the executable called `name`.
 fn build(command: Cmd, name: &str) -> Result<PathBuf> {
     let messages = command
         .words("--message-format=json-render-diagnostics")
@@ -83,7 +85,8 @@ fn build(command: Cmd, name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no program named `{name}`"))
 }
 
-/// Builds a test of a project with its own workspace and returns the path of the program.
+/// Builds an integration test of a project that is not part of our workspace. Returns the path of
+/// the test binary.
 ///
 /// # Errors
 ///
@@ -104,9 +107,10 @@ pub fn build_project_test(folder: &Path, test: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no test named `{test}`"))
 }
 
-/// Returns the value of `"executable":"…"` in a JSON message from cargo.
+/// Finds `"executable":"…"` in a JSON message from cargo and returns the path.
 ///
-/// Target paths of this repository contain nothing that JSON escapes, so this needs no JSON parser.
+/// We can do this without a JSON parser, because the target paths of this repository don't contain
+/// anything that must be escaped in JSON.
 fn executable(message: &str) -> Option<PathBuf> {
     let (_, rest) = message.split_once(r#""executable":""#)?;
     let (path, _) = rest.split_once('"')?;
@@ -119,8 +123,8 @@ pub fn target_folder() -> PathBuf {
     asked.unwrap_or_else(|| root().join("target"))
 }
 
-/// Returns the build folder shared by all projects outside the workspace, so that their
-/// dependencies are compiled only once.
+/// Returns the build folder for projects outside the workspace. They all use the same one,
+/// otherwise the dependencies would be compiled for each project.
 pub fn project_build_folder() -> PathBuf {
     match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(folder) => folder.into(),
@@ -128,8 +132,8 @@ pub fn project_build_folder() -> PathBuf {
     }
 }
 
-/// Returns an `rbuilder` command in a folder. `line` contains the arguments and `bin` is the folder
-/// of the binary.
+/// Returns a command that runs `rbuilder` in a folder. The arguments are in `line`, and `bin` is
+/// the folder of the binary.
 ///
 /// # Errors
 ///
@@ -138,13 +142,13 @@ pub fn rbuilder_command(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
     Cmd::new(&format!("rbuilder {line}")).dir(folder).path_first(bin)
 }
 
-/// Returns a command in a project with its own workspace. Like for users, the Kubernetes version is
-/// determined by the project and not by .cargo/config.toml of this workspace.
+/// Returns a command in a project that has its own workspace. The project determines the Kubernetes
+/// version (as it does for users), and .cargo/config.toml of our workspace has no effect.
 ///
-/// Artifacts are stored in [`project_build_folder`], but each project has its own folder for
-/// programs. All of them are named `manager`, and the tests of a project must not start the manager
-/// of another project. Versions of Cargo before 1.91 ignore the variable and compile the
-/// dependencies for each project.
+/// The artifacts are in [`project_build_folder`], but the programs of each project are kept in a
+/// folder of their own. This is because all of them are called `manager`, and we don't want the
+/// tests of a project to start the manager of another one. Note that cargo ignores the variable
+/// before version 1.91, so it would compile the dependencies once per project.
 pub fn project_command(folder: &Path, line: &str) -> Cmd {
     let build = project_build_folder();
     let name = folder.file_name().unwrap_or_default();
@@ -155,21 +159,24 @@ pub fn project_command(folder: &Path, line: &str) -> Cmd {
         .env(KUBERNETES, project_kubernetes(folder))
 }
 
-/// The variable that selects the Kubernetes version of k8s-openapi if no feature does.
+/// Name of the environment variable that selects the Kubernetes version in k8s-openapi, unless
+/// there is a feature that does.
 pub const KUBERNETES: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// Returns the Kubernetes version in .cargo/config.toml of this workspace, which scaffolds use as
-/// well. Cargo sets the variable if this program is started with `cargo xtask`. Empty otherwise.
+/// Returns the Kubernetes version from .cargo/config.toml of this workspace. Scaffolds use the same
+/// version. Empty unless this program was started by `cargo xtask`, since it's cargo that sets the
+/// variable.
 pub fn default_kubernetes() -> String {
     std::env::var(KUBERNETES).unwrap_or_default()
 }
 
-/// Returns the value of [`KUBERNETES`] for a project.
+/// Returns the value of [`KUBERNETES`] to use for a project.
 ///
-/// Projects select the version with a feature. If it is the version of this workspace, the variable
-/// is set to the same value: the build script of k8s-openapi reruns when the variable changes, and
-/// both builds would alternately recompile k8s-openapi and kube. For other versions, the variable
-/// is empty instead of unset, so that its value is the same for all callers.
+/// Projects select the version with a feature, so the value should not matter. But the build script
+/// of k8s-openapi reruns whenever the variable changes, which would recompile k8s-openapi and kube
+/// each time we switch between the workspace and a project. To avoid this, we use the value of the
+/// workspace if it's the same version. For any other version it is empty (instead of unset), which
+/// means that the value does not depend on the caller.
 fn project_kubernetes(folder: &Path) -> String {
     let version = default_kubernetes();
     let feature = format!("\"v{}\"", version.replace('.', "_"));

@@ -1,4 +1,5 @@
-//! Runs other programs. Commands are shown before they run, and errors contain them.
+//! Utilities for running other programs. We print commands before they run, and include them in
+//! errors.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Variables that cargo sets to describe the package of the running program.
+/// Variables which are set by cargo, and which describe the package of the running program.
 const OF_THIS_PACKAGE: [&str; 7] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_PATH",
@@ -20,8 +21,8 @@ const OF_THIS_PACKAGE: [&str; 7] = [
 ];
 
 /// Creates a command without the variables that describe this package. The build script of ring
-/// reruns when they change, so a build started by `cargo tour` would otherwise recompile ring,
-/// rustls and kube after a build started by `cargo xtask` or by hand.
+/// reruns whenever one of these changes. If we passed them on, `cargo tour` would have to recompile
+/// ring, rustls and kube after a build that was started by `cargo xtask` or by hand.
 fn new_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in OF_THIS_PACKAGE {
@@ -30,7 +31,7 @@ fn new_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Returns the path of a program on `PATH`.
+/// Searches `PATH` for a program and returns its path.
 ///
 /// # Errors
 ///
@@ -50,8 +51,8 @@ pub fn write_program(path: &Path, script: &str) -> Result<()> {
     Cmd::new("chmod +x").arg(path).run()
 }
 
-/// A program to run. Same as [`std::process::Command`], but errors contain the command line and the
-/// folder.
+/// A program to run. This is a wrapper for [`std::process::Command`] whose errors contain the
+/// command line and the folder.
 pub struct Cmd {
     inner: Command,
     words: Vec<String>,
@@ -60,18 +61,18 @@ pub struct Cmd {
 }
 
 impl Cmd {
-    /// Creates a command from a line with a program on `PATH` and its arguments, such as `git
-    /// ls-files --cached`.
+    /// Creates a command from a line that contains the name of a program (which must be on `PATH`)
+    /// and its arguments, e.g. `git ls-files --cached`.
     ///
-    /// Words are separated by white space; use single quotes for words with spaces. Nothing is
-    /// expanded. Use [`arg`](Self::arg) for values that are not constant, such as paths or
-    /// versions.
+    /// The words are separated by white space, and you can use single quotes if a word contains
+    /// spaces. There is no expansion. For paths, versions and other values that are not constant,
+    /// use [`arg`](Self::arg) instead.
     pub fn new(line: &str) -> Self {
         let mut words = split_words(line).into_iter();
         Self::program(words.next().unwrap_or_default()).args(words)
     }
 
-    /// Creates a command without arguments from the path of a program.
+    /// Creates a command from the path of a program. It has no arguments yet.
     pub fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
             words: vec![quoted(&program.as_ref().to_string_lossy())],
@@ -81,25 +82,25 @@ impl Cmd {
         }
     }
 
-    /// Adds an argument.
+    /// Adds an argument to the command.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.words.push(quoted(&arg.as_ref().to_string_lossy()));
         self.inner.arg(arg);
         self
     }
 
-    /// Adds arguments.
+    /// Adds several arguments to the command.
     pub fn args<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
         args.into_iter().fold(self, Self::arg)
     }
 
-    /// Shows the program with another name.
+    /// Sets the name to show instead of the program's path.
     pub fn shown_as(mut self, name: &str) -> Self {
         name.clone_into(&mut self.words[0]);
         self
     }
 
-    /// Adds the arguments in a line, which is split as in [`new`](Self::new).
+    /// Adds several arguments, which are given as a line. See [`new`](Self::new) for the syntax.
     pub fn words(self, line: &str) -> Self {
         self.args(split_words(line))
     }
@@ -123,19 +124,19 @@ impl Cmd {
         self
     }
 
-    /// Runs the program with empty standard input.
+    /// Runs the program with an empty stdin.
     pub fn without_input(mut self) -> Self {
         self.inner.stdin(Stdio::null());
         self
     }
 
-    /// Prepends a folder to `PATH` for this program and its children.
+    /// Prepends a folder to `PATH`, for the program and for everything it starts.
     pub fn path_first(self, folder: &Path) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(folders).context("cannot extend PATH")?;
-        // The program itself is looked up in the `PATH` of the parent, so use its full path if it
-        // is in `folder`.
+        // This does not affect how the program itself is found, because the `PATH` of the parent is
+        // used for that. Use the full path if it's in `folder`.
         let program = folder.join(self.inner.get_program());
         if !program.is_file() {
             return Ok(self.env("PATH", path));
@@ -148,8 +149,8 @@ impl Cmd {
         Ok(Self { inner, ..self }.env("PATH", path))
     }
 
-    /// Runs the program and its children with low priority. Only works on Unix. Call this before
-    /// [`without_input`](Self::without_input).
+    /// Runs the program and its children with a low priority. Has no effect except on Unix. Note
+    /// that this must be called before [`without_input`](Self::without_input).
     pub fn with_low_priority(self) -> Self {
         let mut inner = new_command("nice");
         inner.arg(self.inner.get_program()).args(self.inner.get_args());
@@ -165,13 +166,13 @@ impl Cmd {
         Self { inner, ..self }
     }
 
-    /// Prints the command line before running it, in shell syntax.
+    /// Prints the command line (in shell syntax) before the program runs.
     pub fn echo(mut self) -> Self {
         self.echo = true;
         self
     }
 
-    /// Runs the program with the output of this process.
+    /// Runs the program. Its output goes to the output of this process.
     ///
     /// # Errors
     ///
@@ -190,8 +191,8 @@ impl Cmd {
         Ok(())
     }
 
-    /// Runs the program and writes its output to a file, including the command line if
-    /// [`echo`](Self::echo) is set.
+    /// Runs the program, and writes its output to `file`. If [`echo`](Self::echo) is set, the
+    /// command line goes there as well.
     ///
     /// # Errors
     ///
@@ -204,7 +205,7 @@ impl Cmd {
         self.run()
     }
 
-    /// Runs the program and returns its standard output.
+    /// Runs the program and returns what it wrote to stdout.
     ///
     /// # Errors
     ///
@@ -224,13 +225,13 @@ impl Cmd {
         String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print UTF-8", self.line()))
     }
 
-    /// Returns the underlying command and its name for messages.
+    /// Returns the underlying [`Command`], and the name to use in messages.
     pub fn into_parts(self) -> (Command, String) {
         let described = self.described();
         (self.inner, described)
     }
 
-    /// Starts the program with the output of this process, without waiting for it.
+    /// Starts the program but does not wait for it. It uses the output of this process.
     ///
     /// # Errors
     ///
@@ -241,7 +242,8 @@ impl Cmd {
             .with_context(|| format!("cannot run `{}`", self.line()))
     }
 
-    /// Runs the program without output. Returns false if it cannot be started or fails.
+    /// Runs the program and discards the output. Returns false if the program fails, or if it
+    /// cannot be started.
     pub fn succeeds(mut self) -> bool {
         self.inner
             .stdout(Stdio::null())
@@ -262,7 +264,7 @@ impl Cmd {
     }
 }
 
-/// Splits a line into words at white space, except within single quotes.
+/// Splits a line into words. Words are separated by white space, except within single quotes.
 fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -281,7 +283,7 @@ fn split_words(line: &str) -> Vec<String> {
     words
 }
 
-/// Quotes an argument for a shell, if necessary.
+/// Quotes an argument for use in a shell. Returns it unchanged if that is not necessary.
 fn quoted(arg: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(plain) {
@@ -295,7 +297,7 @@ fn quoted(arg: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Cargo sets these variables for this test.
+    /// Cargo has set these for the test.
     #[cfg(unix)]
     #[test]
     fn programs_do_not_inherit_package_variables() {

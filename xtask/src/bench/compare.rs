@@ -1,9 +1,9 @@
-//! Runs controller-gen and rbuilder alternately on the same API.
+//! Compares the generator with controller-gen by running both in turn on the same API.
 //!
-//! Every measured run does the whole job: it finds the types and markers, generates the CRDs and
-//! the role, and updates the files on disk. Half of the runs start without manifests, the other
-//! half with the up-to-date manifests of the previous run. Go's build cache is warm for
-//! controller-gen; rbuilder has no cache.
+//! Each measured run has to do the entire job: find the types and the markers, generate the CRDs
+//! and the role, and update the files on disk. In half of the runs there are no manifests at the
+//! beginning. In the others they're up to date already, since a previous run has generated them.
+//! Go's build cache is warm when controller-gen runs. rbuilder does not have a cache.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub(super) fn measure_both(rbuilder: &Path, folder: &Path, args: &Args) -> Resul
     pair.measure("CronJob", rbuilder, &controller_gen, args.runs)
 }
 
-/// The same API in both languages.
+/// An API that we have in both languages.
 struct Pair {
     rust: PathBuf,
     go: PathBuf,
@@ -83,8 +83,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Checks that both have generated the same number of manifests. Otherwise they would not have
-    /// done the same work.
+    /// Makes sure that both have generated the same number of manifests. If not, the comparison
+    /// would be unfair.
     fn check(&self) -> Result<()> {
         let count = |folder: &Path| -> Result<usize> {
             let crds = fs_err::read_dir(folder.join(MANIFESTS).join("crd/bases"))?.count();

@@ -1,4 +1,4 @@
-//! Measures the CPU time and memory of a command, including its child processes.
+//! Measures how much CPU time and memory a command needs. Child processes are included.
 
 use std::io::{Read as _, Seek as _};
 use std::process::Stdio;
@@ -8,17 +8,17 @@ use wait4::{ResourceUsage, Wait4 as _};
 
 use crate::sh::Cmd;
 
-/// The lowest figures of several runs.
+/// The lowest values from a number of runs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
-    /// CPU time in seconds, user and system.
+    /// User and system CPU time in seconds.
     cpu: Option<f64>,
-    /// Peak memory of a single process in bytes.
+    /// Peak memory in bytes (of a single process).
     memory: Option<u64>,
 }
 
 impl Cost {
-    /// Runs a command, and keeps the lower of its figures and the previous ones.
+    /// Runs a command. If the new values are lower than the current ones, they replace them.
     pub(super) fn add(&mut self, command: Cmd) -> Result<()> {
         let usage = run_measured(command)?;
         let cpu = (usage.utime + usage.stime).as_secs_f64();
@@ -36,8 +36,8 @@ impl Cost {
     }
 }
 
-/// Runs a command and returns its resource usage, including its child processes. The output is only
-/// kept for error messages.
+/// Runs a command and returns its resource usage, which includes child processes. We only need the
+/// output for error messages.
 ///
 /// # Errors
 ///

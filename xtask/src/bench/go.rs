@@ -1,5 +1,5 @@
-//! Writes the measured API in Go, with kubebuilder's layout: one package for types and one for
-//! controllers.
+//! Writes the API to measure in Go. The layout is the one of kubebuilder, i.e. there is a package
+//! for types and a package for controllers.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::FIELDS;
 use super::cost::run_measured;
 use crate::sh::Cmd;
 
-/// The version of the Kubernetes modules that controller-gen itself depends on.
+/// Version of the Kubernetes modules. This should be the version that controller-gen depends on.
 const KUBERNETES: &str = "v0.36.0";
 
-/// Writes a module with `kinds` kinds.
+/// Writes a Go module with the given number of kinds.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<()> {
     let (api, controllers) = packages(folder, "v1", "bench.example.com")?;
     for kind in 0..kinds {
@@ -25,7 +25,7 @@ pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a module with a single kind, CronJob.
+/// Writes a Go module with just one kind, CronJob.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     let (api, controllers) = packages(folder, "v1", "batch.tutorial.kubebuilder.io")?;
     fs_err::write(api.join("cronjob_types.go"), CRON_JOB)?;
@@ -41,7 +41,8 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes `go.mod` and downloads and compiles the dependencies, so that this is not measured.
+/// Completes `go.mod`, and downloads and compiles the dependencies. This happens in advance because
+/// we don't want to measure it.
 pub(super) fn load_dependencies(folder: &Path) -> Result<()> {
     run_measured(Cmd::new("go mod tidy").dir(folder))?;
     run_measured(Cmd::new("go build ./...").dir(folder))?;
@@ -77,7 +78,8 @@ fn controller(name: &str, rules: &[&str]) -> String {
     )
 }
 
-/// The fields of `rust::SHAPES` in Go: markers, type, and whether the JSON tag has `omitempty`.
+/// The Go equivalent of `rust::SHAPES`. Contains the markers and the type of each field, and
+/// whether its JSON tag has `omitempty`.
 const SHAPES: &[(&[&str], &str, bool)] = &[
     (
         &[

@@ -1,11 +1,12 @@
-//! `cargo xtask bench`: measures the cost of `rbuilder manifests` by number of kinds, and compares
-//! it with controller-gen on the same API.
+//! `cargo xtask bench`: measures how expensive `rbuilder manifests` is for different numbers of
+//! kinds, and compares it with controller-gen on the same API.
 //!
-//! The measurement covers the entire command from start to exit on generated projects: reading,
-//! parsing, generating, printing, comparing with the files on disk, and writing missing files.
-//! Instructions are counted with valgrind, because they do not depend on the machine's load. CPU
-//! time and memory are reported by the kernel and include child processes; the lowest figure of
-//! several runs counts. This is not a test and never fails because of a result.
+//! We generate projects and run the complete command, so this includes reading, parsing,
+//! generating, printing, comparing with the files on disk, and writing files that are missing.
+//! Instructions are counted with valgrind since they do not depend on how busy the machine is. The
+//! CPU time and memory come from the kernel and include child processes. There are several runs, of
+//! which we use the lowest value. Note that this is not a test, so it never fails because of a
+//! result.
 
 mod compare;
 mod cost;
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     keep: Option<std::path::PathBuf>,
 }
 
-/// Measures the commands and prints a table.
+/// Measures the commands and prints the results as a table.
 pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     if args.simulate {
         return simulate::measure(args.runs);
@@ -80,7 +81,7 @@ pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     alone(&bin, &folder, args)
 }
 
-/// Checks that the measured projects still generate manifests.
+/// Checks that manifests can still be generated for the projects.
 pub(crate) fn check_projects() -> Result<()> {
     let bin = repo::build_rbuilder()?.join("rbuilder");
     let folder = tempfile::Builder::new().prefix("rbuilder-bench-").tempdir()?;
@@ -93,7 +94,7 @@ pub(crate) fn check_projects() -> Result<()> {
     Ok(())
 }
 
-/// Measures the command when the manifests on disk are up to date.
+/// Measures the command for manifests that are up to date on disk.
 fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
     let counts = Cmd::new("valgrind --version").succeeds();
     if !counts {
@@ -144,7 +145,7 @@ fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
     total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
 }
 
-/// Returns the number of instructions in the output of callgrind.
+/// Returns the total number of instructions from the output of callgrind.
 pub(crate) fn total(counts: &str) -> Option<u64> {
     let line = counts
         .lines()

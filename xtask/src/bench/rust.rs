@@ -1,4 +1,4 @@
-//! Writes the measured API in Rust.
+//! Writes the API to measure in Rust.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,8 +8,8 @@ use rbuilder_catalogue::versions;
 
 use super::FIELDS;
 
-/// Writes a package with `kinds` kinds, each with [`FIELDS`] fields. Returns the size of its source
-/// in bytes.
+/// Writes a package with the given number of kinds, each of which has [`FIELDS`] fields. Returns
+/// the size of the source in bytes.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(
@@ -28,8 +28,8 @@ pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     Ok(bytes + modules.len())
 }
 
-/// Fields that are common in APIs: bounded scalars, lists, maps, enums, nested structs and optional
-/// fields.
+/// Fields which are typical for APIs, e.g. scalars with bounds, lists, maps, enums, nested structs
+/// and optional fields.
 const SHAPES: &[(&str, &str)] = &[
     ("validation(min_length = 1, max_length = 253)", "String"),
     ("validation(minimum = 0, maximum = 100)", "i32"),
@@ -98,8 +98,8 @@ pub struct Kind{kind}Spec {{
     Ok(text)
 }
 
-/// Writes a package with a single kind: the CronJob from kubebuilder's book, which contains a Job
-/// template and therefore a Pod template.
+/// Writes a package with just one kind, which is the CronJob from the kubebuilder book. It contains
+/// a Job template and therefore a Pod template.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(folder.join("Cargo.toml"), cron_job_manifest())?;
@@ -107,7 +107,7 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the Cargo.toml for the CronJob package.
+/// Returns the Cargo.toml of the CronJob package.
 fn cron_job_manifest() -> String {
     let feature = versions::k8s_openapi_feature(versions::KUBERNETES);
     format!(

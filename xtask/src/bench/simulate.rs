@@ -1,7 +1,9 @@
-//! Counts the instructions of a history in the simulation of the Memcached example, and runs the test as
-//! each project has it beside a start of etcd and kube-apiserver.
+//! Measures the simulation of the Memcached example. We count how many instructions each history
+//! takes, and also run the test like every project does, in comparison with the time it takes to
+//! start etcd and kube-apiserver.
 //!
-//! The test is a debug build, as with `cargo test`. A test on the API server costs its start at least.
+//! The test is a debug build as in `cargo test`. A test with a real API server can't be faster than
+//! the start of the servers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,13 +17,14 @@ use crate::sh::Cmd;
 use crate::{assets, repo};
 
 const EXAMPLE: &str = "examples/memcached-operator";
-/// The file of the test, and its name.
+/// The file that contains the test, and the name of the test.
 const TEST: [&str; 2] = ["memcached", "the_sample_is_reconciled_under_faults"];
-/// Numbers of histories whose instructions are compared, so that those of the start do not count.
+/// We run the test with two different numbers of histories and compare the instructions. This
+/// eliminates the instructions needed for the start.
 const FEW: u64 = 20;
 const MANY: u64 = 60;
 
-/// Measures the simulation and the servers, and prints both.
+/// Measures both the simulation and the servers, and prints the results.
 pub(super) fn measure(runs: usize) -> Result<()> {
     let folder = repo::root().join(EXAMPLE);
     let [file, name] = TEST;
@@ -60,7 +63,7 @@ fn count_instructions(program: &Path, test: &impl Fn(Cmd) -> Cmd, histories: u64
     total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
 }
 
-/// Returns the least CPU time that etcd and kube-apiserver take until they serve requests.
+/// Returns the CPU time that etcd and kube-apiserver need for getting ready (lowest value).
 fn measure_start(runs: usize) -> Result<Duration> {
     let assets = assets::ensure_assets()?;
     let starts = (0..runs).map(|_| ControlPlane::start_servers(&assets)?.cpu_time());

@@ -1,9 +1,10 @@
-//! Runs `rbuilder validate`, kubectl-validate and a dry run on kube-apiserver on the same objects.
+//! Compares `rbuilder validate` with kubectl-validate and with a dry run on kube-apiserver, for the
+//! same objects.
 //!
-//! The objects are copies of the sample in the CronJob example, each in its own file. The CRD
-//! contains a Pod template, so its schema is among the largest. All three commands must accept all
-//! objects. A dry run costs the CPU time of kubectl, kube-apiserver and etcd together; the servers
-//! are already running and have served such a run before.
+//! The objects are copies of the sample in the CronJob example, and each is in its own file. This
+//! CRD contains a Pod template, so its schema is one of the largest. All of the commands must
+//! accept all of the objects. For the dry run, we count the CPU time of kubectl, kube-apiserver and
+//! etcd together. The servers have been started before, and have already served one such run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,10 +21,10 @@ use crate::{assets, repo, tools};
 const EXAMPLE: &str = "examples/cronjob-operator";
 const SAMPLE: &str = "config/samples/batch_v1_cronjob.yaml";
 const CRDS: &str = "config/crd/bases";
-/// Name of the sample, replaced in each copy.
+/// The name of the sample. Each copy gets a different name.
 const NAME: &str = "cronjob-sample";
 
-/// Measures the three commands, and prints a table.
+/// Measures all three commands and prints the results as a table.
 pub(super) fn measure(rbuilder: &Path, folder: &Path, count: usize, args: &Args) -> Result<()> {
     let objects = write_objects(&folder.join("objects"), count)?;
     let crds = repo::root().join(EXAMPLE).join(CRDS);
@@ -51,7 +52,7 @@ pub(super) fn measure(rbuilder: &Path, folder: &Path, count: usize, args: &Args)
     Ok(())
 }
 
-/// Writes copies of the sample, each in its own file, and returns their folder.
+/// Writes the copies of the sample to separate files. Returns the folder.
 fn write_objects(folder: &Path, count: usize) -> Result<PathBuf> {
     let sample = fs_err::read_to_string(repo::root().join(EXAMPLE).join(SAMPLE))?;
     ensure!(sample.contains(NAME), "the sample is not called {NAME}");
@@ -63,7 +64,7 @@ fn write_objects(folder: &Path, count: usize) -> Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// Returns the lowest CPU time of a server-side dry run.
+/// Returns the CPU time of a server-side dry run (lowest value).
 fn measure_dry_run(objects: &Path, crds: &Path, runs: usize) -> Result<Duration> {
     let plane = ControlPlane::start_servers(&assets::ensure_assets()?)?;
     let kubectl = Kubectl::find(Path::new(plane.kubeconfig()))?;
@@ -71,7 +72,7 @@ fn measure_dry_run(objects: &Path, crds: &Path, runs: usize) -> Result<Duration>
         .command("apply --server-side --filename")?
         .arg(crds)
         .run()?;
-    // `kubectl wait` fails if the CRD has no conditions yet.
+    // This must come first, since `kubectl wait` fails for a CRD that has no conditions yet.
     for state in [
         "jsonpath={.status.acceptedNames.kind}=CronJob",
         "condition=Established",
@@ -84,7 +85,7 @@ fn measure_dry_run(objects: &Path, crds: &Path, runs: usize) -> Result<Duration>
         let apply = kubectl.command("apply --server-side --dry-run=server --filename")?;
         let usage = run_measured(apply.arg(objects))?;
         let cost = usage.utime + usage.stime + plane.cpu_time()?.saturating_sub(before);
-        // The first run only warms up caches.
+        // Ignore the first run, which is there to warm up caches.
         if run > 0 {
             least = least.min(cost);
         }

@@ -1,12 +1,12 @@
-//! Recursive types, which structural schemas cannot describe.
+//! Handles recursive types, which cannot be described by structural schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::{Schema, any_object};
 
-/// Replaces each reference back to its own type with open content, which the API server neither
-/// prunes nor validates.
+/// Whenever a type refers to itself (possibly through other types), the reference is replaced with
+/// open content. The API server does not prune or validate the content of such fields.
 pub(crate) fn cut_cycles(types: &mut Types) -> Vec<String> {
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, node) in types.iter() {

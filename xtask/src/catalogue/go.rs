@@ -1,6 +1,7 @@
-//! Parses doc comments and markers of the Kubernetes API types in Go.
+//! Finds the doc comments and markers of the Kubernetes API types in their Go source.
 //!
-//! gofmt writes one field per line, so parsing line by line is sufficient.
+//! This is a simple line-based parser. It is good enough because gofmt puts each field on its own
+//! line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use walkdir::WalkDir;
 
-/// Go modules in `k8s.io` whose types are included in k8s-openapi.
+/// The Go modules in `k8s.io` with types that are also in k8s-openapi.
 pub(crate) const MODULES: &[&str] = &[
     "api",
     "apiextensions-apiserver",
@@ -16,39 +17,40 @@ pub(crate) const MODULES: &[&str] = &[
     "kube-aggregator",
 ];
 
-/// The comments of all types in some modules.
+/// Comments of all types in a number of modules.
 #[derive(Default)]
 pub(crate) struct Comments {
-    /// Types by package (`k8s.io/api/core/v1`) and name.
+    /// The key consists of the package (e.g. `k8s.io/api/core/v1`) and the name of the type.
     types: BTreeMap<(String, String), GoType>,
 }
 
 struct GoType {
     comment: Comment,
     fields: Vec<Field>,
-    /// Types whose fields this type includes: embedded structs, or the aliased type.
+    /// Types whose fields also belong to this type, either because they are embedded or because
+    /// this is an alias.
     embedded: Vec<(String, String)>,
 }
 
 struct Field {
-    /// The JSON name.
+    /// Name in JSON.
     name: String,
     comment: Comment,
-    /// The item type of a list or the value type of a map.
+    /// Type of the items of a list, or of the values of a map.
     items: Option<(String, String)>,
 }
 
 /// A doc comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comment {
-    /// The text of the comment, processed as in controller-gen.
+    /// The text, which is processed in the same way as controller-gen does it.
     pub(crate) text: String,
-    /// The lines that start with `+`, without the `+`.
+    /// All lines that start with `+`, but without the `+`.
     pub(crate) markers: Vec<String>,
 }
 
 impl Comments {
-    /// Reads all files of a module.
+    /// Reads the Go files of a module.
     pub(crate) fn read(&mut self, module: &str, folder: &Path) -> Result<()> {
         for entry in WalkDir::new(folder).sort_by_file_name() {
             let entry = entry?;
@@ -115,17 +117,18 @@ impl Comments {
         }
     }
 
-    /// Returns a type's comment.
+    /// Returns the comment of a type.
     pub(crate) fn of_type(&self, package: &str, name: &str) -> Option<&Comment> {
         self.get(package, name).map(|ty| &ty.comment)
     }
 
-    /// Returns a field's comment by JSON name, including fields of embedded structs.
+    /// Returns the comment of a field by its JSON name. The field may also belong to an embedded
+    /// struct.
     pub(crate) fn of_field(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         self.field(package, name, field).map(|field| &field.comment)
     }
 
-    /// Returns the comment on the item type of a list or the value type of a map.
+    /// Returns the comment of the type used for the items of a list or the values of a map.
     pub(crate) fn of_items(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         let (package, name) = self.field(package, name, field)?.items.as_ref()?;
         self.of_type(package, name)
@@ -147,7 +150,8 @@ impl Comments {
     }
 }
 
-/// Returns a field's JSON name and Go type. The name of an embedded struct is empty.
+/// Returns the JSON name and the Go type of a field. Embedded structs don't have a name, so this
+/// returns an empty one.
 fn field(code: &str) -> Option<(&str, &str)> {
     let (declared, tag) = code.split_once('`')?;
     let (_, json) = tag.split_once("json:\"")?;
@@ -159,7 +163,7 @@ fn field(code: &str) -> Option<(&str, &str)> {
     ))
 }
 
-/// Returns the item type of a list or the value type of a map.
+/// Returns the type of list items or map values.
 fn member(go_type: &str) -> Option<&str> {
     let (_, member) = go_type
         .strip_prefix("map")
@@ -169,7 +173,7 @@ fn member(go_type: &str) -> Option<&str> {
     Some(member.trim_start_matches('*'))
 }
 
-/// Returns the aliased type of `type A = B` or `type A B`.
+/// Returns the aliased type, for both `type A = B` and `type A B`.
 fn other_name(declared: &str) -> Option<&str> {
     let name = declared.strip_prefix("= ").unwrap_or(declared);
     let is_name = name
@@ -178,7 +182,7 @@ fn other_name(declared: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// Returns the name and path of an imported package.
+/// Returns the name of an imported package and its path.
 fn import(code: &str) -> Option<(&str, &str)> {
     let (alias, path) = code.strip_suffix('"')?.split_once('"')?;
     let alias = match alias.trim() {
@@ -195,7 +199,7 @@ impl Comment {
         let mut is_fenced = false;
         let mut is_over = false;
         for line in lines {
-            // Tool directives have no space after `//`.
+            // These are directives for tools. They don't have a space after `//`.
             if line.starts_with("nolint:") || line.starts_with("go:") {
                 continue;
             }
@@ -214,7 +218,7 @@ impl Comment {
                     continue;
                 }
             }
-            // Collapse consecutive blank lines.
+            // Skip blank lines if there's more than one in a row.
             let is_doubly_blank = line.is_empty() && kept.last().is_none_or(|last| last.is_empty());
             if !is_over && !is_doubly_blank {
                 kept.push(line);
@@ -224,7 +228,7 @@ impl Comment {
         comment
     }
 
-    /// Returns the value of a `name=value` marker.
+    /// Returns the value of a marker (`name=value`).
     pub(crate) fn marker(&self, name: &str) -> Option<&str> {
         let values = self.markers.iter();
         values
@@ -232,7 +236,7 @@ impl Comment {
             .next_back()
     }
 
-    /// Returns the names and values of markers with the given prefix.
+    /// Returns the names and values of all markers that start with `prefix`.
     pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let named = self
             .markers
@@ -242,7 +246,8 @@ impl Comment {
     }
 }
 
-/// Returns the Go package and name of a type such as `io.k8s.api.core.v1.Pod` in OpenAPI.
+/// Returns the Go package and the name of a type. The argument is a name in OpenAPI, e.g.
+/// `io.k8s.api.core.v1.Pod`.
 pub(crate) fn package_of(openapi: &str) -> Result<(String, &str)> {
     let (module, name) = openapi.rsplit_once('.').context("a name has a module")?;
     let module = module

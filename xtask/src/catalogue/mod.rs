@@ -1,10 +1,10 @@
-//! `cargo xtask catalogue`: generates the schemas of the built-in types for `rbuilder-catalogue`,
-//! and the table of built-in kinds and resources for `rbuilder-syntax`.
+//! `cargo xtask catalogue`: generates the schemas of all built-in types (in `rbuilder-catalogue`)
+//! and the table of all built-in kinds and resources (in `rbuilder-syntax`).
 //!
-//! The types come from the OpenAPI v3 documents published with kube-apiserver's source, so there is
-//! no need to run a server. The Go source provides the line breaks in descriptions, and is used to
-//! decide which defaults and constraints are meant for users of the type. controller-gen reads it
-//! for the same reason.
+//! The types are in the OpenAPI v3 documents which are published together with the source of
+//! kube-apiserver. This means that we don't need a server. We need the Go source, too: the line
+//! breaks of descriptions are only there, and it tells us which defaults and constraints are meant
+//! for users of a type. (For the latter, controller-gen does the same.)
 
 mod cycle;
 mod go;
@@ -34,11 +34,11 @@ pub(crate) struct Args {
 }
 
 const DATA: &str = "crates/catalogue/data/kubernetes.bin";
-/// The table of kinds and resources, which are available without the catalogue.
+/// The table of kinds and resources. It can be used without the catalogue.
 const RESOURCES: &str = "crates/syntax/src/kubernetes/table.rs";
 const README: &str = "crates/catalogue/data/README.md";
 
-/// Generates the catalogue, and writes or compares it.
+/// Generates the catalogue. The result is either written or compared with the existing files.
 pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     let mut minors = BTreeMap::new();
     let mut resources = resources::Resources::new();
@@ -68,7 +68,7 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
         .try_for_each(|(path, bytes)| update_file(path, bytes, args.check, "catalogue"))
 }
 
-/// Returns the types in k8s-openapi for the given minor version.
+/// Returns the types that are in k8s-openapi for a minor version of Kubernetes.
 fn types(minor: Minor, release: &str) -> Result<Types> {
     let documents = module("kubernetes", &format!("v1.{release}"))?.join("api/openapi-spec/v3");
     let mut comments = go::Comments::default();
@@ -84,7 +84,7 @@ fn types(minor: Minor, release: &str) -> Result<Types> {
     rust::select_types(minor, found.types)
 }
 
-/// Returns the folder of a Go module in `k8s.io`, after downloading it if necessary.
+/// Returns the folder of one of the Go modules in `k8s.io`, after downloading it if necessary.
 fn module(name: &str, version: &str) -> Result<PathBuf> {
     let about = Cmd::new("go mod download -json")
         .arg(format!("k8s.io/{name}@{version}"))
@@ -95,7 +95,8 @@ fn module(name: &str, version: &str) -> Result<PathBuf> {
     Ok(folder.into())
 }
 
-/// Checks that every type can be decoded, and that its first level is equal to the original.
+/// Makes sure that all types can be decoded, and that their first level is the same as in the
+/// original.
 fn verify(catalogue: &Catalogue<'_>, types: &Types) -> Result<()> {
     for (path, node) in types {
         let schema = catalogue

@@ -1,4 +1,4 @@
-//! Parses the OpenAPI v3 documents of kube-apiserver.
+//! Parses the OpenAPI v3 documents which are published with kube-apiserver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 use super::go::{self, Comment, Comments};
 
-/// The types defined in the documents.
+/// Everything we found in the documents.
 pub(crate) struct Found {
-    /// All types by path, without the crate name.
+    /// The types by their path (which doesn't include the name of the crate).
     pub(crate) types: Types,
-    /// Differences between the documents and the Go source.
+    /// Describes where the documents differ from the Go source.
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads all documents in a folder.
+/// Reads all of the documents in a folder.
 pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found> {
     let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
     for entry in fs_err::read_dir(folder)? {
@@ -28,8 +28,8 @@ pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found
         };
         for (name, schema) in schemas {
             let mut schema = schema.clone();
-            // The documents of different groups list different kinds for the same type. The rest
-            // must be equal.
+            // We ignore the kinds, since each group has a document with a different list of them.
+            // Everything else must be the same.
             if let Some(schema) = schema.as_object_mut() {
                 schema.remove("x-kubernetes-group-version-kind");
             }
@@ -53,7 +53,8 @@ pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found
     Ok(found)
 }
 
-/// Converts `io.k8s.api.core.v1.Pod` to `api::core::v1::Pod`.
+/// Converts the name of a type to a path in k8s-openapi. For example, `io.k8s.api.core.v1.Pod`
+/// becomes `api::core::v1::Pod`.
 pub(crate) fn rust_path(name: &str) -> Option<String> {
     Some(name.strip_prefix("io.k8s.")?.replace('-', "_").replace('.', "::"))
 }
@@ -90,7 +91,8 @@ fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<S
     Ok(node)
 }
 
-/// Adds the line breaks of the Go comment to the description. Returns false if the words differ.
+/// Copies the line breaks from the Go comment to the description. Returns false if these are not
+/// the same words.
 fn describe(node: &mut Node, comment: &Comment) -> bool {
     let words = node.own.description.as_deref().unwrap_or_default();
     let is_same = words.split_whitespace().eq(comment.text.split_whitespace());
@@ -100,16 +102,18 @@ fn describe(node: &mut Node, comment: &Comment) -> bool {
     is_same
 }
 
-/// Adds the description of items or values from their Go type, because the documents don't contain
-/// it.
+/// Adds a description to the items or values. It is taken from their Go type, since there is none
+/// in the documents.
 fn describe_member(items: &mut Node, comment: &Comment) {
     if items.reference.is_none() && items.own.description.is_none() && !comment.text.is_empty() {
         items.own.description = Some(comment.text.as_str().into());
     }
 }
 
-/// Determines the default value. The documents contain zero values as defaults for all Go fields
-/// that are always serialized. Such a default is only kept if a marker declares it.
+/// Decides if the default value in the document should be kept.
+///
+/// In the documents, the default of a Go field that is always serialized is its zero value. This is
+/// not very useful, so we drop it unless it's also declared by a marker.
 fn choose_default(node: &mut Node, comment: &Comment) -> Result<()> {
     let written = comment
         .marker("kubebuilder:default")
@@ -134,12 +138,12 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Adds constraints from controller-gen's markers.
+/// Adds constraints from the markers of controller-gen.
 fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
     for (name, value) in comment.below("kubebuilder:validation:") {
         let value = value.trim_matches('`');
         match name {
-            // Already in the documents.
+            // These are in the documents already.
             "Required" | "Optional" | "Type" | "Format" => {}
             _ => restrict_by(name, value, own)?,
         }
@@ -168,7 +172,8 @@ fn node(value: &Value) -> Result<Node> {
     Ok(node)
 }
 
-/// Parses a schema keyword. Unknown keywords are errors, so that nothing is lost silently.
+/// Reads a keyword of the schema. Returns an error for unknown keywords, because we don't want to
+/// lose anything silently.
 fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
     match key {
         "description" => {}
@@ -196,7 +201,7 @@ fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
         "x-kubernetes-list-type" => node.own.list_type = serde_json::from_value(value.clone())?,
         "x-kubernetes-list-map-keys" => node.own.list_map_keys = serde_json::from_value(value.clone())?,
         "x-kubernetes-map-type" => node.own.map_type = serde_json::from_value(value.clone())?,
-        // CRDs do not support strategic merge patch or union discriminators.
+        // Strategic merge patches and union discriminators are not supported by CRDs.
         "x-kubernetes-patch-strategy" | "x-kubernetes-patch-merge-key" | "x-kubernetes-unions" => {}
         _ => bail!("this task does not know the keyword"),
     }
@@ -211,7 +216,8 @@ fn properties(map: &Map<String, Value>) -> Result<BTreeMap<String, Node>> {
     each.collect()
 }
 
-/// Parses the schema of items or values. They have no markers, so zero defaults are dropped.
+/// Reads the schema of items or values. There are no markers for these, so we drop defaults that
+/// are zero.
 fn inner(value: &Value) -> Result<Box<Node>> {
     let mut node = node(value)?;
     if node.own.default.as_ref().is_some_and(is_zero) {

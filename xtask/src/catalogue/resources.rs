@@ -1,4 +1,5 @@
-//! The resources of Kubernetes, from the discovery documents published with its source.
+//! Reads the resources of Kubernetes from the discovery documents, which are published with its
+//! source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,26 +10,28 @@ use serde_json::Value;
 
 use super::openapi::rust_path;
 
-/// A resource, merged from all minor versions.
+/// A resource. This is the union of all minor versions.
 #[derive(Default)]
 pub(crate) struct Resource {
     kind: String,
-    /// The k8s-openapi module that contains the versions.
+    /// Path of the module in k8s-openapi that contains the versions.
     module: String,
     is_namespaced: bool,
     verbs: BTreeSet<String>,
     short_names: BTreeSet<String>,
-    /// The verbs supported by each subresource.
+    /// Verbs of each subresource.
     subresources: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Resources by group and plural name. The core group is `""` and comes first.
+/// All resources, by their group and their plural name. The name of the core group is empty, so it
+/// comes first.
 pub(crate) type Resources = BTreeMap<(String, String), Resource>;
 
-/// The verbs of `status`, `scale` and most other subresources. The table omits them.
+/// The verbs of `status`, `scale`, and in fact most subresources. To keep the table small, they're
+/// not listed there.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Adds the resources of a minor version. Overrides resources added by earlier calls.
+/// Adds all resources of a minor version. If a resource has been added before, this overrides it.
 pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
     let modules = kind_modules(&api.join("openapi-spec/v3"))?;
     for entry in fs_err::read_dir(api.join("discovery"))? {
@@ -79,7 +82,7 @@ fn add_resource(
     Ok(())
 }
 
-/// Modules by group, version and kind.
+/// Modules in k8s-openapi, by group, version and kind.
 type KindModules = BTreeMap<(String, String, String), String>;
 
 fn kind_modules(documents: &Path) -> Result<KindModules> {
@@ -95,8 +98,8 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
             {
                 let (version, kind) = (text(&meant["version"])?, text(&meant["kind"])?);
                 let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
-                // `DeleteOptions` and similar kinds are listed for all groups, but their module
-                // doesn't belong to any group.
+                // Some kinds (e.g. `DeleteOptions`) are listed for every group, but the module
+                // doesn't belong to a group.
                 if let Some(module) = path.strip_suffix(&format!("::{version}::{kind}")) {
                     let key = (
                         text(&meant["group"])?.to_owned(),
@@ -111,7 +114,7 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
     Ok(modules)
 }
 
-/// Formats the table as Rust source.
+/// Returns the table as Rust source.
 pub(crate) fn print_table(resources: &Resources) -> Result<String> {
     let mut table = String::from(INTRODUCTION);
     for ((group, plural), resource) in resources {

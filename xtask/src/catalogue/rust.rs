@@ -1,4 +1,4 @@
-//! The types in k8s-openapi. The catalogue must contain all of them.
+//! Determines which types are in k8s-openapi. All of these must also be in the catalogue.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,13 @@ use walkdir::WalkDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Generic types in k8s-openapi, which have no schema and are not used as fields of kinds.
+/// Generic types in k8s-openapi. They have no schema, and are never used for a field of a kind.
 const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEvent"];
 
-/// Selects the types that k8s-openapi contains.
+/// Returns the types that are also in k8s-openapi.
 ///
-/// The documents also define a list type for each kind, for which k8s-openapi has a generic `List`.
+/// Note that the documents have a list type for every kind. k8s-openapi has a generic `List`
+/// instead.
 pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     let paths = paths(minor)?;
     let missing: Vec<&String> = paths
@@ -41,8 +42,8 @@ pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     Ok(types)
 }
 
-/// Returns the paths of all types that k8s-openapi contains for a minor version. Its source has one
-/// file per type.
+/// Returns the paths of all types in k8s-openapi for a minor version. We just list the source
+/// files, since there is one for each type.
 fn paths(minor: Minor) -> Result<BTreeSet<String>> {
     let root = source()?.join(format!("src/v1_{}", minor.number()));
     let mut paths = BTreeSet::new();
@@ -78,7 +79,7 @@ fn declared(line: &str) -> Option<&str> {
         .next()
 }
 
-/// Returns k8s-openapi's source folder.
+/// Returns the folder with the source of k8s-openapi.
 fn source() -> Result<PathBuf> {
     let metadata = Cmd::new("cargo metadata --format-version 1 --locked")
         .dir(repo::root())

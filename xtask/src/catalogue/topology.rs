@@ -1,12 +1,12 @@
-//! Lists that are merged by key.
+//! Handles lists that are merged by key.
 
 use std::collections::BTreeSet;
 
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::ListType;
 
-/// Removes the keys of lists whose items may omit any of them. Kubernetes accepts this for built-in
-/// types but not in CRDs.
+/// Removes the keys from lists in which items are allowed to omit a key. Kubernetes does this for
+/// built-in types, but rejects it in CRDs.
 pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     let mut loose: BTreeSet<(String, String)> = BTreeSet::new();
     for (path, node) in &*types {
@@ -32,7 +32,7 @@ pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     notes
 }
 
-/// Returns true if every key is either required in the list's items or has a default.
+/// Returns true if all of the keys are required in the items of a list, or have a default.
 fn has_keys(types: &Types, list: &Node) -> bool {
     let items = list.items.as_deref();
     let referred = items.and_then(|items| types.get(items.reference.as_deref()?));

@@ -1,19 +1,20 @@
-//! Records the results of evaluating rules in kube-apiserver.
+//! Records how kube-apiserver evaluates rules.
 //!
-//! crates/cel/tests/evaluated/cases.json contains groups of rules for a schema and a value. Rules
-//! are templates: `{class}` is replaced with each entry of the class. This task adds the rules of a
-//! group to CRDs, sends the value to a real API server as a dry run, and records the response for
-//! each rule. The tests of `rbuilder-cel` compare their results with the record and do not need a
-//! server.
+//! The cases are in crates/cel/tests/evaluated/cases.json. Each group has a schema, a value and a
+//! number of rules. A rule can be a template, in which we replace `{class}` with each of the
+//! entries of that class. We create CRDs with these rules, send the value to a real API server (as
+//! a dry run), and record what it says about each rule. The tests of `rbuilder-cel` are compared
+//! with this record, so they don't need a server.
 //!
-//! A group contains three kinds of cases:
+//! There are three kinds of cases in a group:
 //!
-//! - `prints`: expressions. The record is the value formatted as a string.
-//! - `rules`: conditions. The record is whether they are true.
-//! - `full`: complete rules, with messages and reasons. The record is the complete error.
+//! - `prints` are expressions. We record their value, formatted as a string.
+//! - `rules` are conditions. We record whether they are true.
+//! - `full` are complete rules, with messages and reasons. We record the complete error.
 //!
-//! Evaluation errors are recorded with a leading `!`. Rules that the API server rejects in a CRD
-//! are not recorded. Groups with an `old` value are updates.
+//! If the evaluation fails, the error is recorded with a leading `!`. There is no record for a rule
+//! that cannot be in a CRD because the API server rejects it. If a group has an `old` value, it is
+//! an update.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ use crate::{assets, repo};
 const CASES: &str = "crates/cel/tests/evaluated/cases.json";
 pub(super) const RECORDED: &str = "crates/cel/tests/evaluated/recorded.jsonl";
 
-/// The maximum number of rules in a CRD, which keeps it below the total cost limit.
+/// Maximum number of rules in a CRD. With more than that, we'd get close to the total cost limit.
 const RULES: usize = 150;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const GROUP: &str = "cel.example.com";
@@ -55,9 +56,9 @@ struct Group {
     full: Vec<Value>,
 }
 
-/// A case and the API server's response.
+/// A case, and the response of the API server.
 struct Case {
-    /// The expression, or the complete rule.
+    /// An expression or a complete rule.
     source: Value,
     kind: Kind,
     says: Option<Value>,
@@ -71,12 +72,12 @@ enum Kind {
 }
 
 impl Case {
-    /// Returns the rule for the CRD.
+    /// Returns the rule to use in the CRD.
     fn rule(&self) -> Value {
         match self.kind {
             Kind::Print => {
                 let text = format!("'%s'.format([{}])", self.expression());
-                // The comparison is always false, so every expression causes an error.
+                // This is always false, so we get an error for every expression.
                 json!({ "rule": format!("{text} == 'never'"), "messageExpression": text })
             }
             Kind::Rule => json!({ "rule": self.expression() }),
@@ -88,7 +89,7 @@ impl Case {
         self.source.as_str().unwrap_or_default()
     }
 
-    /// Returns the field to which the rule is attached.
+    /// Returns the name of the field that has this rule.
     fn field(&self, index: usize) -> String {
         match self.kind {
             Kind::Full => format!("v{index}"),
@@ -96,7 +97,7 @@ impl Case {
         }
     }
 
-    /// Parses an error. Returns `None` if it belongs to a different case.
+    /// Reads an error. Returns `None` if it's not for this case.
     fn read(&self, index: usize, cause: &Cause) -> Option<Value> {
         let field = format!("spec.{}", self.field(index));
         let relative = cause.field.strip_prefix(&field)?;
@@ -113,13 +114,13 @@ impl Case {
             .strip_suffix(&format!(" evaluating rule: {rule}"))
             .or_else(|| message.strip_suffix(&format!(" for rule: {rule}")));
         if let Some(error) = error {
-            // The error's value is the schema type's name.
+            // The error contains the name of the schema's type as the value.
             let text = error.split_once("\": ").map_or(error, |(_, text)| text);
             return Some(json!(format!("!{text}")));
         }
         let is_own = message.ends_with(&format!("failed rule: {rule}"));
         match self.kind {
-            // An empty or multi-line string is not used as a message.
+            // The API server doesn't use messages that are empty or have multiple lines.
             Kind::Print if is_own => Some(json!("")),
             Kind::Print => Some(json!(message.strip_prefix("Invalid value: ").unwrap_or(message))),
             _ => is_own.then_some(Value::Bool(false)),
@@ -127,7 +128,8 @@ impl Case {
     }
 }
 
-/// Evaluates all cases, and returns the record: one line per group, and one for each of its cases.
+/// Evaluates all of the cases. Returns the record, which consists of one line per group and one
+/// line per case.
 pub(super) fn record_evaluation() -> Result<String> {
     let cases: Cases = serde_json::from_str(&fs_err::read_to_string(repo::root().join(CASES))?)?;
     let servers = ControlPlane::start_servers(&assets::ensure_assets()?)?;
@@ -146,7 +148,7 @@ pub(super) fn record_evaluation() -> Result<String> {
             });
         }
     }
-    // The API server takes seconds to serve a new resource, but can do so for all of them at once.
+    // It takes seconds until a new resource is served, so create all of them before we wait.
     for part in &mut parts {
         part.install()?;
     }
@@ -159,7 +161,7 @@ pub(super) fn record_evaluation() -> Result<String> {
         if !lines.contains(&header) {
             lines.push(header);
         }
-        // Rules that the API server rejects are not evaluated.
+        // A rule that cannot be in a CRD isn't evaluated.
         let is_accepted = |case: &Case| case.says != Some(json!("rejected"));
         for case in part.cases.into_iter().filter(is_accepted) {
             let says = case.says.unwrap_or(match case.kind {
@@ -179,7 +181,7 @@ fn expand_group(group: &Group, classes: &BTreeMap<String, Vec<String>>) -> Resul
     for (templates, kind) in [(&group.prints, Kind::Print), (&group.rules, Kind::Rule)] {
         for template in templates {
             for text in expand(template, classes) {
-                // Two templates may expand to the same expression.
+                // Skip duplicates, since several templates can result in the same expression.
                 if seen.insert((text.clone(), kind == Kind::Print)) {
                     cases.push((Value::String(text), kind));
                 }
@@ -196,7 +198,7 @@ fn expand_group(group: &Group, classes: &BTreeMap<String, Vec<String>>) -> Resul
     Ok(cases.into_iter().map(case).collect())
 }
 
-/// Expands the first class in a template, then recursively the others.
+/// Replaces the first class in a template, and calls itself for the rest.
 fn expand(template: &str, classes: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let found = template.match_indices('{').find_map(|(start, _)| {
         let end = start + template[start..].find('}')?;
@@ -214,7 +216,7 @@ fn expand(template: &str, classes: &BTreeMap<String, Vec<String>>) -> Vec<String
     expanded
 }
 
-/// Some of the cases in a group, and the CRD that contains their rules.
+/// Part of a group, and the CRD with the rules of its cases.
 struct Part<'c> {
     client: &'c Client,
     number: usize,
@@ -231,7 +233,8 @@ impl Part<'_> {
         format!("{CRDS}/things{}.{GROUP}", self.number)
     }
 
-    /// Installs the CRD. For updates it has no rules yet, because the old value may violate them.
+    /// Creates the CRD. If this is an update there are no rules at first, since the old value might
+    /// not satisfy them.
     fn install(&mut self) -> Result<()> {
         match self.group.old {
             None => self.install_rules(),
@@ -242,7 +245,7 @@ impl Part<'_> {
         }
     }
 
-    /// Installs the rules, except for those that the API server rejects.
+    /// Adds the rules to the CRD, but not the ones that the API server rejects.
     fn install_rules(&mut self) -> Result<()> {
         loop {
             let mut definition = self.definition(true);
@@ -261,7 +264,7 @@ impl Part<'_> {
         }
     }
 
-    /// Sends the value, and records the API server's response for each case.
+    /// Sends the value and records the response for each of the cases.
     fn evaluate(&mut self) -> Result<()> {
         let mut version = None;
         if let Some(old) = &self.group.old {
@@ -273,7 +276,7 @@ impl Part<'_> {
             version = Some(self.version_of(&format!("{}/a", self.objects()))?);
             self.install_rules()?;
         }
-        // An error for `ready` shows that the server has loaded the rules.
+        // If we get an error for `ready`, we know that the server uses the new rules.
         let mut not_ready = self.object(&Value::Null);
         not_ready["spec"] = json!({ "ready": false });
         not_ready["metadata"]["name"] = json!("not-ready");
@@ -282,8 +285,8 @@ impl Part<'_> {
             let response = self.client.send("POST", &create, &not_ready)?;
             Ok(causes(&response).iter().any(|cause| cause.field == "spec.ready"))
         })?;
-        // If a rule is too expensive, the server skips the object's other rules, so complete rules
-        // get separate objects.
+        // Use an object per rule for complete rules. Otherwise, a rule that is too expensive would
+        // make the server skip all other rules of the object.
         let size = match self.group.full.is_empty() {
             true => self.cases.len(),
             false => 1,
@@ -303,7 +306,7 @@ impl Part<'_> {
                     ("PUT", format!("{}/a?dryRun=All", self.objects()))
                 }
             };
-            // A busy server may return an unrelated error.
+            // If the server is busy, the error could be about something else. Retry in that case.
             let mut response = Value::Null;
             wait(|| {
                 response = self.client.send(method, &path, &new)?;
@@ -320,7 +323,7 @@ impl Part<'_> {
         Ok(version.unwrap_or_default().to_owned())
     }
 
-    /// Returns the CRD, with or without rules.
+    /// Returns the CRD. `with_rules` determines if it contains the rules.
     fn definition(&self, with_rules: bool) -> Value {
         let mut properties = Map::new();
         properties.insert("ready".to_owned(), json!({ "type": "boolean" }));
@@ -363,7 +366,7 @@ impl Part<'_> {
         })
     }
 
-    /// Returns an object that contains a value in the field of each case.
+    /// Returns an object that has the value in the fields of all cases.
     fn object(&self, value: &Value) -> Value {
         let fields = self.cases.iter().enumerate();
         let spec: Map<String, Value> = fields
@@ -378,8 +381,8 @@ impl Part<'_> {
     }
 }
 
-/// Assigns the errors to cases. Each printed expression has exactly one error, and these errors are
-/// in order.
+/// Finds the case for each error. This relies on the fact that we get exactly one error for each
+/// printed expression, and that those are in order.
 fn assign(group: &Group, cases: &mut [Case], first: usize, errors: &[Cause]) -> Result<()> {
     let mut prints = cases
         .iter()
@@ -425,9 +428,10 @@ fn wait(mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Marks the rules that the API server rejects.
+/// Marks the rules that are rejected by the API server.
 fn reject(cases: &mut [Case], errors: &[Cause], response: &Value) -> Result<()> {
-    // Indices in errors refer to the rules in the request, i.e. the cases without a record.
+    // The errors refer to rules by their index in the request, which only contained the cases that
+    // have no record yet.
     let sent: Vec<usize> = (0..cases.len())
         .filter(|index| cases[*index].says.is_none())
         .collect();

@@ -1,10 +1,11 @@
-//! `cargo xtask cel`: records kube-apiserver's verdicts on CEL rules, its cost estimates, and the
-//! results of evaluating rules.
+//! `cargo xtask cel`: records what kube-apiserver says about CEL rules. This includes verdicts,
+//! cost estimates, and the results of evaluating them.
 //!
-//! crates/cel/tests/recorded.jsonl contains rules for the schemas in crates/cel/tests/schemas.json.
-//! This task checks each rule with the API server's own code, built from tools/cel, and records the
-//! verdicts. The tests of `rbuilder-cel` compare their verdicts with the record and do not need Go.
-//! To add a case, add a line with a schema, a path and a rule. For evaluation see [`evaluation`].
+//! The rules are in crates/cel/tests/recorded.jsonl, and their schemas in
+//! crates/cel/tests/schemas.json. We build the API server's own code (see tools/cel) to check each
+//! rule, and record the verdicts. The tests of `rbuilder-cel` compare their own verdicts with the
+//! record, so they can run without Go. If you want to add a case, all you need is a line with a
+//! schema, a path and a rule. See [`evaluation`] for the evaluation of rules.
 
 mod evaluation;
 mod server;
@@ -25,7 +26,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Evaluates all rules, and writes or compares the verdicts.
+/// Checks and evaluates all rules. The verdicts are either written, or compared with the existing
+/// ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let new = Cmd::new("go run .")

@@ -1,4 +1,4 @@
-//! Sends requests to a control plane's API server, with curl.
+//! A simple client for the API server of a control plane. It uses curl.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use tempfile::TempDir;
 
 use crate::sh::Cmd;
 
-/// A client with all permissions.
+/// A client that is allowed to do anything.
 pub(super) struct Client {
     server: String,
     folder: TempDir,
 }
 
 impl Client {
-    /// Reads the address and certificates from a kubeconfig.
+    /// Creates a client from a kubeconfig, which must contain the address and the certificates.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file is not a control plane's kubeconfig.
+    /// Returns an error if this is not the kubeconfig of a control plane.
     pub(super) fn new(kubeconfig: &str) -> Result<Client> {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
         let folder = tempfile::tempdir()?;
@@ -44,14 +44,15 @@ impl Client {
         self.folder.path().join(file)
     }
 
-    /// Sends a request, and returns the object or the `Status`. Returns `null` if the server does
-    /// not serve the resource yet.
+    /// Sends a request and returns the response, which is either an object or a `Status`. Returns
+    /// `null` if the resource is not served yet.
     ///
     /// # Errors
     ///
     /// Returns an error if the response is not JSON.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        // With HTTP/2, curl fails if the server responds before it has read the entire body.
+        // Don't use HTTP/2. If the server sends a response before it has read the whole body, curl
+        // would fail.
         let mut request = Cmd::new("curl --silent --show-error --http1.1")
             .words("--request")
             .arg(method)
@@ -82,13 +83,13 @@ fn text<'v>(config: &'v Value, pointer: &str) -> Result<&'v str> {
         .with_context(|| format!("the kubeconfig lacks {pointer}"))
 }
 
-/// An error in a field.
+/// One of the errors in a response. It refers to a field.
 pub(super) struct Cause {
     pub(super) field: String,
     pub(super) message: String,
 }
 
-/// Returns the errors in a response. Empty if the response is an object.
+/// Returns all errors of a response. There are none if the response is an object.
 pub(super) fn causes(response: &Value) -> Vec<Cause> {
     let causes = response.pointer("/details/causes").and_then(Value::as_array);
     let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Tests `.ci/keep-builds` with clones of a small package.
+//! Tests `.ci/keep-builds` by building clones of a small package.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// The folder that contains the clones, and their target folder.
+/// Folder with the clones. Also contains the target folder that they share.
 struct Places {
     folder: TempDir,
 }
@@ -23,7 +23,7 @@ impl Places {
         self.folder.path().join("target")
     }
 
-    /// Creates a new clone, replacing an existing one.
+    /// Creates a clone. If there's already one with this name, it is replaced.
     fn clone_to(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let clone = self.folder.path().join(name);
         if clone.exists() {
@@ -38,10 +38,11 @@ impl Places {
         clone
     }
 
-    /// Runs the script and cargo. Returns whether the package was compiled, and the output of the
-    /// program.
+    /// Runs the script, then cargo. Returns the output of the program, and whether the package has
+    /// been compiled.
     fn build(&self, clone: &Path) -> (bool, String) {
-        // Files written within a few milliseconds may have the same modification time.
+        // Wait for a moment. If two files are written within a few milliseconds, they might have
+        // the same modification time.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let in_clone = |command: Cmd| command.dir(clone).env("CARGO_TARGET_DIR", self.target());
         in_clone(Cmd::program(repo::root().join(".ci/keep-builds")))
@@ -81,7 +82,7 @@ fn new_clone_compiles_only_changes() {
     let build = |files: &[(&str, &str)]| places.build(&places.clone_to("here", files));
     assert_eq!(build(&[MAIN_FILE, HELLO]), compiled("hello"));
     assert_eq!(build(&[MAIN_FILE, HELLO]), kept("hello"));
-    // Adding an unrelated file has no effect, even if its name needs quoting.
+    // An unrelated file doesn't make a difference, even if its name must be quoted.
     let other = ("a file's \"name\"", "");
     assert_eq!(build(&[MAIN_FILE, HELLO, other]), kept("hello"));
     assert_eq!(build(&[MAIN_FILE, GOODBYE]), compiled("goodbye"));
@@ -135,7 +136,7 @@ fn files_without_git_are_compiled() {
     };
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
-    // A clone does not reuse artifacts compiled from unpacked files either.
+    // A clone doesn't reuse anything that was compiled from unpacked files, either.
     let clone = places.clone_to("here", &[MAIN_FILE, HELLO]);
     assert_eq!(places.build(&clone), compiled("hello"));
     let waiting = places.clone_to("waiting", &[MAIN_FILE, HELLO]);
@@ -158,8 +159,8 @@ fn reused_clone_keeps_modification_times() {
     assert_eq!(modified(), before);
     assert_eq!(places.build(&here), kept("goodbye"));
 
-    // Modification times are also kept in a clone that was built by hand, because cargo compares
-    // them with its artifacts.
+    // The modification times are also kept if a clone was built by hand, because cargo compares
+    // them with the artifacts.
     let here = places.clone_to("here", &[MAIN_FILE, GOODBYE]);
     fs_err::create_dir(here.join("target")).unwrap();
     let before = modified();

@@ -1,20 +1,25 @@
-//! `cargo xtask ci`: all checks that must pass before a change is merged, as named steps.
+//! `cargo xtask ci`: runs all of the checks that must pass before we merge a change. Each check is
+//! a step that has a name.
 //!
-//! `.ci/run` prepares the environment and starts this task. The workflows in `.github/` run the
-//! same script with the names of some steps, so CI and local runs do the same.
+//! This task is started by `.ci/run`, which prepares the environment. The workflows in `.github/`
+//! run the same script with the names of some of the steps, so there is no difference between CI
+//! and a local run.
 //!
-//! Steps run in three lanes:
+//! There are three lanes:
 //!
-//! - The cargo lane runs its steps one after the other, since cargo locks the target folder. It
-//!   first builds the programs of the tests lane.
-//! - The Go lane builds kube-apiserver while rustc uses only one core. The output of its steps is
-//!   printed when they end.
-//! - The tests lane runs test binaries built by the cargo lane, and projects against a server. It
-//!   mostly waits for timers and servers, so the cargo lane continues with lower priority.
+//! - The cargo lane. Its steps run one after the other, since cargo would lock the target folder
+//!   anyway. It starts with the programs that are needed by the tests lane.
+//! - The Go lane, which builds kube-apiserver while rustc is only using one core. We print the
+//!   output of a step when it has ended.
+//! - The tests lane. It runs the test binaries that were built by the cargo lane, and tests
+//!   projects with a server. Since it spends most of the time waiting for timers and servers, the
+//!   cargo lane continues at a lower priority.
 //!
-//! Steps must not remove a project's build artifacts; see `steps::clean_checkout_projects`.
+//! Note that steps must not remove the build artifacts of a project (see
+//! `steps::clean_checkout_projects`).
 //!
-//! To add a step, add a row to [`STEPS`] and its name to a job of `.github/workflows/ci.yml`.
+//! If you want to add a step, add it to [`STEPS`], and add its name to one of the jobs in
+//! `.github/workflows/ci.yml`.
 
 #[cfg(all(test, unix))]
 mod kept_builds;
@@ -39,22 +44,22 @@ use self::test_binary::TestBinary;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// A check.
+/// One of the checks.
 struct Step {
-    /// The name on the command line and in workflows.
+    /// The name, which is used on the command line and in workflows.
     name: &'static str,
-    /// What holds if the step passes.
+    /// Describes what we know after the step has passed.
     claim: &'static str,
     lane: Lane,
     work: Work,
-    /// A step in another lane to wait for, if that step runs.
+    /// A step of another lane to wait for. Ignored if that step doesn't run.
     after: Option<&'static str>,
-    /// Whether the step only runs if it is named, because other steps include it or it takes a long
-    /// time.
+    /// Whether the step must be requested by name. This is for steps that take a long time, or that
+    /// are part of another step.
     is_extra: bool,
 }
 
-/// Steps in the same lane run one after the other.
+/// The steps of a lane never run at the same time.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Cargo,
@@ -63,11 +68,11 @@ enum Lane {
 }
 
 enum Work {
-    /// Commands to run in the root of the repository. `xtask` is this program.
+    /// Commands to run in the root of the repository. Use `xtask` for this program.
     Lines(&'static [&'static str]),
     Call(fn(&Context<'_>) -> Result<()>),
-    /// Same as `Lines`, with `KUBEBUILDER_ASSETS` set to the folder that contains etcd,
-    /// kube-apiserver and the controllers.
+    /// Like `Lines`, but `KUBEBUILDER_ASSETS` is set to a folder with etcd, kube-apiserver and the
+    /// controllers.
     WithServer(&'static str),
 }
 
@@ -101,7 +106,7 @@ const fn extra_step(name: &'static str, claim: &'static str, lane: Lane, work: W
     }
 }
 
-/// All steps in order. Steps that fail fast are first.
+/// All of the steps in order. Those that fail quickly should come first.
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
     step("assets", "etcd, kube-apiserver and the controllers are there", Go, Lines(&["xtask assets"])),
@@ -116,7 +121,8 @@ const STEPS: &[Step] = &[
     step("tests", "tests pass that need only Rust, and only those for a server are ignored", Tests, Call(test_run::run_rust_tests)).after("test-programs"),
     step("server-tests", "tests pass against kube-apiserver", Tests, Call(test_run::run_server_tests)),
     step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
-    // Build the examples before the lints, so that the tests lane can run their tests.
+    // The examples come before the lints, so that the tests lane can already start with their
+    // tests.
     step("examples", "the examples have no warning", Cargo, Call(steps::build_examples)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
     step("features", "each feature of the library compiles alone, and profiles can be recorded", Cargo, Call(public::check_features)),
@@ -139,8 +145,8 @@ const STEPS: &[Step] = &[
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
     extra_step("example-servers", "kube-apiserver leads the examples to the states of their simulations", Tests, Call(steps::replay_examples)),
-    // These projects have the same names as examples, and cargo would overwrite the example
-    // programs, so run them afterwards.
+    // These must come after the examples. The projects have the same names, so cargo would
+    // overwrite the programs of the examples.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
@@ -152,7 +158,8 @@ const STEPS: &[Step] = &[
     step("pages", "generated pages are readable in a browser, wide and narrow, light and dark", Tests, Lines(&["xtask pages"])),
     step("bench-rust", "the measured projects in Rust build", Tests, Call(steps::check_rust_bench)),
     step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
-    // Each of these compiles kube separately for minutes. CI runs them as parallel jobs.
+    // Each of these needs minutes to compile kube again. In CI, they are separate jobs that run in
+    // parallel.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
     extra_step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
@@ -171,7 +178,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// Marks a step as ended on drop.
+/// Marks a step as ended when it's dropped.
 struct Settle<'a> {
     run: &'a Run,
     step: &'static str,
@@ -186,34 +193,36 @@ impl Drop for Settle<'_> {
     }
 }
 
-/// State shared by all steps of a run.
+/// State of a run, which is shared by all of its steps.
 struct Run {
-    /// A copy of this program that no build replaces.
+    /// A copy of this program. Unlike the original, it's not replaced by a build.
     xtask: PathBuf,
-    /// The folder of the copy, removed on drop.
+    /// The folder that contains the copy. It is removed on drop.
     _folder: tempfile::TempDir,
     report: Report,
-    /// The test binaries of the workspace, built by the first step that needs them.
+    /// Test binaries of the workspace. They are built by the first step that uses them.
     binaries: OnceLock<Vec<TestBinary>>,
-    /// The test binaries of the examples, built by the first step that needs them.
+    /// Test binaries of the examples. They are built by the first step that uses them.
     example_binaries: OnceLock<Vec<TestBinary>>,
-    /// Steps that have ended or will not run.
+    /// Steps that are over, or that are not going to run.
     settled: Mutex<BTreeSet<&'static str>>,
     settling: Condvar,
-    /// Whether the cargo lane runs with low priority to leave the cores to the tests lane.
+    /// Whether the priority of the cargo lane is low, so that the tests lane gets the cores when it
+    /// needs them.
     gives_way: bool,
     has_failed: AtomicBool,
 }
 
-/// A step's view of the run.
+/// The run from the perspective of a step.
 struct Context<'a> {
     run: &'a Run,
-    /// The file for the output of commands; `None` to use the output of this process.
+    /// Commands write their output to this file. If it is `None`, they use the output of this
+    /// process.
     output: Option<File>,
     has_priority: bool,
 }
 
-/// Runs the requested steps until one fails.
+/// Runs the requested steps. Stops when a step fails.
 pub(crate) fn run_steps(args: &Args) -> Result<()> {
     if args.list {
         for Step { name, claim, .. } in STEPS {
@@ -237,7 +246,8 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the steps with the given names in table order, or all default steps if `names` is empty.
+/// Returns the steps with these names, but in the order of the table. Without any names, this
+/// returns the default steps.
 fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
     let is_unknown = |name: &&String| STEPS.iter().all(|step| step.name != **name);
     if let Some(unknown) = names.iter().find(is_unknown) {
@@ -254,7 +264,8 @@ fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
 impl Run {
     fn start(steps: &[&Step]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("rbuilder-ci-").tempdir()?;
-        // Building the tests replaces the running binary with one that has different features.
+        // When we build the tests, cargo replaces the binary of this program (the new one has other
+        // features).
         let xtask = folder
             .path()
             .join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
@@ -275,7 +286,7 @@ impl Run {
         })
     }
 
-    /// Runs all lanes. If several fail, the cargo lane's error is returned.
+    /// Runs all of the lanes. If more than one fails, this returns the error of the cargo lane.
     fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
         std::thread::scope(|scope| {
             let beside = [Go, Tests].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
@@ -287,11 +298,11 @@ impl Run {
         })
     }
 
-    /// Runs the steps of a lane until a step of any lane fails.
+    /// Runs the steps of one lane. Stops as soon as a step fails, no matter in which lane.
     fn run_lane(&self, lane: Lane, steps: &[&'static Step]) -> Result<()> {
         let own = steps.iter().filter(|step| step.lane == lane);
-        // Each guard marks its step as ended when the step is over, or when an earlier one fails or
-        // panics.
+        // There is a guard for each step. It marks the step as ended when it's over, and also if we
+        // don't get there because an earlier step fails or panics.
         let own: Vec<_> = own
             .map(|step| {
                 (
@@ -317,7 +328,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits until a step has ended or is known not to run.
+    /// Waits for a step to end. Returns immediately if we know that it isn't going to run.
     fn wait_for(&self, step: &str) {
         let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         let settled = self
@@ -363,7 +374,7 @@ impl Run {
 }
 
 impl Context<'_> {
-    /// Returns a command in the root of the repository. `xtask` is this program.
+    /// Returns a command that runs in the root of the repository. Use `xtask` for this program.
     fn command(&self, line: &str) -> Cmd {
         let command = match line.strip_prefix("xtask ") {
             Some(arguments) => Cmd::program(&self.run.xtask)
@@ -383,7 +394,8 @@ impl Context<'_> {
         self.run_command(command.env("KUBEBUILDER_ASSETS", self.assets()?))
     }
 
-    /// Prints a command before it runs, and lowers its priority if the tests lane has precedence.
+    /// Prints a command before it runs. Its priority is lowered if the tests lane should have
+    /// precedence.
     fn prepare(&self, command: Cmd) -> Cmd {
         let command = match self.has_priority {
             true => command,
@@ -392,12 +404,12 @@ impl Context<'_> {
         command.without_input().echo()
     }
 
-    /// Runs a command and returns its standard output.
+    /// Runs a command and returns what it writes to stdout.
     fn read_command(&self, command: Cmd) -> Result<String> {
         self.prepare(command).read()
     }
 
-    /// Runs a command with the step's output.
+    /// Runs a command. Its output becomes part of the step's output.
     fn run_command(&self, command: Cmd) -> Result<()> {
         let command = self.prepare(command);
         match &self.output {
@@ -406,14 +418,14 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the folder that contains etcd and kube-apiserver, after waiting for the step that
-    /// builds them.
+    /// Waits for the step that builds etcd and kube-apiserver, and returns the folder that contains
+    /// them.
     fn assets(&self) -> Result<PathBuf> {
         self.run.wait_for("assets");
         assets::ensure_controllers()
     }
 
-    /// Returns the output of commands in the step's file.
+    /// Returns everything that commands have written to the file of this step.
     fn printed(&mut self) -> Result<String> {
         let mut text = Vec::new();
         if let Some(file) = &mut self.output {
@@ -423,7 +435,7 @@ impl Context<'_> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Prints a line to the step's output.
+    /// Adds a line to the output of the step.
     fn say(&self, line: &str) {
         use std::io::Write as _;
         match self.output.as_ref() {
@@ -452,7 +464,7 @@ mod tests {
         );
     }
 
-    /// The steps run by the following test.
+    /// Steps that were executed by the test below.
     static DONE: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
     fn note(done: &'static str) {
@@ -490,7 +502,7 @@ mod tests {
         const AFTER_BUILD: &Step = &ASK.after("build");
         const AFTER_BREAK: &Step = &ASK.after("break");
         assert_eq!(run(&[&BUILD, AFTER_BUILD]), (true, vec!["build", "ask"]));
-        // Other steps stop waiting for a step that fails or is never reached.
+        // If a step fails or is never started, other steps no longer wait for it.
         assert_eq!(run(&[&BREAK, AFTER_BREAK]), (false, vec![]));
         assert_eq!(run(&[&BREAK, &BUILD, AFTER_BUILD]), (false, vec![]));
     }
@@ -507,7 +519,7 @@ mod tests {
         }
     }
 
-    /// Returns the steps that a workflow runs: the words after `run: .ci/run`.
+    /// Returns the steps of a workflow, i.e. all words after `run: .ci/run`.
     fn steps_of(workflow: &str) -> Vec<String> {
         let lines = workflow
             .lines()

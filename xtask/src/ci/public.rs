@@ -1,4 +1,5 @@
-//! Checks what users get: packages, features, the minimum Rust version and the public API.
+//! Checks everything that is visible to users, e.g. our packages, their features, the minimum
+//! version of Rust, and the public API.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
@@ -8,22 +9,23 @@ use crate::packages::{name_of, published_packages, read_metadata};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// Files that each package must contain.
+/// These files must be in every package.
 const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 
-/// Keys in Cargo.toml that registries display.
+/// Keys in Cargo.toml which are displayed by registries.
 const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
 
-/// Packages that are only used together with another package. Checking both at once enables the
-/// same dependency features, so kube and k8s-openapi are checked only once.
+/// Packages that can only be used along with another package. We check the two together. They then
+/// have the same features of the dependencies, and kube and k8s-openapi are only checked once.
 const COMPANIONS: [(&str, &str); 1] = [("rbuilder-testing", "rbuilder-runtime")];
 
-/// The test for CPU profiles. The step `tests` omits it, because the packages that record profiles
-/// enable a libc feature, and all crates that depend on libc would be compiled a second time.
+/// The test for CPU profiles, which is not part of the step `tests`. This is because the packages
+/// for profiles enable a feature of libc, and everything that depends on libc would have to be
+/// compiled twice.
 const PROFILE_TEST: &str =
     "cargo test --quiet --workspace --features rbuilder-runtime/profiling --test metrics profile::";
 
-/// Checks that each published package contains its metadata, its license and a README.
+/// Checks the published packages: each must contain its metadata, its license and a README.
 pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
     for package in published_packages()? {
@@ -50,9 +52,9 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that every feature of every library compiles on its own, that intra-doc links resolve
-/// without features, and that the test for CPU profiles passes, whose feature no other step
-/// enables.
+/// Checks that all features of all libraries can be compiled on their own, and that intra-doc links
+/// can be resolved if no features are enabled. This also runs the test for CPU profiles, because
+/// there's no other step that enables the feature.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
         let name = name_of(&package)?;
@@ -86,8 +88,8 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     context.run_command(context.command(PROFILE_TEST))
 }
 
-/// Checks that no dependency requires a newer Rust than the workspace, and that everything compiles
-/// with that Rust, if rustup has installed it.
+/// Checks that no dependency needs a newer Rust than we claim to support. If rustup has installed
+/// that version of Rust, also checks that everything compiles with it.
 pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
     let metadata = read_metadata(&["--locked"])?;
     let packages = metadata["packages"]
@@ -113,7 +115,8 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
 
     let cargo = |line: &str| Cmd::new(&format!("rustup run {ours} cargo {line}")).dir(repo::root());
     if !cargo("--version").succeeds() {
-        // Workflows install this Rust version before the step. On other machines, skip the build.
+        // In workflows, this version is installed before the step. On other machines it might not
+        // be available, so we skip the build.
         ensure!(
             std::env::var_os("GITHUB_ACTIONS").is_none(),
             "rustup has no Rust {ours}: `rustup toolchain install {ours} --profile minimal`"
@@ -123,12 +126,14 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
         ));
         return Ok(());
     }
-    // Use a separate target folder, so that switching Rust versions does not rebuild everything.
+    // If we used the same target folder, switching between the versions of Rust would rebuild
+    // everything.
     let target = repo::target_folder().join("minimum-rust");
     context.run_command(cargo("check --workspace --all-targets").env("CARGO_TARGET_DIR", target))
 }
 
-/// Parses the numbers of a version for comparison. Missing numbers are 0.
+/// Splits a version into its numbers, which can be compared. If there are less than three, the
+/// others are 0.
 fn version_numbers(version: &str) -> [u64; 3] {
     let mut parts = version.split('.');
     std::array::from_fn(|_| {
@@ -139,7 +144,7 @@ fn version_numbers(version: &str) -> [u64; 3] {
     })
 }
 
-/// Compares the public API with that of the last tag.
+/// Compares the public API with the last tag.
 pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
     let tags = context
         .command("git tag --list v* --merged HEAD --sort=-version:refname")

@@ -1,12 +1,12 @@
-//! Collects the times of a run and prints the slowest steps and tests.
+//! Keeps track of the times in a run. At the end, it prints which steps and tests were the slowest.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of steps and tests to print.
+/// How many steps and tests to print.
 const SHOWN: usize = 10;
 
-/// Times collected from all lanes.
+/// The times of all lanes.
 #[derive(Default)]
 pub(super) struct Report {
     steps: Mutex<Vec<(String, Duration)>>,
@@ -42,7 +42,7 @@ impl Report {
     }
 }
 
-/// Returns the slowest steps or tests, slowest first.
+/// Returns the slowest steps or tests, starting with the slowest one.
 fn pick_slowest(times: &[(String, Duration)]) -> Vec<&(String, Duration)> {
     let mut times: Vec<_> = times.iter().collect();
     times.sort_by_key(|(_, took)| std::cmp::Reverse(*took));

@@ -1,4 +1,4 @@
-//! Steps that need more than a command line.
+//! All steps which are more than just a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use super::{Context, test_run};
 use crate::sh::Cmd;
 use crate::{bench, repo, tools};
 
-/// Checks licenses, banned crates and sources with deny.toml, and searches for unused dependencies.
+/// Checks for licenses, crates and sources that are not allowed by deny.toml, and for dependencies
+/// that are not used.
 pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
     let deny = Cmd::program(tools::ensure_tool(&tools::CARGO_DENY)?)
         .words("--log-level error check --hide-inclusion-graph licenses bans sources");
@@ -18,7 +19,7 @@ pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
     context.run_command(shear.dir(repo::root()))
 }
 
-/// Tests the command and its crates on systems without the servers.
+/// Tests the command and its crates, for systems on which we cannot run the servers.
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     let packages = [
         "cli",
@@ -43,7 +44,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     context.run_command(context.command("cargo test").args(packages))
 }
 
-/// Checks for known vulnerabilities, unless the advisory database cannot be fetched.
+/// Checks for known vulnerabilities. If we cannot fetch the advisory database, the step is skipped.
 pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
     let deny = tools::ensure_tool(&tools::CARGO_DENY)?;
     let fetched = Cmd::program(&deny).words("fetch db").dir(repo::root()).succeeds();
@@ -55,7 +56,7 @@ pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
     context.run_command(check.dir(repo::root()))
 }
 
-/// Checks the workflows of this repository and of the examples, which users copy.
+/// Checks our own workflows and those of the examples, which users will copy.
 pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     let mut files = yaml_files(&repo::root().join(".github/workflows"))?;
     for example in examples()? {
@@ -67,8 +68,8 @@ pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     check_weaknesses(context)
 }
 
-/// Searches for weaknesses in workflows and in the configuration of dependency updates, without
-/// network access.
+/// Checks for security weaknesses in workflows and in the configuration of dependency updates. This
+/// does not access the network.
 fn check_weaknesses(context: &Context<'_>) -> Result<()> {
     let mut folders = vec![repo::root().join(".github")];
     folders.extend(examples()?.iter().map(|example| example.join(".github")));
@@ -78,7 +79,7 @@ fn check_weaknesses(context: &Context<'_>) -> Result<()> {
     context.run_command(zizmor.args(folders).dir(repo::root()))
 }
 
-/// Checks the Dockerfiles of the examples, which users copy.
+/// Checks the Dockerfiles of the examples, which users will copy.
 pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
     let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
     let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
@@ -92,9 +93,9 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Runs the first command in README.md as in a new clone. Its `rbuilder` has fewer features and is
-/// built in a separate folder, because tests use the complete binary in the target folder at the
-/// same time.
+/// Runs the first command in README.md. This should be the same as in a new clone, so it builds an
+/// `rbuilder` with fewer features. We use a separate folder for it, because at the same time there
+/// are tests that need the complete binary in the target folder.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let command = context
@@ -105,18 +106,19 @@ pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// Checks the format and lints of the examples, and builds their tests.
+/// Checks the formatting and the lints of the examples. Also builds their tests.
 pub(super) fn build_examples(context: &Context<'_>) -> Result<()> {
     build_example_tests(context).map(drop)
 }
 
-/// Tests all examples in parallel. Tests with controllers and nodes mostly wait.
+/// Runs the tests of all examples in parallel, since tests with controllers and nodes are mostly
+/// waiting.
 pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     let binaries = build_example_tests(context)?;
     test_run::run_every_test(context, binaries, &context.assets()?)
 }
 
-/// Replays the simulations of the examples on etcd and kube-apiserver.
+/// Replays the simulations of the examples with a real etcd and kube-apiserver.
 pub(super) fn replay_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
     for folder in examples()? {
@@ -128,29 +130,30 @@ pub(super) fn replay_examples(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The steps that compile projects in the checkout.
+/// All steps that compile projects inside of the checkout.
 pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "example-servers", "bench-rust"];
 
-/// Removes the build artifacts of projects in the checkout.
+/// Removes the build artifacts of all projects in the checkout.
 ///
-/// Cargo identifies a workspace package independently of its folder. It would reuse artifacts that
-/// another checkout or a tutorial has compiled for a package with the same name, unless a source
-/// file in the example is newer. The files of scaffolded projects are always newer.
+/// We need this because Cargo identifies a package of a workspace without its folder. If another
+/// checkout or a tutorial has compiled a package with the same name, its artifacts would be reused
+/// unless one of the source files here is newer. (For projects that are scaffolded, the files are
+/// always newer.)
 ///
-/// Do not remove artifacts while a lane tests projects: `cargo clean` selects programs by name, and
-/// all are named `manager`.
+/// Note that artifacts must not be removed while one of the lanes is testing projects.
+/// `cargo clean` selects programs by name, and all of ours are called `manager`.
 pub(super) fn clean_checkout_projects() -> Result<()> {
     let clean = |folder: &PathBuf| repo::project_command(folder, "cargo clean --workspace --quiet").run();
     examples()?.iter().chain(&[rust_bench()]).try_for_each(clean)
 }
 
-/// Returns the folder of the Rust operator to measure.
+/// Returns the folder that contains the Rust operator of the benchmark.
 fn rust_bench() -> PathBuf {
     repo::root().join("testdata/bench/rust")
 }
 
-/// Returns the test binaries of the examples. Lints and builds the examples first, unless this has
-/// already been done in this run.
+/// Returns the test binaries of the examples. The first call in a run checks the lints and builds
+/// the examples.
 fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.example_binaries.get() {
         return Ok(binaries);
@@ -164,11 +167,11 @@ fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]>
     Ok(context.run.example_binaries.get_or_init(|| binaries))
 }
 
-/// Runs a project's documentation tests, and builds its other tests with the server's environment
-/// variables.
+/// Runs the doctests of a project, and builds the other tests with the environment variables for a
+/// server.
 fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> Result<Vec<TestBinary>> {
     let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", assets);
-    // Cargo fails if the package has no library.
+    // For a package without a library, cargo would fail.
     if folder.join("src/lib.rs").is_file() {
         context.run_command(command("cargo test --workspace --doc"))?;
     }
@@ -176,8 +179,8 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
     TestBinary::read_all(&context.read_command(build)?)
 }
 
-/// Checks that the benchmark projects generate manifests, and that the benchmark operator builds.
-/// Measuring would take too long.
+/// Checks that we can generate manifests for the benchmark projects, and build the operator. This
+/// does not measure anything, since that would take too long.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     bench::check_projects()?;
     let folder = rust_bench();
@@ -185,7 +188,7 @@ pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
 
-/// Checks that the Go operator to measure builds.
+/// Checks that the Go operator of the benchmark can be built.
 pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     let folder = repo::root().join("testdata/bench/go");
     let unformatted = Cmd::new("gofmt -l .").dir(&folder).read()?;
@@ -195,7 +198,7 @@ pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(Cmd::new("go vet ./...").dir(&folder))
 }
 
-/// Checks the format and lints of a project outside the workspace.
+/// Checks the formatting and the lints of a project that has its own workspace.
 fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     context.say(&format!("\nin {}", folder.display()));
     for line in [
@@ -207,7 +210,7 @@ fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folders of the examples.
+/// Returns the folder of each example.
 fn examples() -> Result<Vec<PathBuf>> {
     let entries = fs_err::read_dir(repo::root().join("examples"))?;
     let mut folders: Vec<_> = entries
@@ -219,7 +222,7 @@ fn examples() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Returns the YAML files in a folder, or an empty list if the folder does not exist.
+/// Returns all YAML files in a folder. The list is empty if there is no such folder.
 fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

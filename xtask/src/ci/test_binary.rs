@@ -1,4 +1,4 @@
-//! Runs a test binary and measures the time of each test.
+//! Runs the tests in a binary, and measures how long each of them takes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -9,34 +9,35 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The reason reported by `#[rbuilder::envtest::test]` for ignored tests.
+/// Why `#[rbuilder::envtest::test]` has ignored a test.
 const IGNORED: &str = "ignored, needs a control plane: set KUBEBUILDER_ASSETS";
 
-/// A test binary of the workspace.
+/// One of the test binaries in the workspace.
 #[derive(Debug)]
 pub(super) struct TestBinary {
-    /// Name such as `rbuilder-cli/tests/commands`, or `rbuilder-cli/src` for unit tests.
+    /// The name, e.g. `rbuilder-cli/tests/commands`. For unit tests it is `rbuilder-cli/src`.
     pub(super) name: String,
     executable: PathBuf,
-    /// The working directory in which cargo would run it.
+    /// The working directory. Same as in cargo.
     folder: PathBuf,
-    /// Whether it uses the libtest harness, which supports `--list` and `--ignored`.
+    /// Whether this uses the harness from libtest, i.e. it supports `--list` and `--ignored`.
     pub(super) has_libtest: bool,
 }
 
-/// The result of a run.
+/// Result of running a binary.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) passed: usize,
     pub(super) ignored: usize,
-    /// Tests that are ignored for reasons other than a missing server.
+    /// Tests that were ignored, but not because of the missing server.
     pub(super) ignored_otherwise: Vec<String>,
-    /// Name and duration of each test.
+    /// How long each test took, by name.
     pub(super) times: Vec<(String, Duration)>,
 }
 
 impl TestBinary {
-    /// Parses the test binaries from the messages of `cargo test --no-run --message-format json`.
+    /// Reads the messages of `cargo test --no-run --message-format json` and returns the test
+    /// binaries.
     pub(super) fn read_all(messages: &str) -> Result<Vec<Self>> {
         let mut binaries = Vec::new();
         for line in messages.lines().filter(|line| line.starts_with('{')) {
@@ -72,7 +73,7 @@ impl TestBinary {
         }))
     }
 
-    /// Returns the names of the tests in the order in which they start.
+    /// Returns the names of all tests, in the order in which they will start.
     pub(super) fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let output = self
             .command(None)
@@ -88,8 +89,8 @@ impl TestBinary {
             .collect())
     }
 
-    /// Runs the tests with the given `KUBEBUILDER_ASSETS`, or without the variable, and prints the
-    /// output afterwards.
+    /// Runs the tests and prints the output when they have finished. `KUBEBUILDER_ASSETS` is set to
+    /// `assets` (unset if this is `None`).
     ///
     /// # Errors
     ///
@@ -110,7 +111,8 @@ impl TestBinary {
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot run {}", self.executable.display()))?;
-        // Drop the command's write end. Otherwise the reader would never reach the end of the pipe.
+        // The command holds the write end of the pipe. If we didn't drop it, the reader would wait
+        // forever.
         drop(command);
         let mut lines = Vec::new();
         for line in BufReader::new(reader).split(b'\n') {
@@ -128,7 +130,8 @@ impl TestBinary {
         Ok(Outcome::read(&lines, &order, thread_count()))
     }
 
-    /// Returns the command that cargo would run. Unless `assets` is set, tests don't find a server.
+    /// Returns the same command that cargo would use. If `assets` is `None`, tests can't find a
+    /// server.
     fn command(&self, assets: Option<&Path>) -> Command {
         let mut command = Command::new(&self.executable);
         command
@@ -144,7 +147,7 @@ impl TestBinary {
     }
 }
 
-/// Returns true if the Cargo.toml contains `harness = false` for a test.
+/// Returns true if `harness = false` is set for a test in the Cargo.toml.
 fn names_own_harness(manifest: &str, target: &str) -> bool {
     let tables = manifest.split("[[test]]").skip(1);
     tables
@@ -152,7 +155,7 @@ fn names_own_harness(manifest: &str, target: &str) -> bool {
         .any(|table| table.contains(&format!("name = \"{target}\"")) && table.contains("harness = false"))
 }
 
-/// Returns the number of tests that libtest runs in parallel.
+/// Returns how many tests libtest runs at the same time.
 fn thread_count() -> usize {
     let asked = std::env::var("RUST_TEST_THREADS")
         .ok()
@@ -161,12 +164,13 @@ fn thread_count() -> usize {
 }
 
 impl Outcome {
-    /// Parses the output lines of a run, each with the time at which it was printed.
+    /// Reads the output of a run. For each line we also need the time at which it was printed.
     ///
-    /// Only nightly libtest reports how long a test took; stable only reports when it ended.
-    /// However, tests start in the order in which they are listed, each as soon as an earlier one
-    /// ends. For example, with two threads and the tests a, b and c, where b ends after 1 s and a
-    /// after 3 s, c started after 1 s.
+    /// How long a test took is only printed by libtest on nightly. On stable we only know when each
+    /// test has ended. But since tests are started in order, and each one starts as soon as an
+    /// earlier one has ended, we can determine when they started. For example, say there are two
+    /// threads and three tests called a, b and c. If b ends after 1 s and a ends after 3 s, then c
+    /// must have started after 1 s.
     fn read(lines: &[(Duration, String)], order: &[String], threads: usize) -> Self {
         let mut outcome = Outcome::default();
         let mut ends: Vec<(&str, Duration)> = Vec::new();
@@ -201,7 +205,8 @@ impl Outcome {
     }
 }
 
-/// Returns the number before a word in libtest's summary: 3 for `3 passed; 0 failed`.
+/// Returns the number in front of a word in the summary. For example, it is 3 in
+/// `3 passed; 0 failed`.
 fn count_of(summary: &str, word: &str) -> usize {
     let before = summary
         .split([';', '.'])

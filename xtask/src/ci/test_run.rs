@@ -1,10 +1,11 @@
-//! Builds all tests once and runs them in two parts: first those that only need Rust, then those
-//! that need an API server.
+//! Builds the tests once, and then runs them in two parts. Tests that only need Rust come first,
+//! then the ones that need an API server.
 //!
-//! `#[rbuilder::envtest::test]` decides at compile time whether a test is ignored. The tests are
-//! compiled without the environment variables for a server, so tests that need one are ignored. The
-//! first part shows that all other tests pass without a server. The second part runs the same
-//! binaries with a server and `--ignored`, so that each test runs once.
+//! `#[rbuilder::envtest::test]` determines at compile time if a test should be ignored. For this
+//! reason, we make sure that the environment variables for a server aren't set when the tests are
+//! compiled, so all tests that need a server are ignored. The first part proves that everything
+//! else passes without a server. In the second part, we run the same binaries with a server and
+//! `--ignored`. This way, each of the tests runs exactly once.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,8 @@ use anyhow::{Result, anyhow, ensure};
 use super::Context;
 use super::test_binary::{Outcome, TestBinary};
 
-/// The variables in which `#[rbuilder::envtest::test]` and `rbuilder::envtest` look for a server.
+/// Environment variables which `#[rbuilder::envtest::test]` and `rbuilder::envtest` use to find a
+/// server.
 pub(super) const SERVER_VARIABLES: [&str; 4] = [
     "KUBEBUILDER_ASSETS",
     "TEST_ASSET_ETCD",
@@ -23,22 +25,25 @@ pub(super) const SERVER_VARIABLES: [&str; 4] = [
     "USE_EXISTING_CLUSTER",
 ];
 
-/// Number of binaries to run in parallel. While one waits for its last test, another has work.
+/// How many binaries to run at the same time. With two, one can work while the other is waiting for
+/// its last test.
 const AT_ONCE: usize = 2;
 
-/// Number of binaries with an API server to run in parallel. Together they use half a core.
+/// How many binaries with an API server to run at the same time. All three together only use half a
+/// core.
 const SERVERS_AT_ONCE: usize = 3;
 
-/// Number of project binaries to run in parallel. They mostly wait for servers, controllers and
-/// nodes.
+/// How many binaries of projects to run at the same time. They spend most of the time waiting for
+/// servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
-/// Compiles the tests of the workspace.
+/// Builds the tests of the workspace.
 pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
     build(context).map(drop)
 }
 
-/// Runs the tests that only need Rust. All others must be ignored because of the missing server.
+/// Runs all tests that only need Rust. The other ones must be ignored, and the reason must be that
+/// there is no server.
 pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
     let outcomes = run_all(context, AT_ONCE, binaries.iter(), &[], None)?;
@@ -59,7 +64,7 @@ pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests that the first part ignored.
+/// Runs the tests that were ignored in the first part.
 pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
     let mut chosen = Vec::new();
@@ -89,7 +94,7 @@ pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of projects that were built with a server. None of them may be ignored.
+/// Runs all tests of projects. Since they were built with a server, no test may be ignored.
 pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], assets: &Path) -> Result<()> {
     let outcomes = run_all(context, PROJECTS_AT_ONCE, binaries.iter(), &[], Some(assets))?;
     for (binary, outcome) in binaries.iter().zip(&outcomes) {
@@ -102,7 +107,7 @@ pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], ass
     Ok(())
 }
 
-/// Returns the test binaries of the workspace, which are built once per run.
+/// Returns the test binaries of the workspace. They are only built by the first call.
 fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.binaries.get() {
         return Ok(binaries);
@@ -115,7 +120,8 @@ fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     Ok(context.run.binaries.get_or_init(|| binaries))
 }
 
-/// Runs binaries in parallel and returns their outcomes in the same order.
+/// Runs several binaries in parallel. The order of the outcomes is the same as the order of the
+/// binaries.
 fn run_all<'b>(
     context: &Context<'_>,
     at_once: usize,

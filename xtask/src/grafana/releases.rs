@@ -1,4 +1,4 @@
-//! A chart's alerts in releases whose names differ from the project.
+//! Tests the alerts of a chart in releases with other names than the project.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::sh::Cmd;
 
-/// A release with its name, namespace and values.
+/// A release of the chart. It has a name, a namespace and values.
 struct Release {
     name: &'static str,
     namespace: &'static str,
     values: &'static str,
 }
 
-/// Release names: equal to the project, starting or ending with it, without it, and truncated
-/// because they are too long.
+/// The releases to test. Their name is the same as the project's, starts or ends with it, doesn't
+/// contain it, or gets truncated because it's too long.
 const RELEASES: &[Release] = &[
     Release {
         name: "shop",
@@ -44,15 +44,16 @@ const RELEASES: &[Release] = &[
     },
 ];
 
-/// The project's metrics Service and namespace in the alert tests.
+/// Service for the metrics of the project, and its namespace. The tests of the alerts use these
+/// names.
 const SERVICE: &str = "shop-controller-manager-metrics-service";
 const NAMESPACE: &str = "shop-system";
-/// The Service with a prefix. Rules outside a chart match it, too, because they don't know the
-/// prefix.
+/// The Service with a prefix in its name. Rules which are not in a chart can't know the prefix, so
+/// they must match it as well.
 const PREFIXED: &str = "blue-shop-controller-manager-metrics-service";
 
-/// Runs the alert tests with the names of each release. The same alerts must fire, and none may
-/// fire for another release's series.
+/// Runs the tests of the alerts for each release, using its names. The same alerts must
+/// fire as before, but they must not be caused by series of another release.
 pub(super) fn check_releases(
     (promtool, helm): (&Path, &Path),
     chart: &Path,
@@ -87,7 +88,8 @@ pub(super) fn check_releases(
     Ok(())
 }
 
-/// Returns a test that only contains series from another release, so the operator counts as down.
+/// Returns a test in which all series are from another release. In this case the operator counts as
+/// down.
 fn test_with_another(service: &str) -> Value {
     json!({
         "rule_files": ["rules.yaml"],
@@ -104,11 +106,11 @@ fn test_with_another(service: &str) -> Value {
     })
 }
 
-/// The Prometheus objects in a release.
+/// The objects of a release that are about Prometheus.
 struct Rendered {
-    /// The `spec` of the PrometheusRule.
+    /// `spec` of the PrometheusRule.
     rules: Value,
-    /// Name of the metrics Service, which is the `job` label of its series.
+    /// The name of the Service for metrics. This is also the `job` label of all its series.
     service: String,
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask helm`: checks that the charts of scaffolds render the same objects as kustomize,
-//! and that Helm can install, upgrade and uninstall them.
+//! `cargo xtask helm`: checks the charts of scaffolds. They must render the same objects as
+//! kustomize, and it must be possible to install, upgrade and uninstall them with Helm.
 
 mod values;
 
@@ -24,11 +24,12 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// A scaffold, and the features for which its chart is compared with kustomize.
+/// A scaffold. We compare its chart with the output of kustomize for several combinations of
+/// features.
 pub(crate) struct Case {
     pub(crate) commands: &'static [&'static str],
-    /// Flags of `edit` and the equivalent chart values, applied one after the other. The chart is
-    /// generated before the first.
+    /// Flags of `rbuilder edit`, and the values of the chart that should have the same effect. They
+    /// are applied in order, but the chart is generated before that.
     variants: &'static [(&'static str, &'static str)],
 }
 
@@ -36,7 +37,7 @@ const INIT: &str = "init --domain example.com --project-name shop --library path
 const CUP: &str = "create api --group cache --version v1 --kind Cup";
 const SHELF: &str = "create api --group cache --version v1 --kind Shelf --namespaced=false";
 
-/// A webhook that excludes its own manager.
+/// A webhook for Pods, which must not apply to its own manager.
 const POD: &str = "create webhook --group core --version v1 --kind Pod --defaulting";
 
 pub(crate) const CASES: &[Case] = &[
@@ -86,7 +87,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Intentional differences between a chart and the output of kustomize, with reasons.
+/// Known differences between a chart and the output of kustomize. Each of them has a reason.
 const DIFFERENCES: &[(Difference, &str)] = &[
     (
         Difference::Kind("Namespace"),
@@ -134,7 +135,7 @@ enum Difference {
     Variable(&'static str),
 }
 
-/// Compares the charts with kustomize, and installs one of them.
+/// Compares all charts with kustomize. Also installs one of them, unless this is disabled.
 pub(crate) fn check_charts(args: &Args) -> Result<()> {
     let helm = Helm::ensure()?;
     if args.build {
@@ -166,7 +167,8 @@ pub(crate) fn check_charts(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Creates a project and its chart, and compares the chart with each variant of the project.
+/// Creates a project and its chart. The chart is then compared with the project for each of the
+/// variants.
 fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Result<()> {
     fs_err::create_dir(project)?;
     let run = |line: &str| repo::rbuilder_command(bin, project, line)?.read();
@@ -195,8 +197,9 @@ fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Resul
     check_second_release(helm, &chart)
 }
 
-/// Edits of the source before the chart is generated: files, old text, new text. The first adds
-/// template syntax to a description; the second requires roles in other namespaces.
+/// Changes to the source before the chart is generated. Each consists of the files, the old text
+/// and the new text. The first change adds the syntax of templates to a description. The second one
+/// needs roles in other namespaces.
 const EDITS: &[(&[&str], &str, &str)] = &[
     (
         &["src/api/v1/cup.rs", "src/api/cache/v1/cup.rs"],
@@ -212,7 +215,7 @@ const EDITS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Applies [`EDITS`] to the files that exist.
+/// Applies [`EDITS`]. Files that don't exist are ignored.
 fn edit_source(project: &Path) -> Result<()> {
     for (paths, before, after) in EDITS {
         let paths = paths.iter().map(|path| project.join(path));
@@ -225,8 +228,8 @@ fn edit_source(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that two releases in the same namespace share no objects, and that each selects its own
-/// Pods.
+/// Checks that it's possible to have two releases in a namespace. They must not share any objects,
+/// and each has to select its own Pods.
 fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     let (first, second) = (
         helm.render(chart, "a", "")?,
@@ -255,8 +258,9 @@ fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     check_sharded_release(&helm.render_in("elsewhere", chart, "b", "sharding.enabled=true")?)
 }
 
-/// Checks that a release with shards in the namespace `elsewhere` has its Leases there: the manager
-/// uses the namespace of its Pod, and may not use Leases of another one.
+/// Checks that a release with shards in the namespace `elsewhere` has its Leases in that namespace.
+/// This is because the manager uses the namespace of its Pod, and isn't allowed to use Leases
+/// anywhere else.
 fn check_sharded_release(objects: &[Value]) -> Result<()> {
     let namespaced = objects.iter().filter(|object| {
         let kind = object["kind"].as_str().unwrap_or_default();
@@ -285,11 +289,11 @@ fn check_sharded_release(objects: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// The Helm binary.
+/// The path of Helm.
 pub(crate) struct Helm(PathBuf);
 
 impl Helm {
-    /// Finds or builds Helm.
+    /// Finds Helm. It is built if necessary.
     ///
     /// # Errors
     ///
@@ -298,17 +302,17 @@ impl Helm {
         Ok(Helm(assets::ensure_helm()?))
     }
 
-    /// Returns a Helm command. `line` contains its arguments.
+    /// Returns a command that runs Helm. The arguments are in `line`.
     pub(crate) fn command(&self, line: &str) -> Cmd {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
 
-    /// Renders a chart with values in `--set` syntax.
+    /// Renders a chart. The syntax of `values` is the same as for `--set`.
     fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
         self.render_in("shop-system", chart, release, values)
     }
 
-    /// Like [`render`](Self::render), in this namespace.
+    /// Like [`render`](Self::render), but for the given namespace.
     fn render_in(&self, namespace: &str, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
         let line = format!("template {release} --namespace {namespace} --set");
         parse(&self.command(&line).arg(values).arg(chart).read()?)
@@ -325,7 +329,7 @@ fn kustomize(project: &Path) -> Result<Vec<Value>> {
     )
 }
 
-/// Parses the documents in a YAML stream.
+/// Parses a stream of YAML documents.
 pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("{error}"))?;
     Ok(documents
@@ -345,7 +349,8 @@ fn identify(object: &Value) -> String {
     )
 }
 
-/// Compares two sets of objects, ignoring [`DIFFERENCES`].
+/// Compares the objects of a chart with the objects from kustomize. The known [`DIFFERENCES`] are
+/// ignored.
 pub(crate) fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     let index = |objects: &[Value]| -> BTreeMap<String, Value> {
         let mut objects = objects.to_vec();
@@ -372,8 +377,8 @@ pub(crate) fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()
     Ok(())
 }
 
-/// Removes [`DIFFERENCES`] from an object, and sorts lists whose items have names. Returns false if
-/// the object itself is a difference.
+/// Removes all known [`DIFFERENCES`] from an object. Lists are sorted if their items have names.
+/// Returns false if the object as a whole is a known difference.
 fn strip(object: &mut Value) -> bool {
     let mut is_kept = true;
     for (difference, _) in DIFFERENCES {
@@ -429,7 +434,7 @@ fn strip_value(value: &mut Value) {
     }
 }
 
-/// A cluster in which charts are installed.
+/// The cluster to which we install the charts.
 struct Cluster<'a> {
     helm: &'a Helm,
     kubeconfig: &'a Path,
@@ -437,10 +442,10 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Installs a chart, upgrades it with a changed CRD, and uninstalls it.
+    /// Installs a chart, upgrades it (with a new version of a CRD), and uninstalls it again.
     fn follow_release(&self, bin: &Path, project: &Path) -> Result<()> {
         let chart = project.join("charts/shop");
-        // The cluster contains neither cert-manager nor the Prometheus Operator.
+        // These require cert-manager and the Prometheus Operator, which are not in the cluster.
         let values = "webhooks.certManager.enabled=false,metrics.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
         let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
         for namespace in ["infra", "users"] {
@@ -449,7 +454,7 @@ impl Cluster<'_> {
         self.run(&install, Some(&chart))?;
         self.check_objects()?;
 
-        // Add a field, which the upgrade must add to the CRD in the cluster.
+        // Add a field here. We expect that it's also in the CRD of the cluster after the upgrade.
         let path = project.join("src/api/v1/shelf.rs");
         let text = fs_err::read_to_string(&path)?;
         let start = text
@@ -489,7 +494,8 @@ impl Cluster<'_> {
             "uninstalled, there are:\n{kept}"
         );
 
-        // A new release adopts the CRDs that were kept, and `crds.keep=false` removes them.
+        // The CRDs are still there. A new release adopts them, and removes them at the end because
+        // of `crds.keep=false`.
         self.run(&format!("{install},crds.keep=false"), Some(&chart))?;
         ensure!(
             self.kubectl("get crd cups.cache.example.com -o jsonpath={.spec.conversion.strategy}")?
@@ -505,8 +511,8 @@ impl Cluster<'_> {
         self.install_with_values(&chart, values)
     }
 
-    /// Follows the release notes to turn off conversion, and checks that objects can be read in a
-    /// version other than the stored one even without the manager.
+    /// Turns off the conversion by following the release notes. Checks that all objects can be read
+    /// even if there's no manager and the requested version isn't the stored one.
     fn read_without_release(&self, project: &Path, notes: &str) -> Result<()> {
         let patch = notes
             .lines()
@@ -522,7 +528,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Installs a release whose name contains a dot, with non-default values.
+    /// Installs a release with values that are not the default. There is also a dot in the name of
+    /// the release.
     fn install_with_values(&self, chart: &Path, values: &str) -> Result<()> {
         for namespace in ["a", "b"] {
             self.kubectl(&format!("create namespace {namespace}"))?;
@@ -537,7 +544,7 @@ impl Cluster<'_> {
         self.run("uninstall shop.v1 --namespace other", None)
     }
 
-    /// Runs Helm. Fails if the API server returns a warning.
+    /// Runs Helm. Warnings of the API server are treated as errors.
     fn run(&self, line: &str, chart: Option<&Path>) -> Result<()> {
         println!("helm {line}");
         let command = self.helm.command(line).args(chart);
@@ -548,7 +555,7 @@ impl Cluster<'_> {
         self.kubectl.command(line)?.read()
     }
 
-    /// Checks that the cluster contains every object in the release.
+    /// Checks that all objects of the release are in the cluster.
     fn check_objects(&self) -> Result<()> {
         let manifest = self.helm.command("get manifest shop --namespace shop-system");
         let objects = parse(&manifest.env("KUBECONFIG", self.kubeconfig).read()?)?;

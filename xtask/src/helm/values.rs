@@ -1,4 +1,4 @@
-//! Checks the effect of chart values on the rendered objects.
+//! Checks that the values of a chart have the expected effect on the objects.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Helm, parse};
 
-/// Values with their expected effects: kind and unprefixed name of an object, field path, and field
-/// value as JSON.
+/// Values of the chart and what we expect from them. Each expectation consists of the kind and the
+/// name of an object (without prefix), the path of a field, and the value of the field as JSON.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str, &'static str, &'static str)],
@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
             ),
         ],
     ),
-    // The webhook for Pods still excludes its manager's Pods.
+    // The webhook for Pods must still ignore the Pods of its own manager.
     (
         "nameOverride=other,webhooks.objectSelector.matchLabels.a=b,webhooks.objectSelector.matchExpressions[0].key=c,\
          webhooks.objectSelector.matchExpressions[0].operator=Exists",
@@ -190,7 +190,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Checks the chart values of a project with webhooks.
+/// Checks the values of a chart. The project must have webhooks.
 pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in CASES {
         let objects = helm.render(chart, "shop", values)?;
@@ -218,7 +218,8 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
     found.with_context(|| format!("the chart has no {kind} {name}"))
 }
 
-/// Checks that port values change the manager's arguments, variables and ports consistently.
+/// Checks that the values for ports change the arguments, variables and ports of the manager in the
+/// same way.
 fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001,sharding.enabled=false";
     let objects = helm.render(chart, "shop", values)?;
@@ -265,8 +266,8 @@ fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the manager has at most one PodDisruptionBudget: Pods matched by two cannot be
-/// evicted.
+/// Checks that there is never more than one PodDisruptionBudget for the manager. Otherwise it would
+/// not be possible to evict its Pods.
 fn check_budget(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in [
         ("sharding.enabled=false", 0),
@@ -286,7 +287,8 @@ fn check_budget(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that Service names are valid for any release name: DNS labels that start with a letter.
+/// Checks that the names of Services are valid (i.e. DNS labels that start with a letter), no
+/// matter what the release is called.
 fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     for release in ["shop.v1", "a.b", "1shop", &"a.".repeat(26)] {
         let release = release.trim_end_matches('.');
@@ -304,7 +306,7 @@ fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the chart can be a dependency with a condition.
+/// Checks that another chart can depend on this one with a condition.
 fn check_condition(helm: &Helm, chart: &Path) -> Result<()> {
     let parent = tempfile::Builder::new().prefix("rbuilder-parent-").tempdir()?;
     let dependency = json!([{ "name": "shop", "version": "0.1.0", "condition": "shop.enabled" }]);

@@ -1,4 +1,4 @@
-//! Runs Buildah with base images built from files on this machine.
+//! Runs Buildah. The base images are created from files on this machine.
 
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use super::project::{Library, Project};
 use crate::sh::{Cmd, write_program};
 use crate::tools;
 
-/// An image store in a folder that is removed on drop.
+/// A store for images. It is in a folder which is removed on drop.
 pub(super) struct Buildah {
     folder: PathBuf,
     driver: &'static str,
 }
 
 impl Buildah {
-    /// Creates an empty store in a folder, after installing Buildah if necessary.
+    /// Creates an empty store in a folder. Also installs Buildah if necessary.
     ///
     /// # Errors
     ///
     /// Returns an error if Buildah cannot be installed or does not work.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         ensure_buildah()?;
-        // Prefer overlays, which share layers. They are not permitted on all systems.
+        // We prefer overlays because layers can be shared, but some systems don't allow them.
         for driver in ["overlay", "vfs"] {
             let buildah = Buildah {
                 folder: folder.join(driver),
@@ -36,7 +36,7 @@ impl Buildah {
         bail!("buildah can keep images with neither `overlay` nor `vfs`: {NEEDS}");
     }
 
-    /// Returns a `buildah` command that uses the store.
+    /// Returns a command that runs `buildah` with this store.
     pub(super) fn command(&self, line: &str) -> Cmd {
         as_root("buildah")
             .arg("--root")
@@ -48,7 +48,7 @@ impl Buildah {
             .words(line)
     }
 
-    /// Builds an image from a folder with a Dockerfile.
+    /// Builds an image from a folder that contains a Dockerfile.
     fn import(&self, folder: &Path, name: &str) -> Result<()> {
         self.command("bud --isolation chroot --quiet --tag")
             .arg(name)
@@ -57,7 +57,7 @@ impl Buildah {
             .map(drop)
     }
 
-    /// Builds an image and returns the output.
+    /// Builds an image. Returns the output of the build.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Buildah {
         Ok(printed)
     }
 
-    /// Builds an image that must fail to build, and returns the output.
+    /// Tries to build an image and expects the build to fail. Returns the output.
     ///
     /// # Errors
     ///
@@ -96,17 +96,17 @@ impl Buildah {
 
 impl Drop for Buildah {
     fn drop(&mut self) {
-        // Remove working containers, which hold mounts, and then the store, whose files belong to
-        // root.
+        // Working containers have mounts, so they must be removed first. The files in the store
+        // belong to root.
         let _ = self.command("rm --all").succeeds();
         let _ = as_root("rm").arg("-rf").arg(&self.folder).succeeds();
     }
 }
 
-/// The requirements for building images.
+/// Describes what is required for building images.
 const NEEDS: &str = "it takes Linux, and root or `sudo` without a password";
 
-/// Returns a command that runs as root.
+/// Returns a command that is executed by root.
 pub(super) fn as_root(line: &str) -> Cmd {
     match Cmd::new("test -w /root").succeeds() {
         true => Cmd::new(line),
@@ -114,7 +114,7 @@ pub(super) fn as_root(line: &str) -> Cmd {
     }
 }
 
-/// Installs the Debian or Ubuntu package, if permitted.
+/// Installs the package on Debian or Ubuntu, provided that we're allowed to.
 fn ensure_buildah() -> Result<()> {
     if Cmd::new("buildah --version").succeeds() {
         return Ok(());
@@ -133,18 +133,18 @@ fn ensure_buildah() -> Result<()> {
         .with_context(|| format!("buildah is not on the path and could not be installed: {NEEDS}"))
 }
 
-/// How to build a project's image.
+/// Describes how to build the image of a project.
 pub(super) struct Build<'a> {
     base: &'a Base,
     project: &'a Project,
     library: Library,
     has_checkout: bool,
-    /// The target architecture, if Cargo is replaced with a stand-in.
+    /// If this is set, we build for another architecture, with a stand-in for Cargo.
     other_arch: Option<&'static str>,
 }
 
 impl<'a> Build<'a> {
-    /// Builds the image with the project's library.
+    /// Builds the image with the library from the given source.
     pub(super) fn new(base: &'a Base, project: &'a Project, library: Library) -> Self {
         Build {
             base,
@@ -155,8 +155,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Passes the checkout of rbuilder, like `make docker-build` if Cargo.toml refers to it by
-    /// path.
+    /// Adds our checkout to the build. `make docker-build` does the same if there is a path to
+    /// rbuilder in Cargo.toml.
     pub(super) fn with_checkout(self) -> Self {
         Build {
             has_checkout: true,
@@ -164,7 +164,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Builds for another architecture, with stand-ins that record their arguments.
+    /// Builds for a different architecture. Programs are replaced with stand-ins that record their
+    /// arguments.
     pub(super) fn with_stand_ins(self, arch: &'static str) -> Self {
         Build {
             other_arch: Some(arch),
@@ -180,7 +181,8 @@ impl<'a> Build<'a> {
         let mut arguments = vec![
             format!("--build-arg=BUILD_IMAGE={build_image}"),
             format!("--build-arg=BASE_IMAGE={base_image}"),
-            // Buildah does not set this in `FROM` when it builds for another platform.
+            // Needed for `FROM`, since Buildah doesn't set this when it builds for another
+            // platform.
             format!("--build-arg=BUILDPLATFORM=linux/{}", machine_arch()),
             "--volume=/usr:/usr:ro".to_owned(),
             format!("--volume={}:/toolchain:ro", self.base.toolchain.display()),
@@ -201,11 +203,13 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Stand-ins for the Rust and distroless images. They consist of mount points for this machine's
-/// toolchain and the libraries needed by programs linked on this machine.
+/// Replacements for the Rust image and the distroless image.
+///
+/// There are only mount points for the toolchain of this machine, and the libraries that are needed
+/// by programs which were linked on this machine.
 pub(super) struct Base {
     toolchain: PathBuf,
-    /// The Cargo configuration for vendored sources.
+    /// Cargo configuration that uses the vendored sources.
     settings: PathBuf,
     folder: tempfile::TempDir,
     is_optimized: bool,
@@ -216,7 +220,7 @@ impl Base {
     const RUN: &'static str = "localhost/cc";
     const STAND_INS: &'static str = "localhost/stand-ins";
 
-    /// Creates base images that compile with this machine's Rust.
+    /// Creates the base images. They compile with the Rust of this machine.
     ///
     /// # Errors
     ///
@@ -231,7 +235,7 @@ impl Base {
         })
     }
 
-    /// Builds the base images.
+    /// Builds the base images and adds them to the store.
     ///
     /// # Errors
     ///
@@ -240,7 +244,7 @@ impl Base {
         let folder = self.folder.path();
         let settings = match self.is_optimized {
             true => "",
-            // Skip optimizations. They only affect the manager's speed.
+            // We don't need optimizations here, since we don't care how fast the manager is.
             false => {
                 " CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64"
             }
@@ -255,7 +259,8 @@ impl Base {
     }
 }
 
-/// Writes the build image's root folder, with mount points for this machine's toolchain.
+/// Writes the root folder of the image for builds. It contains mount points for the toolchain of
+/// this machine.
 fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result<()> {
     let root = folder.join("root");
     for name in [
@@ -276,7 +281,7 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
         make_link(&Path::new("usr").join(name), &root.join(name))?;
     }
     if Path::new("/etc/alternatives").is_dir() {
-        // On Debian, `cc` is a link into this folder.
+        // `cc` is a link to this folder on Debian.
         Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
     }
     fs_err::copy(settings, root.join("cargo/config.toml"))?;
@@ -287,7 +292,8 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
     Ok(())
 }
 
-/// Replaces Cargo, rustup and apt-get with scripts that record their calls in the manager's file.
+/// Replaces Cargo, rustup and apt-get with scripts. All calls are recorded in what would be the
+/// binary of the manager.
 fn write_stand_ins(folder: &Path) -> Result<()> {
     let programs = folder.join("root/stand-ins");
     fs_err::create_dir_all(&programs)?;
@@ -307,7 +313,7 @@ fn write_stand_ins(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the libraries of distroless/cc. There is no shell.
+/// Writes the libraries which are also in distroless/cc. Note that there is no shell.
 fn write_run_root(folder: &Path) -> Result<()> {
     let root = folder.join("root");
     for name in ["lib", "lib64", "etc", "tmp", "proc", "dev", "sys"] {
@@ -334,13 +340,13 @@ pub(super) fn make_link(original: &Path, link: &Path) -> Result<()> {
     Ok(())
 }
 
-/// This task only works on Linux, but xtask must compile on other systems for its other tasks.
+/// xtask must compile everywhere because of its other tasks, but this one only works on Linux.
 #[cfg(not(unix))]
 pub(super) fn make_link(_: &Path, _: &Path) -> Result<()> {
     bail!("{NEEDS}")
 }
 
-/// Returns this machine's architecture as named in images.
+/// Returns the architecture of this machine. This is the name used by images.
 pub(super) fn machine_arch() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" => "arm64",
@@ -348,7 +354,8 @@ pub(super) fn machine_arch() -> &'static str {
     }
 }
 
-/// Returns true if Buildah used a cached result for the instruction that starts with `instruction`.
+/// Returns true if Buildah didn't run an instruction because the result was cached. `instruction`
+/// is compared with its start.
 pub(super) fn is_cached(printed: &str, instruction: &str) -> bool {
     let mut lines = printed.lines();
     let is_found = lines.any(|line| line.contains(&format!(": {instruction}")));

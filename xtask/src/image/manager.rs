@@ -1,5 +1,5 @@
-//! Runs an image's manager like a container: in the image's root folder, read-only, and as its
-//! user.
+//! Runs the manager of an image. As in a container, it only sees the files of the image (which are
+//! read-only) and runs as the user of the image.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::buildah::{Buildah, as_root};
 
-/// The timeout for each step.
+/// Timeout for each of the steps.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// An image's mounted file system.
+/// The file system of an image, which is mounted.
 pub(super) struct ImageRoot<'a> {
     buildah: &'a Buildah,
     container: String,
@@ -24,7 +24,7 @@ pub(super) struct ImageRoot<'a> {
 }
 
 impl<'a> ImageRoot<'a> {
-    /// Mounts an image.
+    /// Mounts the file system of an image.
     ///
     /// # Errors
     ///
@@ -48,13 +48,13 @@ impl<'a> ImageRoot<'a> {
         })
     }
 
-    /// Returns the size of the manager in bytes.
+    /// Returns how large the manager is in bytes.
     pub(super) fn manager_size(&self) -> Result<u64> {
         let size = as_root("stat --format %s").arg(self.manager()).read()?;
         size.trim_end().parse().context("a size is a number")
     }
 
-    /// Returns the contents of the manager binary, which is text if Cargo is a stand-in.
+    /// Returns the content of the manager's binary. If there was a stand-in for Cargo, it is text.
     pub(super) fn read_manager(&self) -> Result<String> {
         as_root("cat").arg(self.manager()).read()
     }
@@ -63,7 +63,7 @@ impl<'a> ImageRoot<'a> {
         self.folder.join("manager")
     }
 
-    /// Runs the manager with one argument until it exits, and returns its output.
+    /// Runs the manager with one argument. Returns its output when it has exited.
     pub(super) fn run_for_output(&self, argument: &str) -> Result<String> {
         as_root("chroot")
             .arg(format!("--userspec={}", self.user))
@@ -79,13 +79,14 @@ impl Drop for ImageRoot<'_> {
     }
 }
 
-/// A running manager.
+/// A manager that is running.
 pub(super) struct Manager {
     child: Child,
     probes: SocketAddr,
 }
 
-/// Remounts the root folder read-only in a separate mount namespace, then executes the manager.
+/// This makes the root folder read-only (in its own mount namespace, so others aren't affected),
+/// and executes the manager.
 const SCRIPT: &str = r#"
 root=$1; user=$2; shift 2
 mount --bind "$root" "$root"
@@ -94,7 +95,7 @@ exec chroot --userspec="$user" "$root" /manager "$@"
 "#;
 
 impl Manager {
-    /// Starts an image's manager.
+    /// Starts the manager of an image.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Manager {
         Ok(Manager { child, probes })
     }
 
-    /// Waits until both probes return 200.
+    /// Waits for both probes to return 200.
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
         let probes = self.probes;
         for path in ["/healthz", "/readyz"] {
@@ -127,7 +128,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Waits until a condition is true. Fails if the manager exits first.
+    /// Waits for a condition. Returns an error if the manager exits before that.
     pub(super) fn wait_until(&mut self, otherwise: &str, holds: impl Fn() -> Result<bool>) -> Result<()> {
         let started = Instant::now();
         while !holds()? {
@@ -140,7 +141,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Sends SIGTERM, like a kubelet, and waits for a successful exit.
+    /// Sends SIGTERM like a kubelet would do, and waits. The exit status must be 0.
     pub(super) fn stop(mut self) -> Result<()> {
         as_root("kill -TERM").arg(self.child.id().to_string()).run()?;
         let started = Instant::now();
@@ -163,12 +164,12 @@ impl Drop for Manager {
     }
 }
 
-/// Returns an address on which nothing listens.
+/// Returns an address that isn't used by anyone.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Returns the status line of the response to a GET request.
+/// Sends a GET request and returns the status line of the response.
 fn get_status(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;

@@ -1,9 +1,11 @@
-//! `cargo xtask image`: builds a scaffold's image and checks that its manager reconciles.
+//! `cargo xtask image`: builds the image of a scaffold, and checks that its manager can reconcile
+//! objects.
 //!
-//! The task builds the scaffold's Dockerfile with Buildah, which needs no daemon. The base images
-//! contain this machine's compiler and libraries and all dependencies are vendored, so the build
-//! needs no network. The manager then runs in the image's file system, read-only and as the image's
-//! user, against kube-apiserver.
+//! The scaffold's Dockerfile is built with Buildah, since that works without a daemon. We don't
+//! need the network either, because all dependencies are vendored, and the base images just contain
+//! the compiler and the libraries of this machine. The manager is then started with the file system
+//! of the image, which is read-only, and with the user of the image. It connects to a real
+//! kube-apiserver.
 
 mod buildah;
 mod manager;
@@ -28,10 +30,10 @@ pub(crate) struct Args {
     optimized: bool,
 }
 
-/// The start of the instruction that compiles the dependencies.
+/// Start of the instruction which compiles the dependencies.
 const DEPENDENCIES: &str = "RUN if [ \"$TARGETARCH\" != \"$BUILDARCH\" ]; then rustup";
 
-/// Builds the image in all supported ways and runs it.
+/// Builds the image in every way that we support, and runs it.
 pub(crate) fn check_image(args: &Args) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("rbuilder-image-").tempdir()?;
     let project = Project::scaffold(folder.path(), &repo::build_rbuilder()?)?;
@@ -61,7 +63,7 @@ pub(crate) fn check_image(args: &Args) -> Result<()> {
     check_manager(&image, &project)
 }
 
-/// Checks that the Dockerfile installs the same version of cargo-chef as the base images.
+/// Checks that the version of cargo-chef in the Dockerfile is the same as in the base images.
 fn check_chef_version(project: &Project) -> Result<()> {
     let dockerfile = fs_err::read_to_string(project.folder.join("Dockerfile"))?;
     let install = format!(
@@ -72,9 +74,9 @@ fn check_chef_version(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a build for another architecture installs and uses a cross compiler. Cargo is a
-/// stand-in that only records its calls, because libraries for the other architecture may not be
-/// installed.
+/// Checks that a cross compiler is installed and used if the image is for a different architecture.
+/// We don't really compile anything, because the libraries for that architecture might not be
+/// installed. Cargo is replaced with a stand-in, which just records its calls.
 fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     project.use_library(Library::Path)?;
     let (other, triple, package) = match buildah::machine_arch() {
@@ -106,7 +108,7 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
     Ok(())
 }
 
-/// Checks that no checkout is needed if the library comes from git or a registry.
+/// Checks that a library from git or from a registry doesn't require a checkout.
 fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library: Library) -> Result<()> {
     project.use_library(library)?;
     let name = "localhost/operator:alone";
@@ -118,7 +120,7 @@ fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library:
     check_manager(&image, project)
 }
 
-/// Checks that the error names the missing checkout if Cargo.toml refers to it.
+/// Checks that there's a useful error if Cargo.toml refers to a checkout, but it is missing.
 fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     let printed = buildah.fail_to_build(&Build::new(base, project, Library::Path))?;
     ensure!(
@@ -128,8 +130,8 @@ fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> 
     Ok(())
 }
 
-/// Checks that a rebuild after a change in src/ reuses the dependencies layer, and that the new
-/// manager contains the change, even if the changed file is older than the first build.
+/// Checks that the dependencies are not compiled again if only a file in src/ has changed. The
+/// change must still be part of the new manager, even if the file is older than the first build.
 fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) -> Result<Duration> {
     let path = project.folder.join("src/main.rs");
     let old = fs_err::read_to_string(&path)?;
@@ -154,7 +156,8 @@ fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) 
     Ok(took)
 }
 
-/// Checks that the manager serves its probes, reconciles the sample and stops on request.
+/// Checks that the manager serves its probes, that it reconciles the sample, and that we can stop
+/// it.
 fn check_manager(image: &ImageRoot<'_>, project: &Project) -> Result<()> {
     let plane = ControlPlane::start(&assets::ensure_assets()?)?;
     let kubeconfig = Path::new(plane.kubeconfig());

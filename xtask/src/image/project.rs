@@ -1,4 +1,4 @@
-//! The project whose image is built, and the source of its library.
+//! Scaffolds the project for the image, and provides the source of its library.
 
 use std::path::{Path, PathBuf};
 
@@ -11,25 +11,25 @@ use crate::project::{cargo_home, commit_all, scaffold, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A scaffold with one API, next to copies of this repository.
+/// A scaffold that has one API. There are copies of this repository next to it.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
-    /// The files in this repository without build output, as in a clone.
+    /// The files of this repository as in a clone, i.e. without any build output.
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
-    /// The vendored sources of all dependencies.
+    /// Vendored sources of all of the dependencies.
     vendored: PathBuf,
-    /// The vendored sources and our packages, as a registry would provide them.
+    /// Same as `vendored`, but also contains our packages in the way a registry would provide them.
     packaged: PathBuf,
-    /// The version of our packages.
+    /// Version of our packages.
     version: String,
     cargo_home: PathBuf,
-    /// The folder of the `rbuilder` binary.
+    /// Folder which contains the `rbuilder` binary.
     bin: PathBuf,
 }
 
-/// Where the library comes from.
+/// Source of the library.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Library {
     Path,
@@ -38,7 +38,7 @@ pub(super) enum Library {
 }
 
 impl Project {
-    /// Scaffolds the project, and vendors its dependencies.
+    /// Scaffolds the project. Also vendors all of its dependencies.
     ///
     /// # Errors
     ///
@@ -72,13 +72,13 @@ impl Project {
         Ok(project)
     }
 
-    /// Returns the path of the Cargo configuration for vendored sources in `/vendor`.
+    /// Returns the path of a Cargo configuration which uses the vendored sources in `/vendor`.
     pub(super) fn settings(&self) -> PathBuf {
         self.vendored.with_extension("toml")
     }
 
-    /// Returns the folder with the vendored sources of all dependencies, for the given library
-    /// source.
+    /// Returns the folder with the vendored sources of the dependencies. It depends on where the
+    /// library is from.
     pub(super) fn sources(&self, library: Library) -> &Path {
         match library {
             Library::Path | Library::Git => &self.vendored,
@@ -86,7 +86,8 @@ impl Project {
         }
     }
 
-    /// Sets the library source, and locks the dependencies to this workspace's versions.
+    /// Changes the source of the library, and locks the dependencies. They have the same versions
+    /// as in this workspace.
     ///
     /// # Errors
     ///
@@ -100,17 +101,19 @@ impl Project {
         };
         change.read()?;
         share_lockfile(&self.folder)?;
-        // Adds the project to the lockfile and removes packages that only the workspace needs.
+        // This updates the lockfile: the project is added to it, and packages that are only needed
+        // by the workspace are removed.
         let lock = self.cargo("cargo metadata --quiet --format-version 1");
         let lock = match library {
             Library::Path | Library::Git => lock,
-            // The packages are not published yet.
+            // We need a replacement for the registry, because the packages aren't published yet.
             Library::Version => lock.arg("--config").arg(self.packaged.with_extension("toml")),
         };
         lock.read().map(drop)
     }
 
-    /// Returns a command with a temporary Cargo home, so that clones are removed with the project.
+    /// Returns a Cargo command. Its home is a temporary folder, so all clones are removed along
+    /// with the project.
     fn cargo(&self, line: &str) -> Cmd {
         repo::project_command(&self.folder, line).env("CARGO_HOME", &self.cargo_home)
     }
@@ -133,7 +136,8 @@ impl Project {
         Ok(())
     }
 
-    /// Adds our packages, in published form, to the sources of the other dependencies.
+    /// Packages our own crates like for publishing, and adds them to the sources of the
+    /// dependencies.
     fn package(&self, packages: &[Value]) -> Result<()> {
         let target = self.packaged.with_extension("target");
         let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
@@ -156,7 +160,7 @@ impl Project {
     }
 }
 
-/// Unpacks a package into a folder of vendored sources, with the checksum from Cargo.lock.
+/// Unpacks a package to a folder with vendored sources. The checksum is taken from Cargo.lock.
 fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Cmd::new("tar -xzf").arg(archive).arg("-C").arg(sources).run()?;
     let printed = Cmd::new("sha256sum").arg(archive).read()?;
@@ -166,7 +170,7 @@ fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates a Cargo home that shares downloaded packages with the default one.
+/// Creates another Cargo home. It uses the same downloaded packages as the default one.
 fn share_registry(home: &Path) -> Result<()> {
     let usual = cargo_home()?;
     fs_err::create_dir(home)?;
@@ -176,7 +180,7 @@ fn share_registry(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies all files that git tracks or would add.
+/// Copies the files that are tracked by git or that could be added.
 fn copy_checkout(to: &Path) -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())

@@ -1,8 +1,9 @@
-//! `cargo xtask makefile`: checks that the Makefile targets in a scaffold do what their help says.
+//! `cargo xtask makefile`: checks that the targets in the Makefile of a scaffold do what is
+//! described in their help.
 //!
-//! Programs that need a cluster, a registry or a compiler are replaced with stand-ins that record
-//! their calls, except that kubectl still renders. `PATH` only contains POSIX programs, without
-//! bash.
+//! Everything that needs a cluster, a registry or a compiler is replaced with a stand-in, which
+//! just records its calls. There is one exception, since kubectl still renders. Apart from that,
+//! `PATH` only contains POSIX programs. In particular, there's no bash.
 
 mod workshop;
 
@@ -11,20 +12,20 @@ use anyhow::{Result, ensure};
 use self::workshop::{Outcome, Workshop};
 use crate::repo;
 
-/// A run of make and its expected result.
+/// A run of make, and what we expect from it.
 struct Case {
-    /// What holds if the case passes.
+    /// Describes what we know after the case has passed.
     claim: &'static str,
-    /// Changes the scaffold before the run.
+    /// Called before the run to change the scaffold.
     before: fn(&Workshop) -> Result<()>,
     arguments: &'static str,
     expected: Expected,
 }
 
 enum Expected {
-    /// make succeeds. The calls and the output contain all of these.
+    /// make must succeed. All of these must be in the calls or in the output.
     Succeeds(&'static [&'static str]),
-    /// make fails with this output, and no stand-in for a cluster or registry was called.
+    /// make must fail with this output, without calling any stand-in for a cluster or registry.
     Fails(&'static str),
 }
 
@@ -100,7 +101,7 @@ const CASES: &[Case] = &[
     case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
-/// Checks each case in its own copy of the scaffold.
+/// Runs all of the cases, each with its own copy of the scaffold.
 pub(crate) fn check_makefile() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let original = Workshop::scaffold(&bin)?;
@@ -175,14 +176,14 @@ fn own_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.write_program("project/bin/rbuilder", "")
 }
 
-/// Makes `cargo install` create the program.
+/// Sets up a `cargo install` that creates the program.
 fn no_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.remove("programs/rbuilder")?;
     let install = "case \"$1\" in install) mkdir -p bin && cp \"$0\" bin/rbuilder ;; esac\n";
     workshop.write_program("programs/cargo", install)
 }
 
-/// Only clusters with other names exist.
+/// There are clusters, but they have other names.
 fn no_cluster(workshop: &Workshop) -> Result<()> {
     let kind = "case \"$2\" in clusters) echo made-operator-test-e2e-2 ;; esac\n";
     workshop.write_program("programs/kind", kind)?;
@@ -202,7 +203,8 @@ fn failing_test(workshop: &Workshop) -> Result<()> {
     note_test(workshop, "exit 1\n")
 }
 
-/// Makes cargo record the end-to-end test's variables, and then run `script` as the test.
+/// Makes cargo record the variables of the end-to-end test. It then runs `script` instead of the
+/// test.
 fn note_test(workshop: &Workshop, script: &str) -> Result<()> {
     let note = "echo \"IMG=$IMG KUBECONFIG=$KUBECONFIG\" >> \"$CALLS\"\n";
     workshop.write_program("programs/cargo", &format!("{note}{script}"))
@@ -226,7 +228,8 @@ fn edited_image(workshop: &Workshop) -> Result<()> {
     workshop.edit_line("config/manager/manager.yaml", "        image: ", image)
 }
 
-/// The Makefile only checks that the chart exists. No program reads it.
+/// Creates a minimal chart. This is sufficient, because the Makefile only checks whether it exists
+/// and no program reads it.
 fn with_chart(workshop: &Workshop) -> Result<()> {
     workshop.write_program("programs/helm", "")?;
     workshop.write("charts/made-operator/Chart.yaml", "name: made-operator\n")

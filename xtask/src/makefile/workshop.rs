@@ -1,4 +1,4 @@
-//! A scaffold, and a `PATH` with stand-ins for the programs called by its Makefile.
+//! A scaffold whose Makefile calls stand-ins, which are on its `PATH`.
 
 use std::path::Path;
 
@@ -8,15 +8,16 @@ use crate::committed::{Files, read_tree};
 use crate::repo;
 use crate::sh::{Cmd, find_program, write_program};
 
-/// The POSIX programs that Makefiles may call.
+/// The POSIX programs that may be used in Makefiles.
 const POSIX: &[&str] = &[
     "awk", "cat", "cp", "grep", "head", "make", "mkdir", "mv", "rm", "sed", "sh",
 ];
 
-/// The start of a stand-in script, which appends its call to the file `calls` next to the project.
+/// The beginning of each stand-in. It adds the call to the file `calls`, which is next to the
+/// project.
 const NOTE: &str = "#!/bin/sh\necho \"${0##*/} $*\" >> \"$CALLS\"\n";
 
-/// A stand-in for kubectl that renders normally, and records what it would send.
+/// The stand-in for kubectl. It can render, but only records what it would send to a cluster.
 const KUBECTL: &str = r#"case "$1" in
 kustomize) exec "$KUBECTL_ITSELF" "$@" ;;
 esac
@@ -27,21 +28,21 @@ case "$file" in
 esac
 "#;
 
-/// A folder with a project and the programs on `PATH`.
+/// A folder that contains a project and all programs on `PATH`.
 pub(super) struct Workshop {
     folder: tempfile::TempDir,
 }
 
-/// The result of a make run.
+/// Result of running make.
 pub(super) struct Outcome {
     pub(super) is_success: bool,
     pub(super) printed: String,
-    /// Calls to stand-ins with their input.
+    /// All calls to stand-ins, including their input.
     pub(super) calls: String,
 }
 
 impl Workshop {
-    /// Scaffolds a project with one API.
+    /// Scaffolds a project. It has one API.
     pub(super) fn scaffold(bin: &Path) -> Result<Self> {
         let workshop = Workshop::empty()?;
         let project = workshop.folder.path().join("project");
@@ -80,7 +81,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Copies the folder, so that a case can change it.
+    /// Returns a copy of the folder, which a case is free to change.
     pub(super) fn copy(&self) -> Result<Self> {
         let copy = Workshop::empty()?;
         for name in ["project", "programs"] {
@@ -92,7 +93,7 @@ impl Workshop {
         Ok(copy)
     }
 
-    /// Writes a program that records its calls and then runs `script`.
+    /// Writes a program which runs `script` after recording the call.
     pub(super) fn write_program(&self, path: &str, script: &str) -> Result<()> {
         self.write_script(path, &format!("{NOTE}{script}"))
     }
@@ -103,7 +104,7 @@ impl Workshop {
         write_program(&path, script)
     }
 
-    /// Writes a file in the project.
+    /// Writes a file to the project.
     pub(super) fn write(&self, path: &str, text: &str) -> Result<()> {
         let path = self.folder.path().join("project").join(path);
         fs_err::create_dir_all(path.parent().context("a file has a folder")?)?;
@@ -114,7 +115,7 @@ impl Workshop {
         Ok(fs_err::remove_file(self.folder.path().join(path))?)
     }
 
-    /// Replaces lines that start with `start` in a project file.
+    /// Replaces all lines of a file in the project that start with `start`.
     pub(super) fn edit_line(&self, path: &str, start: &str, new: &str) -> Result<()> {
         let path = self.folder.path().join("project").join(path);
         let text = fs_err::read_to_string(&path)?;
@@ -127,7 +128,7 @@ impl Workshop {
         Ok(fs_err::write(path, edited)?)
     }
 
-    /// Changes where the library comes from.
+    /// Changes the source of the library.
     pub(super) fn use_library(&self, source: &str) -> Result<()> {
         let line = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source} }}");
         self.edit_line("Cargo.toml", "rbuilder = ", &line)
@@ -141,7 +142,7 @@ impl Workshop {
         read_tree(&self.folder.path().join("project/config"))
     }
 
-    /// Runs make with only the stand-ins on `PATH`.
+    /// Runs make. Only the stand-ins and the POSIX programs are on `PATH`.
     pub(super) fn make(&self, arguments: &str) -> Result<Outcome> {
         let folder = self.folder.path();
         let kubectl = Cmd::new("sh -c 'command -v kubectl'").read()?;
@@ -155,7 +156,8 @@ impl Workshop {
             .env("CALLS", &calls)
             .env("KUBECTL_ITSELF", kubectl.trim_end())
             .without("MAKEFLAGS")
-            // cargo sets this for child processes, and the Makefile would use it.
+            // This is set by cargo for child processes. We must remove it, since the Makefile would
+            // use it.
             .without("CARGO")
             .run_into(&printed)
             .is_ok();

@@ -1,4 +1,4 @@
-//! A headless Chromium as a process.
+//! Runs Chromium as a headless process.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use serde_json::Value;
 use crate::assets;
 use crate::sh::{Cmd, find_program};
 
-/// Runs in the page that contains the measured page.
+/// This script runs in a page which embeds the page to measure.
 const MEASURE: &str = include_str!("measure.js");
-/// Where the script writes its result.
+/// The script writes its result between these tags.
 const RESULT: (&str, &str) = ("<pre id=\"result\">", "</pre>");
 
-/// Environment variable with a browser's path.
+/// Name of the environment variable for the path of the browser.
 const VARIABLE: &str = "RBUILDER_BROWSER";
-/// Programs that understand the flags of headless Chromium.
+/// Programs which we can use. They have to support the flags of headless Chromium.
 const PROGRAMS: [&str; 4] = [
     "chromium-headless-shell",
     "chromium",
     "google-chrome",
     "chromium-browser",
 ];
-/// The Debian package that contains the first program.
+/// Name of the Debian package for the first of the programs.
 const PACKAGE: &str = "chromium-headless-shell";
-/// Screenshot height.
+/// The height of screenshots.
 const HEIGHT: u32 = 2400;
 
-/// A system color scheme.
+/// The color scheme of the system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scheme {
     Light,
@@ -43,7 +43,7 @@ impl Scheme {
         }
     }
 
-    /// Returns the scheme's number in Blink's settings.
+    /// Returns the number which is used for this scheme in the settings of Blink.
     fn number(self) -> u8 {
         match self {
             Self::Dark => 0,
@@ -52,10 +52,10 @@ impl Scheme {
     }
 }
 
-/// A window.
+/// A browser window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
-    /// Width in logical pixels.
+    /// The width in logical pixels.
     pub(super) width: u32,
     pub(super) scheme: Scheme,
 }
@@ -66,11 +66,12 @@ impl fmt::Display for View {
     }
 }
 
-/// A browser.
+/// The path of a browser.
 pub(super) struct Browser(PathBuf);
 
 impl Browser {
-    /// Finds a browser. In CI, installs one if it is missing. Elsewhere, returns `None`.
+    /// Finds a browser. If there is none it will be installed in CI, but on any other machine this
+    /// returns `None`.
     ///
     /// # Errors
     ///
@@ -97,7 +98,8 @@ impl Browser {
 
     fn command(&self, view: View) -> Cmd {
         Cmd::program(&self.0)
-            // Containers run as root, where Chromium has no sandbox. The pages are our own.
+            // There is no sandbox for Chromium when it runs as root, which it does in containers.
+            // That's fine, because all pages are ours.
             .words("--headless --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage --log-level=3")
             .arg(format!(
                 "--blink-settings=preferredColorScheme={}",
@@ -106,7 +108,7 @@ impl Browser {
             .arg(format!("--window-size={},{HEIGHT}", view.width))
     }
 
-    /// Opens a page in a frame and returns the script's measurements.
+    /// Opens a page in a frame. Returns what the script has measured.
     pub(super) fn measure(&self, page: &Path, view: View, folder: &Path) -> Result<Value> {
         let text = fs_err::read_to_string(page)?;
         let outer = folder.join("outer.html");
@@ -127,7 +129,7 @@ impl Browser {
         serde_json::from_str(&result).with_context(|| format!("not JSON: {result}"))
     }
 
-    /// Saves a screenshot of a page.
+    /// Takes a screenshot of a page and saves it as `picture`.
     pub(super) fn take_picture(&self, page: &Path, view: View, picture: &Path) -> Result<()> {
         let mut argument = std::ffi::OsString::from("--screenshot=");
         argument.push(picture);
@@ -136,8 +138,8 @@ impl Browser {
     }
 }
 
-/// Returns a page that embeds another page in an iframe of the given width. Both have the same
-/// origin, so that the script can inspect the embedded page.
+/// Returns a page with another page in an iframe of the given width. The script is able to inspect
+/// the embedded page, because both have the same origin.
 fn frame(page: &str, width: u32) -> String {
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
     format!(

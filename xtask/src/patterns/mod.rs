@@ -1,8 +1,9 @@
-//! `cargo xtask patterns`: records how Go's regexp, which kube-apiserver uses, handles patterns.
+//! `cargo xtask patterns`: records how patterns are handled by Go's regexp, which is what
+//! kube-apiserver uses.
 //!
-//! Records the results for the patterns in `table.rs`, against which `crates/re2/tests/recorded.rs`
-//! tests the parser and matcher of `rbuilder-re2`. Also generates the names of the Unicode classes
-//! that the parser supports.
+//! The patterns are in `table.rs`. The parser and the matcher of `rbuilder-re2` are tested with the
+//! recorded results, see `crates/re2/tests/recorded.rs`. This task also generates the names of all
+//! Unicode classes for the parser.
 
 mod random;
 mod table;
@@ -34,21 +35,21 @@ pub(crate) struct Args {
     seed: u64,
 }
 
-/// A pattern and the strings to match.
+/// A pattern, and the strings that we try to match.
 struct Question {
     pattern: String,
     texts: Vec<String>,
 }
 
-/// The result of Go's regexp.
+/// What Go's regexp says about a pattern.
 struct Answer {
-    /// The error code if the pattern does not compile.
+    /// Error code for patterns that don't compile.
     error: Option<String>,
-    /// For each string, whether the pattern matches.
+    /// Whether the pattern matches each of the strings.
     matches: Vec<bool>,
 }
 
-/// Runs Go's regexp, and writes or compares its results.
+/// Runs Go's regexp. The results are either written or compared with the existing ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     if let Some(count) = args.random {
         return compare_random(args.seed, count);
@@ -62,7 +63,7 @@ fn go(arguments: &[&str]) -> Result<String> {
     Cmd::new("go run").arg(program).args(arguments).read()
 }
 
-/// Returns the Rust source with the names of the Unicode classes.
+/// Returns Rust source with the names of all Unicode classes.
 fn tables() -> Result<String> {
     let mut text = String::from(
         "//! Unicode's categories and scripts by the names that Go's `regexp` knows.
@@ -111,7 +112,7 @@ pub(super) static TABLES: &[Table] = &[\n",
     Ok(text)
 }
 
-/// Returns the contents of the record.
+/// Returns the content of the file with the recorded results.
 fn verdicts() -> Result<String> {
     let questions = table::all_questions();
     let answers = ask(&questions)?;
@@ -157,7 +158,8 @@ fn answer(line: &str) -> Result<Answer> {
     })
 }
 
-/// Compares random patterns, and fails if any result differs.
+/// Compares the results for a number of random patterns. Returns an error if any of them is
+/// different.
 fn compare_random(seed: u64, count: u64) -> Result<()> {
     let questions: Vec<Question> = (seed..seed + count).map(random::random_question).collect();
     let answers = ask(&questions)?;

@@ -1,4 +1,5 @@
-//! Generates random patterns from pieces of the grammar. About half of them are valid.
+//! Generates random patterns. They are assembled from parts of the grammar, and about half of them
+//! are valid.
 
 use super::Question;
 
@@ -130,18 +131,18 @@ const LETTERS: &[&str] = &[
     "x", "\\", "[", "]", "α",
 ];
 
-/// Generates the pattern and strings for a seed.
+/// Returns a pattern and strings for the given seed.
 pub(super) fn random_question(seed: u64) -> Question {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut choose = move |count: usize| {
-        // Marsaglia's xorshift.
+        // This is Marsaglia's xorshift.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 16) as usize % count
     };
     let mut pattern = String::new();
-    // Close most groups and classes that were opened.
+    // Most of the groups and classes should be closed, otherwise hardly any pattern would be valid.
     let mut open: Vec<&str> = Vec::new();
     for _ in 0..1 + choose(8) {
         let piece = PIECES[choose(PIECES.len())];

@@ -1,14 +1,14 @@
-//! The patterns whose results are recorded.
+//! Contains the patterns for which we record the results.
 
 use super::Question;
 
-/// Pieces that are combined with an operator. Not all are valid operands.
+/// Operands which are combined with each operator. Note that some of these aren't valid.
 const OPERANDS: &[&str] = &[
     "", "a", "ab", ".", "^", "$", "\\b", "\\z", "[ab]", "[^a]", "(a)", "(?:a)", "()", "(?i)", "(?i:a)", "a|",
     "a|b", "(", "a)", "{", "\\Qa\\E", "\\Q\\E", "\\d", "\\pL", "\\x41", "\\{", "]", "}",
 ];
 
-/// Operators. Some are not valid.
+/// Operators. Note that some of these aren't valid.
 const OPERATORS: &[&str] = &[
     "*",
     "+",
@@ -54,16 +54,16 @@ const OPERATORS: &[&str] = &[
     "{2}?{3}?",
 ];
 
-/// The strings matched against each valid combination.
+/// Every valid combination is matched against these strings.
 const TEXTS: &[&str] = &[
     "", "a", "b", "aa", "ab", "A", "aB", "0", "_", " ", "\n", "a\nb", "{", "}", "a{,2}", "a{2,1}", "\\", "]",
     "-", "é", "É",
 ];
 
-/// Further patterns with strings.
+/// More patterns, along with their strings.
 const PATTERNS: &str = include_str!("patterns.yaml");
 
-/// Returns all questions.
+/// Returns all of the patterns and strings.
 pub(super) fn all_questions() -> Vec<Question> {
     let further: Vec<(String, Vec<String>)> =
         serde_saphyr::from_str(PATTERNS).expect("patterns.yaml is a list of patterns with strings");
@@ -76,7 +76,7 @@ pub(super) fn all_questions() -> Vec<Question> {
             all.push(question(format!("{operand}{operator}"), TEXTS));
         }
     }
-    // All ASCII escapes, alone and in a class.
+    // Every escape in ASCII, both on its own and in a class.
     for letter in (' '..='~').map(String::from) {
         all.push(question(
             format!("^\\{letter}"),
@@ -110,7 +110,7 @@ pub(super) fn all_questions() -> Vec<Question> {
     all
 }
 
-/// Patterns just below and above the limits.
+/// Returns patterns which are slightly below or above the limits.
 fn large() -> Vec<Question> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
@@ -130,8 +130,8 @@ fn large() -> Vec<Question> {
         nested("(?:a?|", "c", ")", 1200),
         nested("(?:a", "b", ")?", 499),
         nested("(?:a", "b", ")?", 500),
-        // The limit is 3355443 instructions. Use different letters, because a repeated letter
-        // becomes a literal.
+        // There may be 3355443 instructions. The letters have to be different, because the same
+        // letter several times would become a literal.
         format!("(?:{}){{1000}}", ".a".repeat(1600)),
         format!("(?:{}){{1000}}", ".a".repeat(1700)),
         format!("(?:{}){{1000}}", "a".repeat(4000)),

@@ -1,8 +1,9 @@
-//! `cargo xtask pictures`: generates the guide's pictures from text.
+//! `cargo xtask pictures`: generates the pictures of the guide. Their source is always text.
 //!
-//! A diagram is a Pikchr file in docs/pictures/ that starts with its title in a comment. A plot is
-//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table on a page. All are converted
-//! to SVG files in the same folder.
+//! There are two types. A diagram is a file in docs/pictures/ for Pikchr, which starts with a
+//! comment that contains its title. A plot shows the figures from a table on one of the pages, and
+//! is described in [`PLOTS`](plot::PLOTS). Both are converted to SVG. The results are in the same
+//! folder.
 
 mod plot;
 mod theme;
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Generates all pictures, and writes or compares them.
+/// Generates all pictures. They are either written or compared with the existing ones.
 pub(crate) fn update_pictures(args: &Args) -> Result<()> {
     for path in list_diagrams()? {
         let source = fs_err::read_to_string(&path)?;
@@ -57,7 +58,7 @@ fn update_picture(name: &str, source: &str, is_check: bool) -> Result<()> {
     update_file(&path, picture.as_bytes(), is_check, "pictures")
 }
 
-/// Converts a diagram to SVG in the guide's colors.
+/// Converts a diagram to SVG. This uses the colors of the guide.
 fn draw(source: &str) -> Result<String> {
     let title = source
         .lines()

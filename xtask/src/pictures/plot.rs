@@ -1,30 +1,30 @@
-//! Draws the figures in a table as bars.
+//! Draws bar charts from the figures in a table.
 //!
-//! Only the table contains the figures. A plot refers to a heading above the table, and to the rows
-//! and columns to compare.
+//! We don't want to repeat the figures, so they are only in the table. A plot contains the heading
+//! above the table, and the rows and columns that should be compared.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Pairs of bars for selected cells of a table.
+/// Describes a plot of some of the cells in a table. There is a pair of bars for each.
 pub(super) struct Plot {
     pub(super) name: &'static str,
     title: &'static str,
     pub(super) page: &'static str,
-    /// The line after which to look for the table.
+    /// The table comes after this line.
     after: &'static str,
     bars: &'static [Bar],
 }
 
-/// A bar.
+/// One of the bars.
 struct Bar {
     label: &'static str,
-    /// The first cells of the row.
+    /// The text of the first cells, which is used to find the row.
     row: &'static [&'static str],
-    /// The index of the column.
+    /// Index of the column that contains the figure.
     column: usize,
-    /// Whether the bar is for rbuilder.
+    /// Whether this is a bar for rbuilder.
     is_ours: bool,
 }
 
@@ -37,7 +37,7 @@ const fn bar(label: &'static str, row: &'static [&'static str], column: usize, i
     }
 }
 
-/// The plots of the guide.
+/// All plots in the guide.
 #[rustfmt::skip]
 pub(super) const PLOTS: &[Plot] = &[
     Plot {
@@ -94,17 +94,17 @@ pub(super) const PLOTS: &[Plot] = &[
     },
 ];
 
-/// Length of the longest bar in inches.
+/// How long the longest bar should be (in inches).
 const LONGEST: f64 = 4.0;
 
-/// Width of the labels in front of the bars in inches.
+/// How wide the labels in front of the bars are (in inches).
 const LABELS: f64 = 2.0;
 
-/// Width of the figure after the longest bar in inches.
+/// How wide the figure behind the longest bar is (in inches).
 const FIGURES: f64 = 0.8;
 
 impl Plot {
-    /// Returns the plot in the Pikchr language, with the figures from the page.
+    /// Returns a drawing for Pikchr. The figures are taken from the page.
     pub(super) fn draw(&self, page: &str) -> Result<String> {
         let rows = table_after(page, self.after)?;
         let figures: Vec<&str> = self
@@ -116,8 +116,8 @@ impl Plot {
         let most = lengths.iter().copied().fold(0.0, f64::max);
         ensure!(most > 0.0, "all figures are 0");
         let mut source = format!("// {}\n", self.title);
-        // Pikchr estimates half the actual width for justified text, so enclose the picture in a
-        // box.
+        // The box around the picture is necessary because Pikchr underestimates justified text, it
+        // assumes just half of the actual width.
         writeln!(
             source,
             "box invis width {:.2}in height 0.1in with .w at (-{LABELS:.2}in, 0)",
@@ -126,7 +126,7 @@ impl Plot {
         for (position, ((bar, figure), length)) in self.bars.iter().zip(figures).zip(lengths).enumerate() {
             let color = if bar.is_ours { "0x2f6fdd" } else { "0xc9ced6" };
             let above = -0.32 * position as f64;
-            // Pikchr does not draw zero-width boxes.
+            // A box without any width would not be drawn.
             let width = (length / most * LONGEST).max(0.02);
             writeln!(
                 source,
@@ -146,7 +146,7 @@ impl Plot {
     }
 }
 
-/// Returns the cells of the first table after a line.
+/// Finds the first table after a line. Returns its cells.
 fn table_after<'p>(page: &'p str, line: &str) -> Result<Vec<Vec<&'p str>>> {
     let (_, below) = page
         .split_once(line)
@@ -172,7 +172,7 @@ fn find_figure<'p>(rows: &[Vec<&'p str>], bar: &Bar) -> Result<&'p str> {
         .with_context(|| format!("the row `{}` has no column {}", bar.row.join(" | "), bar.column))
 }
 
-/// Parses the number at the start of a figure: 283 for `283 MB`.
+/// Returns the number at the start of a figure. For example, this is 283 for `283 MB`.
 fn number(figure: &str) -> Result<f64> {
     let end = figure.find(|c: char| !c.is_ascii_digit() && c != '.');
     figure[..end.unwrap_or(figure.len())]

@@ -1,32 +1,35 @@
-//! The colors and font of the pictures, on light and dark pages.
+//! Defines the colors of the pictures for light and dark pages, and their font.
 //!
-//! Pikchr prints colors as numbers. They are replaced with the colors for light pages, and a style
-//! sheet overrides them if the reader's color scheme is dark. One file therefore works for both,
-//! and programs without style sheet support show the light colors. A picture has its own
-//! background, so that it is also legible on a dark page if the reader's scheme is light.
+//! Since Pikchr only prints numbers for colors, we replace them with the colors for light pages.
+//! There's also a style sheet, which overrides these if the reader prefers a dark color scheme.
+//! This means that we only need one file for both, and that the colors for light pages are used by
+//! programs which don't support style sheets. The pictures have their own background. Otherwise,
+//! they would be hard to read on a dark page if the color scheme of the reader is light.
 
 use anyhow::{Context as _, Result, bail};
 
-/// The colors of diagrams: as printed by Pikchr, on light pages and on dark pages.
+/// Colors in diagrams. The first value is what Pikchr prints, followed by the colors for light and
+/// for dark pages.
 const COLORS: &[(&str, &str, &str)] = &[
-    // The default color of lines and text.
+    // Default for lines and text.
     ("rgb(0,0,0)", "#1f2328", "#e6edf3"),
-    // 0xeef2f7: what exists without rbuilder, such as source, manifests and servers.
+    // 0xeef2f7 is for things that would also exist without rbuilder, e.g. source, manifests and
+    // servers.
     ("rgb(238,242,247)", "#eef2f7", "#21262d"),
-    // 0xd8e8ff: the subject of the picture.
+    // 0xd8e8ff is for what the picture is about.
     ("rgb(216,232,255)", "#cfe3ff", "#143d6b"),
-    // 0xffe0d6: failures.
+    // 0xffe0d6 is for failures.
     ("rgb(255,224,214)", "#ffdcd0", "#6b2a17"),
-    // 0x2f6fdd: highlighted bars.
+    // 0x2f6fdd is for bars that should be highlighted.
     ("rgb(47,111,221)", "#2f6fdd", "#5b9bff"),
-    // 0xc9ced6: bars for comparison.
+    // 0xc9ced6 is for the other bars.
     ("rgb(201,206,214)", "#c9ced6", "#484f58"),
 ];
 
-/// The background on light and dark pages.
+/// Background of the pictures on light and on dark pages.
 const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
 
-/// Applies the guide's colors and font to a Pikchr drawing, and adds a title for screen readers.
+/// Replaces the colors in a drawing of Pikchr, sets the font, and adds a title for screen readers.
 pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     let start = picture.find("viewBox=").context("the picture has no viewBox")?;
     let (head, content) = picture[start..]
@@ -49,8 +52,8 @@ pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     ))
 }
 
-/// Returns the style sheet with the font and the colors for dark pages. Its rules are marked
-/// `!important` to override `style` attributes.
+/// Returns the style sheet, which contains the font and all colors for dark pages. We have to use
+/// `!important` because there are `style` attributes.
 fn style() -> String {
     let (_, ink, dark_ink) = COLORS[0];
     let dark: String = COLORS

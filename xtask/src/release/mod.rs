@@ -1,6 +1,7 @@
-//! `cargo xtask release`: checks everything that must be true before a version is published. Use
-//! `--dry-run` during development. Nothing is published; the task prints the commands from
-//! RELEASE.md at the end.
+//! `cargo xtask release`: makes sure that we can publish a version.
+//!
+//! During development, you should use `--dry-run`. Note that the task never publishes anything. It
+//! just prints the commands from RELEASE.md when everything is fine.
 
 mod registry;
 
@@ -16,7 +17,7 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::{self, record_templates};
 
-/// Name of the registry in the scaffold that uses the packages.
+/// The registry that provides the packages for the scaffold.
 const REGISTRY: &str = "packaged";
 
 #[derive(clap::Args)]
@@ -26,13 +27,14 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// Checks the release of the workspace version.
+/// Checks whether the version of the workspace can be released.
 pub(crate) fn check_release(args: &Args) -> Result<()> {
     let packages = published_packages()?;
     let version = check_versions(&packages)?;
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     check_changelog(&changelog, &version, args.dry_run)?;
-    // If the changelog contains a date for the version, the archive must contain the version.
+    // This makes sure that the version is in the archive, provided that it has a date in the
+    // changelog.
     record_templates(&templates::Args {
         check: true,
         former: None,
@@ -57,8 +59,8 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all packages have the same version and depend on each other with it. Returns the
-/// version.
+/// Checks that all of the packages have the same version, and that they also use it for the
+/// dependencies on each other. Returns the version.
 fn check_versions(packages: &[Value]) -> Result<String> {
     let version = packages.first().and_then(|package| package["version"].as_str());
     let version = version.context("there is no package to publish")?;
@@ -88,8 +90,8 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
         return Ok(());
     }
     let wanted = dependency["req"].as_str().unwrap_or_default();
-    // Cargo drops development dependencies without a version when packaging. Such dependencies may
-    // be cyclic.
+    // When cargo packages a crate, it drops all dev-dependencies which don't have a version. We
+    // need that since they can be cyclic.
     let is_dropped = wanted == "*" && dependency["kind"] == "dev";
     ensure!(
         is_dropped || wanted == format!("^{version}"),
@@ -98,8 +100,8 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
     Ok(())
 }
 
-/// Checks that CHANGELOG.md has a section with the version and a date or, in a dry run, an
-/// unreleased section.
+/// Checks that there is a section for the version in CHANGELOG.md, and that it has a date. During a
+/// dry run, an unreleased section is fine as well.
 fn check_changelog(text: &str, version: &str, is_dry: bool) -> Result<()> {
     let mut sections = text.split("\n## ").skip(1);
     let released = sections.clone().find(|section| {
@@ -129,7 +131,7 @@ fn is_date(text: &str) -> bool {
     matches!(&parts[..], [year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
 }
 
-/// Checks that the tag does not exist or refers to this commit.
+/// Checks that there's no such tag yet, unless it points to this commit.
 fn check_tag(version: &str) -> Result<()> {
     let commit = |name: &str| {
         Cmd::new("git rev-parse --verify --quiet")
@@ -149,9 +151,11 @@ fn check_tag(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the package names on crates.io are unused or ours, by comparing descriptions.
+/// Checks that nobody else uses the names of our packages on crates.io. We tell whether a package
+/// is ours by comparing the descriptions.
 fn check_names(packages: &[Value]) -> Result<()> {
-    // This package exists. If it is not found, the registry is unreachable.
+    // We know that this package exists. If we can't find it, there must be a problem with the
+    // registry.
     if ask_registry("serde")?.is_none() {
         println!("the public registry cannot be reached from here: no name was looked up");
         return Ok(());
@@ -170,9 +174,9 @@ fn check_names(packages: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a package's description on crates.io, or `None` if the package does not exist.
+/// Returns the description of a package on crates.io. Returns `None` if there is no such package.
 fn ask_registry(name: &str) -> Result<Option<String>> {
-    // Run outside the workspace, because cargo would prefer its packages.
+    // Use an empty folder here. In the workspace, cargo would prefer the packages of the workspace.
     let folder = tempfile::tempdir()?;
     let ask = || {
         Cmd::new("cargo info --quiet --registry crates-io")
@@ -185,12 +189,13 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Packages all crates, and compiles each package as it would be downloaded.
+/// Packages all of the crates and compiles the packages in the same form as users would download
+/// them.
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
-    // Packages do not inherit the workspace's profiles. With the same debug information, the
-    // dependencies are already compiled.
+    // Profiles of the workspace are not inherited by packages. We need the same debug information
+    // though, or else all of the dependencies would be compiled again.
     let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)
@@ -204,7 +209,7 @@ fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     command.echo().run()
 }
 
-/// Builds a project with the library from a registry that contains the packages.
+/// Builds a project that gets its library from a registry. The registry contains our packages.
 fn build_scaffold(names: &[&str], version: &str) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let packages = repo::target_folder().join("package/tmp-registry");

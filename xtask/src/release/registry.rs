@@ -1,5 +1,5 @@
-//! A local registry with the packages created by `cargo package`. It serves the files in
-//! `target/package/tmp-registry` over HTTP, using the sparse protocol.
+//! A local registry which provides the packages that were created by `cargo package`. We use the
+//! sparse protocol over HTTP and serve the files from `target/package/tmp-registry`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// The URL of crates.io in an index.
+/// URL of crates.io in the index of a registry.
 const PUBLIC: &str = "https://github.com/rust-lang/crates.io-index";
 
-/// A registry that is served until this process exits.
+/// A registry. It is available until the process exits.
 pub(super) struct Registry {
-    /// The URL for `registries.<name>.index`.
+    /// URL to use for `registries.<name>.index`.
     pub(super) index: String,
 }
 
 impl Registry {
-    /// Serves the packages with the given names from the folder written by cargo.
+    /// Starts a server for the packages with these names. `folder` is where cargo has written them.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Registry {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let files = Arc::clone(&files);
-                // Ignore broken connections, which cargo reports.
+                // We can ignore errors here, since cargo will report when a connection is broken.
                 std::thread::spawn(move || answer(stream, &files).ok());
             }
         });
@@ -42,7 +42,7 @@ impl Registry {
     }
 }
 
-/// Returns the files of the registry by path.
+/// Returns all files of the registry. The key is the path in the URL.
 fn collect_files(
     folder: &Path,
     names: &[&str],
@@ -63,13 +63,16 @@ fn collect_files(
     Ok(files)
 }
 
-/// Returns a package's path in an index. All our package names have more than three letters.
+/// Returns the path of a package in the index. This only supports names with more than three
+/// letters, but there are no shorter ones.
 fn index_path(name: &str) -> String {
     format!("{}/{}/{name}", &name[..2], &name[2..4])
 }
 
-/// Rewrites a line of the index. Cargo declares all dependencies as hosted on crates.io, but our
-/// packages are in the same registry, which is `null` in the index.
+/// Changes the registry of our own packages in a line of the index.
+///
+/// For all dependencies, cargo writes that they are hosted on crates.io. Ours are in the same
+/// registry as the package, which must be `null`.
 fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     let mut package: Value = serde_json::from_str(line)?;
     let dependencies = package["deps"]
@@ -83,11 +86,11 @@ fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     Ok(package.to_string())
 }
 
-/// Responds to a request.
+/// Handles a single request.
 fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // Skip the headers, which end with an empty line.
+    // We don't need the headers. There's an empty line after the last one.
     for line in lines {
         if line?.is_empty() {
             break;

@@ -1,4 +1,4 @@
-//! kube-apiserver's audit log, and the owners of the written objects.
+//! Reads the audit log of kube-apiserver, and determines who owns the objects that were written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// An audit policy that records writes without their bodies.
+/// The audit policy. We record all writes, but we don't need their bodies.
 const POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -18,17 +18,17 @@ rules:
 - level: Metadata
 ";
 
-/// Verbs that change objects.
+/// All verbs that can change an object.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
-/// The files of an audit log.
+/// Paths of an audit log and its policy.
 pub(super) struct AuditLog {
     policy: PathBuf,
     log: PathBuf,
 }
 
 impl AuditLog {
-    /// Writes the policy to a folder.
+    /// Writes the policy to a file in `folder`.
     pub(super) fn create(folder: &Path) -> Result<Self> {
         let policy = folder.join("audit-policy.yaml");
         fs_err::write(&policy, POLICY)?;
@@ -38,7 +38,7 @@ impl AuditLog {
         })
     }
 
-    /// Returns the arguments for kube-apiserver.
+    /// Returns the arguments of kube-apiserver that enable the log.
     pub(super) fn arguments(&self) -> [String; 2] {
         [
             format!("--audit-policy-file={}", self.policy.display()),
@@ -46,7 +46,7 @@ impl AuditLog {
         ]
     }
 
-    /// Reads the writes made by a user, excluding rejected writes and dry runs.
+    /// Returns all writes of a user. This doesn't include dry runs, or writes which were rejected.
     pub(super) fn read_writes(&self, user: &str) -> Result<Vec<Write>> {
         let text = fs_err::read_to_string(&self.log)?;
         let mut writes = Vec::new();
@@ -69,7 +69,7 @@ fn is_write(event: &Value) -> bool {
     WRITES.contains(&verb) && is_accepted && !uri.contains("dryRun=All")
 }
 
-/// A write to an object. Names are empty where they do not apply.
+/// A write to an object. If one of the names doesn't apply, it is empty.
 pub(super) struct Write {
     verb: String,
     group: String,
@@ -109,7 +109,7 @@ impl fmt::Display for Write {
     }
 }
 
-/// An object as identified in the audit log.
+/// The fields that identify an object in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ObjectId {
     resource: String,
@@ -117,19 +117,20 @@ struct ObjectId {
     name: String,
 }
 
-/// The objects that belong to a project.
+/// All objects which belong to a project.
 pub(super) struct OwnObjects {
-    /// The project's API group. All of its custom resources belong to the project.
+    /// API group of the project. Every custom resource in this group belongs to the project.
     group: &'static str,
-    /// The resource name of each kind.
+    /// Maps each kind to the name of its resource.
     resources: BTreeMap<String, String>,
     objects: BTreeSet<ObjectId>,
-    /// Name prefix of the Secrets in which Helm stores releases.
+    /// Helm stores its releases in Secrets. Their names start with this.
     releases: &'static str,
 }
 
 impl OwnObjects {
-    /// Creates an empty set. `resources` is the output of `kubectl api-resources --no-headers`.
+    /// Returns a set without objects. For `resources`, use the output of
+    /// `kubectl api-resources --no-headers`.
     pub(super) fn new(group: &'static str, releases: &'static str, resources: &str) -> Self {
         let pair = |line: &str| {
             let mut words = line.split_whitespace();
@@ -144,7 +145,8 @@ impl OwnObjects {
         }
     }
 
-    /// Adds rendered objects. Objects without a namespace are in `namespace`.
+    /// Adds objects that were rendered. If they don't have a namespace, they are created in
+    /// `namespace`.
     pub(super) fn add<'a>(
         &mut self,
         objects: impl IntoIterator<Item = &'a Value>,
@@ -157,7 +159,8 @@ impl OwnObjects {
             let metadata = &object["metadata"];
             let name = metadata["name"].as_str().unwrap_or_default();
             let own = match kind {
-                // The audit log contains the name twice, except when a namespace is created.
+                // There are two names in the audit log, but not if it's a namespace that is
+                // created.
                 "Namespace" => name,
                 _ => metadata["namespace"].as_str().unwrap_or_default(),
             };
@@ -172,7 +175,7 @@ impl OwnObjects {
         Ok(())
     }
 
-    /// Checks that only these objects were written.
+    /// Checks that nothing but these objects has been written.
     pub(super) fn check_foreign(&self, writes: &[Write]) -> Result<()> {
         let foreign: Vec<String> = writes
             .iter()
@@ -187,7 +190,8 @@ impl OwnObjects {
         Ok(())
     }
 
-    /// Checks that each of these objects was written, to make sure that the log is complete.
+    /// Checks that all of these objects have been written. If not, there's something missing in the
+    /// log.
     pub(super) fn check_complete(&self, writes: &[Write]) -> Result<()> {
         let name = |id: &ObjectId| [id.resource.clone(), id.name.clone()];
         let written: BTreeSet<_> = writes.iter().map(|write| name(&write.object)).collect();

@@ -1,11 +1,13 @@
-//! `cargo xtask shared-cluster`: deploys a project twice to a cluster with other users, with
-//! kustomize and with Helm, drains the nodes, upgrades both deployments, and removes them.
+//! `cargo xtask shared-cluster`: deploys a project to a cluster that is also used by others.
 //!
-//! kube-apiserver's audit log contains every write by the commands: all of them must be to objects
-//! that belong to the project. Objects that belong to others must stay unchanged.
+//! The project is deployed twice, first with kustomize and then with Helm. We drain the nodes,
+//! upgrade both of the deployments, and remove them again. All writes of the commands are in the
+//! audit log of kube-apiserver. We check that they only affect objects of the project, and that
+//! objects of anyone else are the same as before.
 //!
-//! No containers run: nodes are simulated, and nothing responds to webhook calls, as if all manager
-//! replicas had just been evicted. The task itself does what the manager would do.
+//! There are no containers. The nodes are simulated, and webhooks never respond (as if all replicas
+//! of the manager had just been evicted). If the manager would have to do something, this task does
+//! it.
 
 mod audit;
 mod neighbors;
@@ -25,8 +27,8 @@ use crate::project::scaffold;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// A kind with a conversion, and a webhook for Pods. The kind's other webhooks would need a running
-/// manager for each write.
+/// A kind that has a conversion, and a webhook for Pods. There are no other webhooks for the kind,
+/// because we'd need a manager for every write.
 const COMMANDS: &[&str] = &[
     "init --domain example.com --project-name shop --library path",
     "create api --group cache --version v1 --kind Cup",
@@ -36,10 +38,10 @@ const COMMANDS: &[&str] = &[
 ];
 const GROUP: &str = "cache.example.com";
 
-/// The Helm values. The CRDs are already installed.
+/// Values for Helm. We don't need the CRDs, since they are installed already.
 const VALUES: &str = "crds.enabled=false";
 
-/// A custom resource created by a user of the operator.
+/// Custom resource that was created by a user of the operator.
 const CUP: &str = "\
 apiVersion: cache.example.com/v1
 kind: Cup
@@ -47,33 +49,33 @@ metadata: {name: cup, namespace: apps}
 spec: {foo: bar}
 ";
 
-/// The names in a deployment.
+/// Names that are used in a deployment.
 struct Deployment {
-    /// The release name, or the kustomize prefix without its dash.
+    /// Name of the release. For kustomize, it is the prefix without the dash.
     prefix: &'static str,
     namespace: &'static str,
 }
 
-/// The kustomize deployment.
+/// The deployment with kustomize.
 const GREEN: Deployment = Deployment {
     prefix: "workshop",
     namespace: "green",
 };
-/// The Helm deployment.
+/// The deployment with Helm.
 const BLUE: Deployment = Deployment {
     prefix: "prod-shop",
     namespace: "blue",
 };
-/// The names in a scaffold.
+/// Names which are used in a scaffold.
 const SCAFFOLDED: Deployment = Deployment {
     prefix: "shop",
     namespace: "shop-system",
 };
 
-/// The user that runs the project's commands.
+/// Name of the user who runs the commands of the project.
 const USER: &str = "walker";
 
-/// Runs all steps.
+/// Runs all of the steps in order.
 pub(crate) fn check_shared_cluster() -> Result<()> {
     let helm = Helm::ensure()?;
     let bin = repo::build_rbuilder()?;
@@ -98,7 +100,7 @@ pub(crate) fn check_shared_cluster() -> Result<()> {
     walk.install_beside_deployment()?;
     let own = walk.list_own_objects()?;
     let removed = walk.remove();
-    // Check this before other failures, which may be consequences.
+    // This comes first, because anything else that fails might just be a consequence.
     let writes = audit.read_writes(USER)?;
     own.check_foreign(&writes)?;
     removed?;
@@ -108,11 +110,11 @@ pub(crate) fn check_shared_cluster() -> Result<()> {
     Ok(())
 }
 
-/// Checkouts of the project.
+/// Several checkouts of the same project.
 struct Projects {
-    /// Contains the scaffolded names, a chart and a bundle.
+    /// This one has a chart and a bundle. Its names are those of the scaffold.
     scaffolded: PathBuf,
-    /// Contains the names in [`GREEN`].
+    /// This one has the names from [`GREEN`].
     green: PathBuf,
 }
 
@@ -140,20 +142,20 @@ impl Projects {
         self.scaffolded.join("charts/shop")
     }
 
-    /// Renders the kustomize deployment.
+    /// Renders the objects of the deployment with kustomize.
     fn render(&self, project: &Path) -> Result<Vec<Value>> {
         let kubectl = Kubectl::find(Path::new("/dev/null"))?.command("kustomize")?;
         parse(&kubectl.arg(project.join("config/default")).read()?)
     }
 }
 
-/// The cluster, accessed by two users.
+/// The cluster. There are two users, each with a kubeconfig.
 struct Cluster {
     folder: PathBuf,
     bin: PathBuf,
     helm: Helm,
     platform: Kubectl,
-    /// The kubeconfig for [`USER`].
+    /// Path of the kubeconfig of [`USER`].
     kubeconfig: PathBuf,
 }
 
@@ -175,18 +177,18 @@ impl Cluster {
         })
     }
 
-    /// Runs kubectl as another user of the cluster.
+    /// Runs kubectl, but not as the user of the project.
     fn platform(&self, line: &str) -> Result<String> {
         self.platform.command(line)?.read()
     }
 
-    /// Creates the objects in a manifest as another user of the cluster.
+    /// Creates all objects of a manifest. They belong to another user.
     fn create(&self, manifest: &str) -> Result<()> {
         let path = self.write(manifest)?;
         self.platform.command("create -f")?.arg(path).read().map(drop)
     }
 
-    /// Reads the objects in a manifest from the cluster.
+    /// Gets all objects of a manifest from the cluster.
     fn read_objects(&self, manifest: &str) -> Result<Vec<Value>> {
         let path = self.write(manifest)?;
         let text = self.platform.command("get --output=json -f")?.arg(path).read()?;
@@ -203,7 +205,7 @@ impl Cluster {
         Ok(path)
     }
 
-    /// Runs `rbuilder` in a project. Returns whether it succeeded, and its output.
+    /// Runs `rbuilder` in one of the checkouts. Returns the output, and whether it was successful.
     fn try_rbuilder(&self, project: &Path, line: &str) -> Result<(bool, String)> {
         println!("rbuilder {line}");
         let path = self.folder.join("printed");
@@ -217,14 +219,14 @@ impl Cluster {
         Ok((is_success, fs_err::read_to_string(path)?))
     }
 
-    /// Runs `rbuilder` in a project and returns its output.
+    /// Runs `rbuilder` in one of the checkouts. Returns the output.
     fn rbuilder(&self, project: &Path, line: &str) -> Result<String> {
         let (is_success, printed) = self.try_rbuilder(project, line)?;
         ensure!(is_success, "`rbuilder {line}` failed:\n{printed}");
         Ok(printed)
     }
 
-    /// Runs Helm, optionally with the chart.
+    /// Runs Helm. The path of the chart is added to the command if it is set.
     fn helm(&self, line: &str, chart: Option<&Path>) -> Result<String> {
         println!("helm {line}");
         self.helm
@@ -235,14 +237,14 @@ impl Cluster {
     }
 }
 
-/// The steps of the walk, in order.
+/// The steps. They have to be called in order.
 struct Walk {
     cluster: Cluster,
     projects: Projects,
 }
 
 impl Walk {
-    /// Deploys the project twice, with an existing custom resource.
+    /// Deploys the project with kustomize and with Helm. There's already a custom resource.
     fn deploy(&self) -> Result<()> {
         self.install_crd()?;
         self.cluster.create(CUP)?;
@@ -262,7 +264,7 @@ impl Walk {
         self.cluster.platform(&wait).map(drop)
     }
 
-    /// Runs `rbuilder deploy` for the kustomize deployment and returns its output.
+    /// Runs `rbuilder deploy` with kustomize. Returns the output.
     fn deploy_green(&self, tag: &str) -> Result<String> {
         let line = format!("deploy --manifests=false --image example.com/shop:{tag}");
         self.cluster.rbuilder(&self.projects.green, &line)
@@ -278,8 +280,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Evicts all Pods. The managers must restart even though nothing responds to the webhook for
-    /// Pods.
+    /// Evicts all of the Pods. The managers must be able to start again, although the webhook for
+    /// Pods doesn't respond.
     fn drain(&self) -> Result<()> {
         let node = self.cluster.platform("get nodes --output=name")?;
         let node = node.trim();
@@ -291,7 +293,7 @@ impl Walk {
         self.wait_for_managers()
     }
 
-    /// Upgrades both deployments. Another user has scaled one of them.
+    /// Upgrades the two deployments. One of them has been scaled by another user.
     fn upgrade(&self) -> Result<()> {
         let manager = format!(
             "deployment {}-controller-manager --namespace {}",
@@ -322,7 +324,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Installs the CRDs from a checkout whose names do not match any deployment.
+    /// Installs the CRDs. The checkout for this has other names than any of the deployments.
     fn install_beside_deployment(&self) -> Result<()> {
         self.cluster
             .rbuilder(&self.projects.scaffolded, "install --manifests=false")?;
@@ -338,7 +340,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Lists the objects in all deployments while the server still serves their kinds.
+    /// Returns all objects of the deployments. This must be called as long as the API server knows
+    /// their kinds.
     fn list_own_objects(&self) -> Result<OwnObjects> {
         let resources = self.cluster.platform("api-resources --no-headers")?;
         let mut own = OwnObjects::new(GROUP, "sh.helm.release.v1.prod-shop.", &resources);
@@ -359,8 +362,8 @@ impl Walk {
         self.remove_from_created_namespace()
     }
 
-    /// Removes the kustomize deployment, next to which the release keeps running, and then the
-    /// release.
+    /// Removes one deployment after the other. The release must not be affected by the removal of
+    /// the deployment with kustomize.
     fn remove_one_of_two(&self) -> Result<()> {
         let printed = self.cluster.rbuilder(&self.projects.green, "undeploy")?;
         let stays = format!("CustomResourceDefinition cups.{GROUP} stay, because Deployment blue/prod-shop-");
@@ -381,7 +384,7 @@ impl Walk {
         self.cluster.helm(&uninstall, None).map(drop)
     }
 
-    /// Removes a deployment whose manager initially does not remove a finalizer.
+    /// Removes a deployment. There's a finalizer, which isn't removed by the manager at first.
     fn remove_with_finalizer(&self) -> Result<()> {
         self.deploy_green("v2")?;
         let finalize = |finalizers: &str| {
@@ -398,7 +401,7 @@ impl Walk {
             !is_success && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // Only the manager removes the finalizer.
+        // Nobody except for the manager removes the finalizer.
         self.cluster
             .platform("get deployment workshop-controller-manager --namespace green")?;
         finalize("null")?;
@@ -408,8 +411,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Removes a deployment from the namespace that it has created while another user has an object
-    /// there, and again without this object.
+    /// Removes a deployment which has created its namespace. There is an object of another user in
+    /// it at first. After that, we try again without the object.
     fn remove_from_created_namespace(&self) -> Result<()> {
         let namespace = SCAFFOLDED.namespace;
         let project = &self.projects.scaffolded;

@@ -1,15 +1,16 @@
-//! Other users' objects in the cluster.
+//! Objects of other users in the cluster, which we must not change.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::Cluster;
 
-/// The namespaces that exist before the project is deployed.
+/// These namespaces exist already when the project is deployed.
 pub(super) const NAMESPACES: [&str; 3] = ["green", "blue", "apps"];
 
-/// Objects in each of the namespaces. The Deployment's labels are also used by the project's
-/// managers. It has no replicas, because nothing responds to the webhook for its Pods.
+/// Objects which are created in every namespace. The labels of the Deployment are the same as the
+/// ones of the project's managers. It has 0 replicas, because its Pods would need a response from
+/// the webhook.
 const NAMESPACED: &str = r"
 apiVersion: v1
 kind: ConfigMap
@@ -47,7 +48,7 @@ spec:
 ---
 ";
 
-/// Cluster-scoped objects. The webhook doesn't match anything.
+/// Objects that don't have a namespace. There's nothing for which the webhook would be called.
 const CLUSTER_SCOPED: &str = r"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -75,21 +76,21 @@ webhooks:
   rules: [{apiGroups: [other.example.com], apiVersions: [v1], operations: [DELETE], resources: [pots]}]
 ";
 
-/// A custom resource of the other CRD, whose kind has the same name as the project's kind.
+/// Custom resource of another CRD. Its kind has the same name as the kind of our project.
 const CUP: &str = "\
 apiVersion: other.example.com/v1
 kind: Cup
 metadata: {name: cup, namespace: green}
 ";
 
-/// Other users' objects before the project was deployed.
+/// The objects as they were before we deployed the project.
 pub(super) struct Neighbors {
     manifest: String,
     before: Vec<Value>,
 }
 
 impl Neighbors {
-    /// Creates the objects. The namespace `green` has its owner's labels.
+    /// Creates all of the objects. The owner of the namespace `green` has set labels on it.
     pub(super) fn settle(cluster: &Cluster) -> Result<Self> {
         let mut manifest = String::new();
         for namespace in NAMESPACES {
@@ -109,7 +110,7 @@ impl Neighbors {
         Ok(Self { manifest, before })
     }
 
-    /// Checks that all objects are unchanged, including their resource versions.
+    /// Checks that none of the objects has changed. This also compares their resource versions.
     pub(super) fn check(&self, cluster: &Cluster) -> Result<()> {
         let after = read(cluster, &self.manifest)?;
         for (before, after) in self.before.iter().zip(&after) {
@@ -122,7 +123,7 @@ impl Neighbors {
     }
 }
 
-/// Reads the objects in a manifest, and the namespaces.
+/// Gets the objects of a manifest and all of the namespaces.
 fn read(cluster: &Cluster, manifest: &str) -> Result<Vec<Value>> {
     let mut objects = cluster.read_objects(manifest)?;
     for namespace in NAMESPACES {

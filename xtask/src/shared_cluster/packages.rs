@@ -1,5 +1,5 @@
-//! Compares the objects deployed by Helm, kustomize and the Operator Lifecycle Manager under
-//! different names.
+//! Compares the objects that are deployed in different ways (i.e. by Helm, by kustomize, and by the
+//! Operator Lifecycle Manager). Each of them uses other names.
 
 use std::path::Path;
 
@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::{Deployment, SCAFFOLDED};
 use crate::helm::{Helm, compare_objects, parse};
 
-/// Manager variables that only some of the packages contain: the lifecycle manager issues webhook
-/// certificates, and chooses the watched namespaces.
+/// Environment variables of the manager which are not in all of the packages. This is because the
+/// lifecycle manager creates the certificates of webhooks, and determines which namespaces to
+/// watch.
 const VARIABLES: [&str; 5] = [
     "WEBHOOK_CERT_SERVICE",
     "WEBHOOK_CERT_PATH",
@@ -19,14 +20,16 @@ const VARIABLES: [&str; 5] = [
     "WATCH_NAMESPACE",
 ];
 
-/// Name suffixes of roles for certificates issued by the manager itself.
+/// Roles that are only needed if the manager creates its own certificates. Their names end with one
+/// of these.
 const CERTIFICATE_ROLES: [&str; 3] = [
     "-webhook-trust-role",
     "-webhook-certificate-role",
     "-conversion-role",
 ];
 
-/// Checks that a Helm release contains the same objects as a kustomize deployment, ignoring names.
+/// Checks that the objects of a Helm release are the same as the ones of a deployment with
+/// kustomize, apart from their names.
 pub(super) fn compare_release(
     helm: &Helm,
     chart: &Path,
@@ -38,7 +41,7 @@ pub(super) fn compare_release(
     compare_objects(&rename(&rendered, release)?, &rename(kustomize.1, kustomize.0)?)
 }
 
-/// Replaces all names of a deployment with the scaffolded names.
+/// Renames the objects of a deployment, so that they have the names of the scaffold.
 fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
     let text = serde_json::to_string(objects)?
         .replace(deployment.prefix, SCAFFOLDED.prefix)
@@ -46,7 +49,8 @@ fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Checks that a bundle contains the same CRDs, Deployment and rules as the kustomize deployment.
+/// Compares a bundle with the objects from kustomize. The CRDs, the Deployment and the rules must
+/// be the same.
 pub(super) fn compare_bundle(bundle: &Path, kustomize: &[Value]) -> Result<()> {
     let mut files = Vec::new();
     for entry in fs_err::read_dir(bundle.join("manifests"))? {
@@ -71,7 +75,8 @@ fn find_kind<'a>(objects: &'a [Value], kind: &str) -> Result<&'a Value> {
     found.with_context(|| format!("there is no {kind}"))
 }
 
-/// Returns a Deployment's spec with sorted lists and without the fields that a bundle replaces.
+/// Returns the spec of a Deployment, but not the fields which are replaced by a bundle. Lists are
+/// sorted.
 fn manager_spec(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let container = &mut spec["template"]["spec"]["containers"][0];
@@ -85,7 +90,7 @@ fn manager_spec(spec: &Value) -> Value {
     spec
 }
 
-/// Compares CRDs, ignoring their conversion, which the lifecycle manager sets.
+/// Compares two CRDs. We ignore the conversion, because it's up to the lifecycle manager to set it.
 fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
     for part in ["group", "names", "scope", "versions"] {
         ensure!(
@@ -96,7 +101,7 @@ fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Compares the rules of the manager's roles with the rules in a bundle.
+/// Compares the rules in a bundle with the rules in all roles of the manager.
 fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
     let bound = kustomize
         .iter()

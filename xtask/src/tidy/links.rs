@@ -1,17 +1,19 @@
-//! Checks links in documents: they must refer to an existing file and heading. All pages of the
-//! guide must be in both lists of pages, and pages about the library must link to its API
-//! reference.
+//! Checks the links in documents.
+//!
+//! The file and the heading of each link must exist. Every page of the guide has to be in both
+//! lists of pages. If a page is about the library, it must have a link to the API reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, extension};
 use crate::book::PUBLISHED_REFERENCE;
 
-/// The lists of pages: one for readers of the repository, and one for the book.
+/// The two lists of pages. The first is for people who browse the repository, the second for the
+/// book.
 const LISTS: [&str; 2] = ["docs/README.md", "docs/SUMMARY.md"];
 
-/// Reports links without a target, pages that are missing in a list, and pages about the library
-/// without a link to the API reference.
+/// Reports broken links, pages that are not in all of the lists, and pages about the library which
+/// don't link to the API reference.
 pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<String> {
     let pages = files
         .iter()
@@ -54,7 +56,7 @@ pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<Str
     complaints
 }
 
-/// Returns true if a page contains code that calls the library.
+/// Returns true if there is code on the page which calls the library.
 fn uses_library(page: &str) -> bool {
     ["use rbuilder::", "`ctx.", "`Controller", "`Manager"]
         .iter()
@@ -66,7 +68,7 @@ fn is_page(path: &str) -> bool {
     name.ends_with(".md") && !name.contains('/') && !LISTS.contains(&path)
 }
 
-/// Checks the target of a link. Returns a description of the problem, if any.
+/// Checks where a link points to. If there is a problem, this returns a description.
 fn check_target(
     page: &str,
     target: &str,
@@ -91,7 +93,7 @@ fn check_target(
     (!is_known).then(|| format!("`{path}` has no heading for `#{anchor}`"))
 }
 
-/// Resolves a relative link in a page.
+/// Resolves a link. It is relative to the page.
 fn join(page: &str, link: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -107,7 +109,7 @@ fn join(page: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// Returns the targets and line numbers of all links in a page. Ignores code.
+/// Returns the targets of all links on a page, with line numbers. Code is ignored.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -118,7 +120,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
             let target: String = rest.chars().take_while(|c| !matches!(c, ')' | ' ')).collect();
             found.push((number, target));
         }
-        // Reference definitions: `[name]: target`.
+        // This is the definition of a reference (`[name]: target`).
         if let Some((_, target)) = line
             .strip_prefix('[')
             .and_then(|definition| definition.split_once("]: "))
@@ -129,7 +131,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the anchors of all headings on a page, as on GitHub and in mdBook.
+/// Returns an anchor for each heading of a page. GitHub and mdBook use the same ones.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {
@@ -155,7 +157,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the lines outside code blocks, with their numbers.
+/// Returns all lines which are not in a code block, with line numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence = None;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -170,7 +172,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Removes text between backticks from a line.
+/// Removes everything between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask tidy`: checks conventions that no compiler checks.
+//! `cargo xtask tidy`: checks our own conventions, i.e. those for which there is no lint.
 //!
-//! A convention for individual files is a function that returns its violations, and an entry in
-//! [`RULES`]. `links.rs` and `suites.rs` check conventions that involve several files.
+//! Most conventions are about a single file. They are implemented as a function which returns all
+//! violations, and must be added to [`RULES`]. If you need more than one file, see `links.rs` and
+//! `suites.rs` for examples.
 
 mod links;
 mod suites;
@@ -14,14 +15,15 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::versions;
 
-/// A file of the repository, committed or not.
+/// A file in the repository. It might not be committed yet.
 struct File<'a> {
-    /// Path relative to the root.
+    /// The path, which is relative to the root of the repository.
     path: &'a str,
     text: &'a str,
 }
 
-/// A convention. Returns all violations, with line numbers unless they concern the entire file.
+/// One of the conventions. Returns its violations. There is no line number if a violation is about
+/// the file as a whole.
 type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
 
 const RULES: &[Rule] = &[
@@ -34,7 +36,7 @@ const RULES: &[Rule] = &[
     stray_version,
 ];
 
-/// Applies all rules to all files that git tracks or would add.
+/// Checks all files which are tracked by git, or which could be added.
 pub(crate) fn check_conventions() -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())
@@ -51,8 +53,8 @@ pub(crate) fn check_conventions() -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths and contents of all listed files that are subject to conventions. Deleted
-/// files may still be listed; they and binary files are skipped.
+/// Returns the path and the content of all files for which there are conventions. We have to skip
+/// files which have been deleted (these can still be in `list`) and binary files.
 fn read_sources(list: &str) -> Vec<(&str, String)> {
     list.lines()
         .filter(|path| is_ours(path))
@@ -71,7 +73,8 @@ fn check_file(file: &File<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns false for test cases, which may contain anything: they are input or recorded output.
+/// Returns false for test cases. Since these are input or recorded output, they may contain
+/// anything.
 fn is_ours(path: &str) -> bool {
     let cases = [
         "/tests/cases/",
@@ -92,14 +95,14 @@ fn extension(path: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns true for files in a project outside this workspace, which are scaffolded or written the
-/// way users would.
+/// Returns true if a file belongs to a project that is not in our workspace. Such files are
+/// scaffolded, or look like they were written by a user.
 fn is_project(path: &str) -> bool {
     path.starts_with("examples/") || path.starts_with("testdata/")
 }
 
-/// Requires a header in each module, except for test modules, which are described by their parent's
-/// header.
+/// Each module needs a header. This is not required for test modules, since there is something
+/// about them in the header of their parent.
 fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_module = extension(file.path) == "rs" && file.path.contains("src/") && !is_project(file.path);
     if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {
@@ -111,7 +114,7 @@ fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     Vec::new()
 }
 
-/// Forbids comments that start with one of these words. Other code may contain the words.
+/// Comments must not start with one of these words. They're fine anywhere else.
 fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_source = ["rs", "toml", "sh", "yml"].contains(&extension(file.path));
     let is_ours = is_source && !is_project(file.path) && !file.path.starts_with("templates/files/");
@@ -125,7 +128,8 @@ fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
 }
 
 fn no_trailing_space(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    // In TSV files, a trailing tab is an empty last column.
+    // Tabs at the end of a line are allowed in TSV files, because it means that the last column is
+    // empty.
     let is_free = ["md", "diff", "stderr", "tsv"].contains(&extension(file.path));
     lines(
         file,
@@ -141,8 +145,8 @@ fn final_newline(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     vec![(None, "end the file with a line feed")]
 }
 
-/// Requires the suffix `.tera`, because Cargo skips folders with a Cargo.toml and git applies every
-/// .gitignore.
+/// Templates must end in `.tera`. The reason is that Cargo would skip a folder if there was a
+/// Cargo.toml in it, and that git would apply any .gitignore.
 fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     if file.path.starts_with("templates/files/") && extension(file.path) != "tera" {
         return vec![(None, "name the template `….tera`")];
@@ -150,8 +154,9 @@ fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     Vec::new()
 }
 
-/// Forbids ignored code samples, because samples that are not compiled become outdated. Use
-/// `no_run` for samples that cannot run. CI would also count an ignored sample as a skipped test.
+/// Code samples must not be ignored. If nobody compiles a sample, it will be outdated sooner or
+/// later. Use `no_run` instead for samples that can't run. CI would also think that there's a
+/// skipped test.
 fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_documentation = ["md", "rs"].contains(&extension(file.path));
     let is_ignored = |line: &str| {
@@ -166,8 +171,8 @@ fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     )
 }
 
-/// Forbids repeated versions, so that supporting a new Kubernetes minor version only changes
-/// `rbuilder_catalogue::versions`.
+/// Versions must not be repeated. To support a new minor version of Kubernetes, it should be enough
+/// to change `rbuilder_catalogue::versions`.
 fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let strays = versions::find_strays(file.path, file.text).into_iter();
     strays
@@ -180,7 +185,7 @@ fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         .collect()
 }
 
-/// Reports each line for which `is_wrong` returns true.
+/// Returns all lines for which `is_wrong` is true.
 fn lines(
     file: &File<'_>,
     is_wrong: impl Fn(&str) -> bool,

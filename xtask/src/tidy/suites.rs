@@ -1,17 +1,18 @@
-//! Checks that all files in test suites run. Files that are not declared anywhere are silently not
-//! compiled.
+//! Checks that we don't forget any file in a test suite. If there's no `mod` for a file, it is
+//! silently ignored by the compiler.
 //!
-//! Some packages combine their tests into one program, `tests/suite.rs`, because each program has
-//! to link the package and all its dependencies. The command's 36 separate programs took twice as
-//! long to build as a single one, and clippy took two thirds longer. Cargo only discovers files in
-//! `tests/` if each is a program.
+//! Some of our packages have just one test program, `tests/suite.rs`, which contains all of the
+//! tests. This is because every program needs to be linked with the package and its dependencies.
+//! The command used to have 36 programs, and building them took twice as long (clippy took two
+//! thirds longer). The disadvantage is that Cargo can only find files in `tests/` if each is a
+//! program of its own.
 
 use std::collections::BTreeMap;
 
 use super::File;
 
-/// Reports files in `tests/` of packages without `autotests` that are neither a module of the suite
-/// nor a separate target.
+/// For packages without `autotests`, reports all files in `tests/` that are not a module of the
+/// suite. It is also fine if there's a target for the file.
 pub(super) fn check_suites(files: &[File<'_>]) -> Vec<String> {
     let texts: BTreeMap<&str, &str> = files.iter().map(|file| (file.path, file.text)).collect();
     let manifests = files

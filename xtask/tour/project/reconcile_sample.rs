@@ -1,4 +1,5 @@
-//! Reconciles the sample on an API server inside this process, and prints the outcome as YAML.
+//! Runs the controller for the sample, using an API server inside of this process. At the end, the
+//! resulting object is printed as YAML.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ async fn main() {
     let deployment = eventually(PATIENCE, || deployments.get(NAME)).await;
     show("the Deployment that the controller has applied", deployment.clone());
 
-    // There is no Deployment controller here, so its part is played: all replicas are ready.
+    // There's no Deployment controller, so we have to pretend that all replicas are ready.
     let replicas = deployment.spec.replicas;
     let status = Patch::Merge(serde_json::json!({"status": {
         "observedGeneration": 1, "replicas": replicas, "readyReplicas": replicas,

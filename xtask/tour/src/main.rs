@@ -1,8 +1,9 @@
-//! `cargo tour`, the first command in README.md: creates an operator in an empty folder and
-//! reconciles its sample, with the commands that a user would type.
+//! `cargo tour`: this is the first command in README.md. It creates an operator in an empty folder
+//! and reconciles the sample. All commands are the same that a user would type.
 //!
-//! It only needs Rust. It is a separate package so that its first output appears within a second.
-//! Steps that take longer are announced, and show the progress of cargo.
+//! You don't need anything except for Rust. This is a package of its own, since the first output
+//! should appear within a second. If a step takes longer than that, we announce it and show the
+//! progress of cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,20 +13,21 @@ use xtask_base::page::Page;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// The page that describes the project.
+/// The page with the commands and the edits for the project.
 const PAGE: &str = "docs/tutorial.md";
 
-/// The type that the tour shows and breaks.
+/// This file contains the type, which we print and break.
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// The controller that the tour shows.
+/// This file contains the controller, which we print.
 const CONTROLLER: &str = "src/controller/memcached.rs";
 
-/// A mistake in the type: the correct text and its replacement.
+/// The mistake that we make in the type. The first text is correct, and is replaced with the
+/// second.
 const MISTAKE: (&str, &str) = ("validation(minimum", "validation(minimun");
 
-/// An example for the project. It runs the controller on the fake API server and prints the
-/// reconciled sample.
+/// This is added to the project as an example. It runs the controller with the fake API server, and
+/// prints the sample when it has been reconciled.
 const RECONCILE_SAMPLE: &str = include_str!("../project/reconcile_sample.rs");
 
 const USAGE: &str = "Usage: cargo tour [FOLDER]
@@ -83,8 +85,8 @@ fn heading(number: usize, text: &str) {
     println!("\n== {number}. {text}\n");
 }
 
-/// Creates an empty folder with the name of the project, because `init` names the project after the
-/// folder.
+/// Creates an empty folder. Its name must be the name of the project, because that's how `init`
+/// chooses the name.
 fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
     let folder = asked.unwrap_or_else(|| {
         let unique = format!("rbuilder-tour-{}", std::process::id());
@@ -100,7 +102,8 @@ fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs the commands and edits of the tutorial, then shows the type and the generated files.
+/// Follows the tutorial by running its commands and applying its edits. After that, shows the type
+/// and what was generated.
 fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
     println!("$ mkdir -p {0} && cd {0}", folder.display());
     for step in Page::read(PAGE)?.steps {
@@ -118,7 +121,8 @@ fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
     show(folder, "config/rbac/role.yaml")
 }
 
-/// Misspells a marker, shows the error message, and restores the file.
+/// Makes a typo in one of the markers and shows the resulting error. The file is restored at the
+/// end.
 fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     let path = folder.join(TYPES);
     let text = fs_err::read_to_string(&path)?;
@@ -137,12 +141,12 @@ fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a command that replaces text in the type. `\Q` quotes the parenthesis.
+/// Prints a command with which the user could replace the text. The parenthesis is quoted by `\Q`.
 fn print_replacement(from: &str, to: &str) {
     println!("$ perl -pi -e 's/\\Q{from}/{to}/' {TYPES}");
 }
 
-/// Runs the controller on the fake API server.
+/// Runs the controller with the fake API server.
 fn reconcile(folder: &Path) -> Result<()> {
     let examples = folder.join("examples");
     fs_err::create_dir_all(&examples)?;
@@ -153,18 +157,20 @@ fn reconcile(folder: &Path) -> Result<()> {
     let run = "cargo run --example reconcile_sample";
     let command = match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(_) => {
-            // Use the versions of the workspace, whose dependencies are compiled already.
+            // If we use the same versions as the workspace, the dependencies don't have to be
+            // compiled.
             fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
             repo::project_command(folder, run)
         }
-        // The project selects its Kubernetes version. Do not override it with .cargo/config.toml of
-        // the checkout.
+        // The Kubernetes version is selected by the project. It must not be overridden by the
+        // .cargo/config.toml of the checkout.
         None => Cmd::new(run).dir(folder).without(repo::KUBERNETES),
     };
     command.echo().run()
 }
 
-/// Adds the dependency with which the example prints YAML, as `cargo add --dev serde-saphyr` does.
+/// Adds the dependency that the example uses for YAML. We could also run
+/// `cargo add --dev serde-saphyr`.
 fn add_yaml(manifest: &Path) -> Result<()> {
     const TABLE: &str = "[dev-dependencies]\n";
     let text = fs_err::read_to_string(manifest)?;

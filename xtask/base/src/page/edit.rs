@@ -1,13 +1,13 @@
-//! Applies diffs without line numbers, as used on pages. Context lines determine where a change
-//! applies.
+//! Applies diffs without line numbers, which is how pages show changes. We use the context lines to
+//! find the position of a change.
 
 use anyhow::{Result, bail};
 
 /// Applies a diff to a text.
 ///
-/// A hunk is a sequence of lines that start with a space, `-` or `+`. Empty lines are context
-/// lines, and a line that starts with `@@` separates hunks. The context and `-` lines of a hunk
-/// must occur exactly once in the text.
+/// A hunk consists of lines that start with a space, `-` or `+`. Empty lines count as context, and
+/// hunks are separated by lines that start with `@@`. We need the context lines and `-` lines of
+/// each hunk to occur exactly once in the text, as there are no line numbers.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ fn apply_hunk(text: &str, hunk: &[&str]) -> Result<String> {
             .collect()
     };
     let (old, new) = (side('+'), side('-'));
-    // Prefix both with a line feed, so that the hunk only matches at the start of a line.
+    // Both start with a line feed here, otherwise the hunk could match in the middle of a line.
     let (haystack, needle) = (format!("\n{text}"), format!("\n{old}"));
     match haystack.matches(&needle).count() {
         1 => Ok(haystack.replacen(&needle, &format!("\n{new}"), 1)[1..].to_owned()),

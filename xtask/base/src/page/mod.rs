@@ -1,7 +1,8 @@
-//! A page of docs/ that readers can paste from top to bottom, parsed into steps.
+//! Parser for pages of docs/ that readers can paste from top to bottom. A page is a list of steps.
 //!
-//! A step is a fenced block. The sentence above the block tells readers what to do with it. The
-//! parser interprets the same sentence, so the test cannot differ from the instructions:
+//! Each step is a fenced block. The sentence above the block tells the reader what to do with it,
+//! and since we parse that same sentence, the test always does what the reader is told:
+//!
 //! | above the block | fence | step |
 //! |---|---|---|
 //! | anything | `sh` | run the commands |
@@ -10,10 +11,10 @@
 //! | … change `path` … | `diff` | replace the `-` lines by the `+` lines, at the place that the other lines name |
 //! | … `path` … | any other | find the block in the file |
 //!
-//! After `sh`, the fence can contain `fails` (the commands must fail), `background` (the commands
-//! keep running during the rest of the page) or `not-run: …` (the test cannot run the commands, for
-//! the given reason). In compared output, `…` matches any text within a line, and a line that
-//! consists of `…` matches any number of lines.
+//! For `sh`, the fence may also contain `fails` (the commands must fail), `background` (they keep
+//! running for the rest of the page) or `not-run: …` (the test isn't able to run them, with the
+//! reason). When output is compared, `…` matches any text within a line, and a line with nothing
+//! but `…` matches any number of lines.
 
 mod edit;
 mod seen;
@@ -40,18 +41,18 @@ pub struct Step {
     pub action: Action,
 }
 
-/// An action in the reader's folder.
+/// What to do in the reader's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Runs a shell script.
     Run { script: String, how: How },
-    /// Compares the output of the last script.
+    /// Compares the given text with the output of the last script.
     See(String),
     /// Writes a file.
     Write { path: String, content: String },
     /// Changes a file.
     Change { path: String, diff: String },
-    /// Finds an excerpt in a file.
+    /// Makes sure that a file contains an excerpt.
     Find { path: String, excerpt: String },
 }
 
@@ -61,12 +62,13 @@ pub enum How {
     Succeeds,
     Fails,
     Background,
-    /// Does not run it, for this reason.
+    /// The script is not run. Contains the reason.
     NotRun(String),
 }
 
 impl Action {
-    /// Returns the arguments of all `rbuilder` commands in a script that must succeed.
+    /// Returns the arguments of all `rbuilder` commands, provided that this is a script that must
+    /// succeed.
     pub fn rbuilder_commands(&self) -> impl Iterator<Item = &str> {
         let script = match self {
             Self::Run {
@@ -78,7 +80,8 @@ impl Action {
         script.lines().filter_map(|line| line.strip_prefix("rbuilder "))
     }
 
-    /// Writes or changes a file in a folder and returns its path. Returns `None` for other actions.
+    /// Applies an action that writes or changes a file in `folder`, and returns the path of the
+    /// file. Returns `None` for all other actions.
     ///
     /// # Errors
     ///
@@ -111,12 +114,12 @@ impl Page {
         Self::parse(&text).with_context(|| path.to_owned())
     }
 
-    /// Parses the blocks of a page.
+    /// Parses a page.
     ///
     /// # Errors
     ///
-    /// Returns an error if the sentence above a block does not say where the block goes, or if a
-    /// fence is not closed.
+    /// Returns an error if a fence is not closed, or if we can't tell from the sentence above a
+    /// block what to do with it.
     pub fn parse(text: &str) -> Result<Self> {
         let mut steps = Vec::new();
         let mut paragraph = String::new();
@@ -188,14 +191,16 @@ fn read_how(options: &str) -> Result<How> {
     }
 }
 
-/// Returns the path in backticks after a verb.
+/// Returns the path in backticks that follows a verb.
 fn path_after(paragraph: &str, verb: &str) -> Option<String> {
     let start = paragraph.to_lowercase().rfind(&format!("{verb} `"))?;
-    // Lower-casing can change the length of some letters, but no page contains any before a path.
+    // In theory, `to_lowercase` could move the position (some letters have a different length), but
+    // there are no such letters in our pages.
     first_path(paragraph.get(start..)?)
 }
 
-/// Returns the first path in backticks: text with a slash or dot and without spaces.
+/// Returns the first text in backticks that looks like a path, i.e. it contains a slash or a dot
+/// but no spaces.
 fn first_path(paragraph: &str) -> Option<String> {
     let quoted = paragraph.split('`').skip(1).step_by(2);
     let mut paths = quoted.filter(|text| text.contains(['/', '.']) && !text.contains([' ', '(', ':']));

@@ -1,10 +1,10 @@
-//! Compares the output shown on a page with the actual output.
+//! Compares the output shown on a page with what the commands really print.
 
-/// Returns the first line of `expected` that is missing in `found`, or a message if `found` has
-/// more lines. Returns `None` if they match.
+/// Compares two outputs. Returns the first line of `expected` that is missing in `found`, or a
+/// message if there are extra lines in `found`. Returns `None` if they match.
 ///
-/// `…` matches any text within a line, and a line that consists of `…` matches any number of lines.
-/// Consecutive spaces, as between columns, are treated as one.
+/// `…` matches any text within a line, and a line with nothing but `…` matches any number of lines.
+/// We treat consecutive spaces as one, because the width of columns may differ.
 pub fn find_difference(expected: &str, found: &str) -> Option<String> {
     let (expected, found) = (single_spaced(expected), single_spaced(found));
     let expected: Vec<&str> = expected.lines().collect();
@@ -24,7 +24,8 @@ fn single_spaced(text: &str) -> String {
     text.trim_end().lines().map(|line| words(line) + "\n").collect()
 }
 
-/// Returns true if the lines match. Sets `furthest` to the number of expected lines that matched.
+/// Returns true if all lines match. Updates `furthest`, which counts the expected lines that have
+/// matched so far.
 fn matches(expected: &[&str], found: &[&str], met: usize, furthest: &mut usize) -> bool {
     *furthest = (*furthest).max(met);
     match expected.split_first() {
