@@ -83,8 +83,8 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
             // This must not be set, since it would contradict the feature.
             .without(repo::KUBERNETES)
             // We use our own target folder here. Otherwise other builds would have to wait for this
-            // one. There is just one folder for all of the releases, because they have macros and
-            // serde in common.
+            // one. There is just one folder for all releases, because they have macros and serde in
+            // common.
             .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;
         println!("the advice compiles with kube {}", release.kube);

@@ -3,8 +3,8 @@
 //!
 //! We build kube-apiserver, kube-controller-manager and kube-scheduler from the Go module in
 //! tools/kube-apiserver, and kwok from tools/kwok. The binaries go to the user's cache folder. For
-//! etcd we just install the package of the distribution. Nothing but the path of the folder is
-//! printed to stdout, so you can use it in `$(…)`.
+//! etcd we just install the package of the distribution. Nothing but the folder path is printed to
+//! stdout, so you can use it in `$(…)`.
 //!
 //! The packaged etcd might be years older than what is used in clusters. Benchmarks should use
 //! [`current_etcd`], which builds a current version from tools/etcd.
@@ -91,7 +91,7 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
 }
 
 /// Returns true if this is the version of kwok that tools/kwok requires. We cannot tell from the
-/// name of the folder, because it only contains the Kubernetes version.
+/// folder's name, because it only contains the Kubernetes version.
 fn is_required_kwok(binary: &Path) -> Result<bool> {
     let version = required_version("kwok", "sigs.k8s.io/kwok")?;
     let printed = Cmd::program(binary).arg("--version").read()?;
@@ -257,7 +257,7 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
 }
 
 /// Returns the linker flags for Kubernetes programs, which set their version. We use the same flags
-/// for all of the programs, otherwise Go would compile the packages once for each.
+/// for all programs, otherwise Go would compile the packages once for each.
 fn kubernetes_linker_flags(version: &str) -> Result<String> {
     let (major, minor) = version
         .split_once('.')

@@ -96,8 +96,8 @@ impl Cluster {
         })
     }
 
-    /// Checks that the API server would create all of the objects in a folder without a warning,
-    /// and that it knows all of their fields.
+    /// Checks that the API server would create all objects in a folder without a warning, and that
+    /// it knows all of their fields.
     fn accept(&self, manifests: &Path) -> Result<()> {
         let create = self
             .kubectl
@@ -165,7 +165,7 @@ spec:
 );
 
 /// Bindings to roles which are not in config/, and a second service account. This file is also used
-/// by the tests of the command.
+/// by the command's tests.
 const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 
 /// Adds the bindings and the service account to a project.

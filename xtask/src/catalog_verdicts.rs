@@ -1,9 +1,9 @@
 //! Compares our file-based catalogs with operator-registry, which is what `opm validate` uses.
 //!
 //! Its verdicts on a few hundred channels are in crates/products/src/bundle/catalog/verdicts.txt.
-//! With this file the tests of the command can check their results even if Go isn't installed. We
-//! also check here that there is no (random) sequence of releases for which we produce a catalog
-//! that operator-registry would reject.
+//! With this file the command's tests can check their results even if Go isn't installed. We also
+//! check here that there is no (random) sequence of releases for which we produce a catalog that
+//! operator-registry would reject.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ fn print_catalog(channel: &str) -> String {
 const SEQUENCES: u64 = 24;
 
 /// Creates releases in random order and with random flags. Checks that operator-registry accepts
-/// all of the catalogs.
+/// all catalogs.
 pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -> Result<()> {
     let base = folder.join("base");
     fs_err::create_dir(&base)?;

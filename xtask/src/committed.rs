@@ -13,7 +13,7 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Writes a file, or compares it with the existing one if `is_check` is set.
 ///
-/// The `path` is relative to the root of the repository, and `task` is the name of the task that
+/// The `path` is relative to the repository root, and `task` is the name of the task that
 /// generates the file.
 ///
 /// # Errors

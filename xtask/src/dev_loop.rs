@@ -30,7 +30,7 @@ const HANDLERS: &str = "src/webhook/v1/mate.rs";
 /// The line of the scaffold that we replace.
 const PLACE: &str = "    // Set defaults that depend on other fields here.";
 
-/// The dependencies have to be compiled first, so this is quite long.
+/// The dependencies must be compiled first, so this is quite long.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// This is what the command prints at the end of each cycle.

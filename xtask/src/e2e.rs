@@ -3,7 +3,7 @@
 //! We check that `make test-e2e` passes, and that it fails with a report if there is no manager.
 //! After that, we check that `rbuilder undeploy` keeps other objects in a namespace that is shared.
 //!
-//! The controllers of the cluster are the real ones from Kubernetes. Nodes are only simulated, and
+//! The cluster's controllers are the real ones from Kubernetes. Nodes are only simulated, and
 //! report all Pods as ready. Since we can't run containers, the manager is a process outside of the
 //! cluster. There are stand-ins for kind and docker (both do nothing), and `kubectl port-forward`
 //! just prints the port of the manager's process. Nothing else is replaced, e.g. this uses the real
@@ -75,7 +75,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All of these must be in the output of `make test-e2e` if it passes.
+/// All these must be in the output of `make test-e2e` if it passes.
 const PASSED: &[&str] = &[
     "successfully rolled out",
     "waiting for the status of Memcached.v1alpha1.example.com/memcached-sample",
@@ -83,7 +83,7 @@ const PASSED: &[&str] = &[
     "test result: ok. 1 passed",
 ];
 
-/// All of these must be in the output of `make test-e2e` if it doesn't get a response from the
+/// All these must be in the output of `make test-e2e` if it doesn't get a response from the
 /// manager.
 const FAILED: &[&str] = &[
     "a client without a token must be refused",
@@ -175,8 +175,8 @@ impl Scene {
         Ok(command.env("PATH", std::env::join_paths(folders)?))
     }
 
-    /// Installs the CRDs and starts the manager. The manager has to be a process because there are
-    /// no containers.
+    /// Installs the CRDs and starts the manager. The manager must be a process because there are no
+    /// containers.
     fn start_manager(&self) -> Result<Manager> {
         self.in_cluster("make install")?.run()?;
         self.command("cargo build --quiet --bin manager")?.echo().run()?;
@@ -243,7 +243,7 @@ impl Scene {
             removed.is_err() && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // The manager has to be there until all of its finalizers are removed.
+        // The manager must be there until all of its finalizers are removed.
         let manager = "kubectl get deployment memcached-operator-controller-manager --namespace team";
         self.in_cluster(manager)?.run()?;
         self.set_finalizers("null")?;
@@ -282,7 +282,7 @@ fn find_kubectl() -> Result<PathBuf> {
     }
 }
 
-/// The process of the manager. It is killed on drop.
+/// The manager's process. It is killed on drop.
 struct Manager(Child);
 
 impl Drop for Manager {

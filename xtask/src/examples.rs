@@ -140,8 +140,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Generates all of the projects. The results are either written or compared with the existing
-/// ones.
+/// Generates all projects. The results are either written or compared with the existing ones.
 pub(crate) fn update_projects(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut stale = Vec::new();

@@ -22,8 +22,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Validates all of the strings. The verdicts are either written or compared with the existing
-/// ones.
+/// Validates all strings. The verdicts are either written or compared with the existing ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let new = Cmd::new("go run .")

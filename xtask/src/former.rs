@@ -119,7 +119,7 @@ fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
 }
 
 /// Parses a row of the table, e.g. `Init Always Owned "init/Makefile.tera" => "Makefile",`. The
-/// text of the template is not part of the row. If there's no such condition anymore, we use the
+/// template's text is not part of the row. If there's no such condition anymore, we use the
 /// condition in the current row instead.
 fn parse_row(line: &str) -> Option<Template> {
     let (left, destination) = line.trim().strip_suffix("\",")?.split_once("\" => \"")?;

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Evaluates all of the objects. The results are either written or compared with the existing ones.
+/// Evaluates all objects. The results are either written or compared with the existing ones.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let root = repo::root();
     let new = Cmd::new("go run .")

@@ -114,7 +114,7 @@ impl Project {
         Ok(self)
     }
 
-    /// Checks that all packages have the right source, and runs the tests of the project.
+    /// Checks that all packages have the right source, and runs the project's tests.
     ///
     /// # Errors
     ///

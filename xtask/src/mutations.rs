@@ -18,8 +18,8 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Sends all of the cases to the server. The responses are either written or compared with the
-/// existing ones.
+/// Sends all cases to the server. The responses are either written or compared with the existing
+/// ones.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
     let mut command = Cmd::new("cargo test --package rbuilder-runtime --test mutations --")
         .args(["--exact", "recorded_verdicts_match_the_server"])

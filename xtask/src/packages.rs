@@ -32,7 +32,7 @@ pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns the name of a package.
+/// Returns a package's name.
 ///
 /// # Errors
 ///

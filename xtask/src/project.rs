@@ -8,7 +8,7 @@ use crate::repo;
 use crate::sh::Cmd;
 
 /// Creates a project in a new folder, and locks its dependencies. The first of the `rbuilder`
-/// commands has to be `init`.
+/// commands must be `init`.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ mod random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;
 
-/// Name of the project.
+/// Project name.
 pub(crate) const NAME: &str = "sequences-operator";
 
 /// How many sequences to run. Since it takes long to compile a project, all of them use the same

@@ -14,7 +14,7 @@ use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_t
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Path of the archive.
+/// Archive path.
 const RECORDED: &str = "templates/data/releases.bin";
 
 /// Version of all packages in the workspace.

@@ -126,7 +126,7 @@ pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
-/// Updates the versions in all of the files. With `--check`, they are compared instead.
+/// Updates the versions in all files. With `--check`, they are compared instead.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
     let mut stale = Vec::new();
     for place in PLACES {

@@ -93,7 +93,7 @@ impl Runner {
     }
 
     /// Copies etcd and kube-apiserver. They need to be in the folder to which `make setup-envtest`
-    /// would download them, and the name of the folder is the version.
+    /// would download them, and the folder name is the version.
     fn restore_assets(&self, assets: &Path) -> Result<()> {
         let store = self.data.join("kubebuilder-envtest/k8s");
         fs_err::create_dir_all(&store)?;

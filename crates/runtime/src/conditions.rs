@@ -1,7 +1,7 @@
 //! Helpers for status conditions, which follow the Kubernetes API conventions.
 //!
 //! Clients rely on two properties, and [`set`] takes care of both. There is at most one condition
-//! per type, and the `lastTransitionTime` is only updated if the status of a condition changes.
+//! per type, and the `lastTransitionTime` is only updated if a condition's status changes.
 //!
 //! ```
 //! use rbuilder::conditions::{self, Status};
@@ -21,7 +21,7 @@ use crate::Error;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// Status of a condition.
+/// Condition status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The condition is met.

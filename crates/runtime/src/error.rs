@@ -281,7 +281,7 @@ pub enum ManagerError {
     /// One of the servers could not be started.
     #[error("failed to start {server}: {reason}")]
     Server {
-        /// Name of the server, e.g. `the metrics server`.
+        /// Server name, e.g. `the metrics server`.
         server: &'static str,
         /// The cause. Includes the flag, and the address or file.
         reason: String,
@@ -311,7 +311,7 @@ pub enum ManagerError {
     /// caches didn't sync in time. No controllers were started.
     #[error("timed out after {} s waiting for the cluster `{cluster}`: {reason}", timeout.as_secs())]
     ClusterSync {
-        /// Name of the cluster.
+        /// Cluster name.
         cluster: String,
         /// The timeout that was exceeded, see
         /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
@@ -320,8 +320,8 @@ pub enum ManagerError {
         reason: String,
     },
 
-    /// The name of a cluster is used more than once. Names are used as labels of metrics, so they
-    /// must be unique.
+    /// A cluster name is used more than once. Names are used as labels of metrics, so they must
+    /// be unique.
     #[error("duplicate cluster name `{0}`; give one of them another name")]
     DuplicateCluster(String),
 
@@ -433,7 +433,7 @@ pub enum OwnershipError {
         object: String,
         /// Kind, namespace and name of the owner.
         owner: String,
-        /// UID of the owner.
+        /// Owner UID.
         uid: String,
     },
 
@@ -491,7 +491,7 @@ pub struct FieldManagerConflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnedField {
-    /// Path of the field, e.g. `.spec.replicas` or `.spec.containers[name="web"].image`.
+    /// Field path, e.g. `.spec.replicas` or `.spec.containers[name="web"].image`.
     pub field: String,
     /// Name of the field manager, e.g. `kubectl-client-side-apply`.
     pub manager: String,

@@ -194,7 +194,7 @@ pub use private as __private;
 /// Implements [`schemars::JsonSchema`] for a type of an API, with a structural schema that the API
 /// server accepts.
 ///
-/// Derive it instead of `schemars::JsonSchema` for the spec of a kind, and for all types that it
+/// Derive it instead of `schemars::JsonSchema` for a kind's spec, and for all types that it
 /// contains. The names of fields, and whether they're required, are determined by serde attributes.
 /// Use markers to validate the values:
 ///
@@ -255,9 +255,8 @@ pub use rbuilder_derive::rbac;
 /// By default, the group, version, resource, path and name are derived from the first parameter
 /// whose type is a kind. This can be a struct that kube derives from a spec, or a type from
 /// k8s-openapi. It may be a reference, or be wrapped in an `Arc`, `Box`, `Option` or
-/// `AdmissionRequest`. All of these can be overridden with arguments. For example, the first
-/// function has the path `/mutate--v1-pod` (like in controller-runtime), and its name is
-/// `mpod-v1.kb.io`.
+/// `AdmissionRequest`. All these can be overridden with arguments. For example, the first function
+/// has the path `/mutate--v1-pod` (like in controller-runtime), and its name is `mpod-v1.kb.io`.
 ///
 /// The function isn't modified. It is a compile error if the API server would reject an argument.
 pub use rbuilder_derive::webhook;

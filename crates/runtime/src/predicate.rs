@@ -23,7 +23,7 @@ use kube::core::{ObjectMeta, Selector, SelectorExt};
 use crate::cache::Change;
 use crate::object::Watchable;
 
-/// Filters the events of a kind.
+/// Filters a kind's events.
 pub struct Predicate<K>(Arc<Matches<K>>);
 
 type Matches<K> = dyn Fn(&Change<K>) -> bool + Send + Sync;

@@ -215,7 +215,7 @@ impl<T, A: RateLimiter<T>, B: RateLimiter<T>> RateLimiter<T> for MaxOf<A, B> {
     }
 }
 
-/// Adapts a rate limiter for object references to the keys of a queue.
+/// Adapts a rate limiter for object references to a queue's keys.
 pub(crate) struct ByReference<K: Watchable> {
     pub(crate) kind: Kind<K>,
     pub(crate) limiter: Box<dyn RateLimiter<ObjectRef<K>>>,

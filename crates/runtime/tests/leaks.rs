@@ -104,7 +104,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Sets the holder of the lease. If it is empty, the lease is released.
+    /// Sets the lease's holder. If it is empty, the lease is released.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",

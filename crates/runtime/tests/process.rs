@@ -49,7 +49,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// How long it may take an idle process to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Namespace of a test.
+/// Test namespace.
 struct Place {
     env: Environment,
     namespace: String,
@@ -107,7 +107,7 @@ impl Place {
         self.maps().create(&PostParams::default(), &map).await.unwrap();
     }
 
-    /// Makes the reconciles of an object block.
+    /// Makes an object's reconciles block.
     async fn hold(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: "true" } }));
         self.maps()
@@ -416,7 +416,7 @@ async fn failed_reconcile_logs_one_line() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
 }
 
-/// In JSON format, every line has to be a JSON object.
+/// In JSON format, every line must be a JSON object.
 #[rbuilder::envtest::test]
 async fn json_log_has_the_same_fields() {
     let place = Place::new().await;

@@ -3,7 +3,7 @@
 
 // They're part of a library that isn't used by any program.
 #![allow(dead_code, missing_docs, unreachable_pub)]
-// Users may write code like this, so both front ends have to be able to parse it.
+// Users may write code like this, so both front ends must be able to parse it.
 #![allow(clippy::duplicated_attributes, clippy::empty_docs, clippy::vec_box)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,8 +158,8 @@ fn both_front_ends_agree_on_every_kind() {
     );
 }
 
-/// Returns the versions of a CRD. [`crd_differences`] ignores a version if it only exists on one
-/// side, since the left side may be just one of many versions.
+/// Returns a CRD's versions. [`crd_differences`] ignores a version if it only exists on one side,
+/// since the left side may be just one of many versions.
 fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
     let versions = crd["spec"]["versions"].as_array().expect("versions");
     versions
@@ -168,7 +168,7 @@ fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Boolean markers also have to be used with `false`.
+/// Boolean markers must also be used with `false`.
 #[test]
 fn kinds_use_every_marker() {
     let words: BTreeSet<&str> = SOURCES

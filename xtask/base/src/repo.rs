@@ -19,7 +19,7 @@ pub fn root() -> &'static Path {
 ///
 /// # Errors
 ///
-/// Returns an error if the build fails, or if cargo does not report the path of the binary.
+/// Returns an error if the build fails, or if cargo does not report the binary path.
 pub fn build_rbuilder() -> Result<PathBuf> {
     // We also build an example, since that enables the dependency features needed by tests.
     build_command(build_in_workspace().args(["--example", "servers"]))
@@ -85,8 +85,8 @@ fn build(command: Cmd, name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no program named `{name}`"))
 }
 
-/// Builds an integration test of a project that is not part of our workspace. Returns the path of
-/// the test binary.
+/// Builds an integration test of a project that is not part of our workspace. Returns the
+/// path of the test binary.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ pub fn project_build_folder() -> PathBuf {
 }
 
 /// Returns a command that runs `rbuilder` in a folder. The arguments are in `line`, and `bin` is
-/// the folder of the binary.
+/// the binary's folder.
 ///
 /// # Errors
 ///

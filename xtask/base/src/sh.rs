@@ -61,8 +61,8 @@ pub struct Cmd {
 }
 
 impl Cmd {
-    /// Creates a command from a line that contains the name of a program (which must be on `PATH`)
-    /// and its arguments, e.g. `git ls-files --cached`.
+    /// Creates a command from a line that contains a program's name (which must be on `PATH`) and
+    /// its arguments, e.g. `git ls-files --cached`.
     ///
     /// The words are separated by white space, and you can use single quotes if a word contains
     /// spaces. There is no expansion. For paths, versions and other values that are not constant,
@@ -72,7 +72,7 @@ impl Cmd {
         Self::program(words.next().unwrap_or_default()).args(words)
     }
 
-    /// Creates a command from the path of a program. It has no arguments yet.
+    /// Creates a command from a program's path. It has no arguments yet.
     pub fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
             words: vec![quoted(&program.as_ref().to_string_lossy())],

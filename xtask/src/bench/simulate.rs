@@ -17,7 +17,7 @@ use crate::sh::Cmd;
 use crate::{assets, repo};
 
 const EXAMPLE: &str = "examples/memcached-operator";
-/// The file that contains the test, and the name of the test.
+/// The file that contains the test, and the test's name.
 const TEST: [&str; 2] = ["memcached", "the_sample_is_reconciled_under_faults"];
 /// We run the test with two different numbers of histories and compare the instructions. This
 /// eliminates the instructions needed for the start.

@@ -3,8 +3,8 @@
 //!
 //! The objects are copies of the sample in the CronJob example, and each is in its own file. This
 //! CRD contains a Pod template, so its schema is one of the largest. All of the commands must
-//! accept all of the objects. For the dry run, we count the CPU time of kubectl, kube-apiserver and
-//! etcd together. The servers have been started before, and have already served one such run.
+//! accept all objects. For the dry run, we count the CPU time of kubectl, kube-apiserver and etcd
+//! together. The servers have been started before, and have already served one such run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::{assets, repo, tools};
 const EXAMPLE: &str = "examples/cronjob-operator";
 const SAMPLE: &str = "config/samples/batch_v1_cronjob.yaml";
 const CRDS: &str = "config/crd/bases";
-/// The name of the sample. Each copy gets a different name.
+/// The sample's name. Each copy gets a different name.
 const NAME: &str = "cronjob-sample";
 
 /// Measures all three commands and prints the results as a table.

@@ -12,7 +12,7 @@ use super::go::{self, Comment, Comments};
 
 /// Everything we found in the documents.
 pub(crate) struct Found {
-    /// The types by their path (which doesn't include the name of the crate).
+    /// The types by their path (which doesn't include the crate's name).
     pub(crate) types: Types,
     /// Describes where the documents differ from the Go source.
     pub(crate) notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! Determines which types are in k8s-openapi. All of these must also be in the catalogue.
+//! Determines which types are in k8s-openapi. All these must also be in the catalogue.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,7 @@ pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     notes
 }
 
-/// Returns true if all of the keys are required in the items of a list, or have a default.
+/// Returns true if all keys are required in the items of a list, or have a default.
 fn has_keys(types: &Types, list: &Node) -> bool {
     let items = list.items.as_deref();
     let referred = items.and_then(|items| types.get(items.reference.as_deref()?));

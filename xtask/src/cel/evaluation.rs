@@ -1,10 +1,10 @@
 //! Records how kube-apiserver evaluates rules.
 //!
 //! The cases are in crates/cel/tests/evaluated/cases.json. Each group has a schema, a value and a
-//! number of rules. A rule can be a template, in which we replace `{class}` with each of the
-//! entries of that class. We create CRDs with these rules, send the value to a real API server (as
-//! a dry run), and record what it says about each rule. The tests of `rbuilder-cel` are compared
-//! with this record, so they don't need a server.
+//! number of rules. A rule can be a template, in which we replace `{class}` with each entry of that
+//! class. We create CRDs with these rules, send the value to a real API server (as a dry run), and
+//! record what it says about each rule. The tests of `rbuilder-cel` are compared with this record,
+//! so they don't need a server.
 //!
 //! There are three kinds of cases in a group:
 //!
@@ -56,7 +56,7 @@ struct Group {
     full: Vec<Value>,
 }
 
-/// A case, and the response of the API server.
+/// A case, and the API server's response.
 struct Case {
     /// An expression or a complete rule.
     source: Value,

@@ -38,8 +38,8 @@ impl Places {
         clone
     }
 
-    /// Runs the script, then cargo. Returns the output of the program, and whether the package has
-    /// been compiled.
+    /// Runs the script, then cargo. Returns the program's output, and whether the package has been
+    /// compiled.
     fn build(&self, clone: &Path) -> (bool, String) {
         // Wait for a moment. If two files are written within a few milliseconds, they might have
         // the same modification time.

@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: runs all of the checks that must pass before we merge a change. Each check is
-//! a step that has a name.
+//! `cargo xtask ci`: runs all checks that must pass before we merge a change. Each check is a step
+//! that has a name.
 //!
 //! This task is started by `.ci/run`, which prepares the environment. The workflows in `.github/`
 //! run the same script with the names of some of the steps, so there is no difference between CI
@@ -9,8 +9,8 @@
 //!
 //! - The cargo lane. Its steps run one after the other, since cargo would lock the target folder
 //!   anyway. It starts with the programs that are needed by the tests lane.
-//! - The Go lane, which builds kube-apiserver while rustc is only using one core. We print the
-//!   output of a step when it has ended.
+//! - The Go lane, which builds kube-apiserver while rustc is only using one core. We print a step's
+//!   output when it has ended.
 //! - The tests lane. It runs the test binaries that were built by the cargo lane, and tests
 //!   projects with a server. Since it spends most of the time waiting for timers and servers, the
 //!   cargo lane continues at a lower priority.
@@ -68,7 +68,7 @@ enum Lane {
 }
 
 enum Work {
-    /// Commands to run in the root of the repository. Use `xtask` for this program.
+    /// Commands to run in the repository root. Use `xtask` for this program.
     Lines(&'static [&'static str]),
     Call(fn(&Context<'_>) -> Result<()>),
     /// Like `Lines`, but `KUBEBUILDER_ASSETS` is set to a folder with etcd, kube-apiserver and the
@@ -286,7 +286,7 @@ impl Run {
         })
     }
 
-    /// Runs all of the lanes. If more than one fails, this returns the error of the cargo lane.
+    /// Runs all lanes. If more than one fails, this returns the error of the cargo lane.
     fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
         std::thread::scope(|scope| {
             let beside = [Go, Tests].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
@@ -374,7 +374,7 @@ impl Run {
 }
 
 impl Context<'_> {
-    /// Returns a command that runs in the root of the repository. Use `xtask` for this program.
+    /// Returns a command that runs in the repository root. Use `xtask` for this program.
     fn command(&self, line: &str) -> Cmd {
         let command = match line.strip_prefix("xtask ") {
             Some(arguments) => Cmd::program(&self.run.xtask)
@@ -435,7 +435,7 @@ impl Context<'_> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Adds a line to the output of the step.
+    /// Adds a line to the step's output.
     fn say(&self, line: &str) {
         use std::io::Write as _;
         match self.output.as_ref() {

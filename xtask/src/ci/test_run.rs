@@ -37,7 +37,7 @@ const SERVERS_AT_ONCE: usize = 3;
 /// servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
-/// Builds the tests of the workspace.
+/// Builds the workspace's tests.
 pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
     build(context).map(drop)
 }

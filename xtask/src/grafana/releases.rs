@@ -44,8 +44,7 @@ const RELEASES: &[Release] = &[
     },
 ];
 
-/// Service for the metrics of the project, and its namespace. The tests of the alerts use these
-/// names.
+/// Service for the project's metrics, and its namespace. The tests of the alerts use these names.
 const SERVICE: &str = "shop-controller-manager-metrics-service";
 const NAMESPACE: &str = "shop-system";
 /// The Service with a prefix in its name. Rules which are not in a chart can't know the prefix, so

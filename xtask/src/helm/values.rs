@@ -1,4 +1,4 @@
-//! Checks that the values of a chart have the expected effect on the objects.
+//! Checks that a chart's values have the expected effect on the objects.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Helm, parse};
 
-/// Values of the chart and what we expect from them. Each expectation consists of the kind and the
-/// name of an object (without prefix), the path of a field, and the value of the field as JSON.
+/// Values of the chart and what we expect from them. Each expectation consists of the kind and an
+/// object's name (without prefix), a field's path, and the value of the field as JSON.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str, &'static str, &'static str)],
@@ -190,7 +190,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Checks the values of a chart. The project must have webhooks.
+/// Checks a chart's values. The project must have webhooks.
 pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in CASES {
         let objects = helm.render(chart, "shop", values)?;

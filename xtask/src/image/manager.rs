@@ -1,5 +1,5 @@
-//! Runs the manager of an image. As in a container, it only sees the files of the image (which are
-//! read-only) and runs as the user of the image.
+//! Runs an image's manager. As in a container, it only sees the files of the image (which are
+//! read-only) and runs as the image's user.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -95,7 +95,7 @@ exec chroot --userspec="$user" "$root" /manager "$@"
 "#;
 
 impl Manager {
-    /// Starts the manager of an image.
+    /// Starts an image's manager.
     ///
     /// # Errors
     ///

@@ -86,8 +86,8 @@ impl Project {
         }
     }
 
-    /// Changes the source of the library, and locks the dependencies. They have the same versions
-    /// as in this workspace.
+    /// Changes the library's source, and locks the dependencies. They have the same versions as in
+    /// this workspace.
     ///
     /// # Errors
     ///

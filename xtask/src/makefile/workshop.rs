@@ -128,7 +128,7 @@ impl Workshop {
         Ok(fs_err::write(path, edited)?)
     }
 
-    /// Changes the source of the library.
+    /// Changes the library's source.
     pub(super) fn use_library(&self, source: &str) -> Result<()> {
         let line = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source} }}");
         self.edit_line("Cargo.toml", "rbuilder = ", &line)

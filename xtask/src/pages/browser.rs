@@ -66,7 +66,7 @@ impl fmt::Display for View {
     }
 }
 
-/// The path of a browser.
+/// Path of a browser.
 pub(super) struct Browser(PathBuf);
 
 impl Browser {

@@ -130,8 +130,8 @@ fn large() -> Vec<Question> {
         nested("(?:a?|", "c", ")", 1200),
         nested("(?:a", "b", ")?", 499),
         nested("(?:a", "b", ")?", 500),
-        // There may be 3355443 instructions. The letters have to be different, because the same
-        // letter several times would become a literal.
+        // There may be 3355443 instructions. The letters must be different, because the same letter
+        // several times would become a literal.
         format!("(?:{}){{1000}}", ".a".repeat(1600)),
         format!("(?:{}){{1000}}", ".a".repeat(1700)),
         format!("(?:{}){{1000}}", "a".repeat(4000)),

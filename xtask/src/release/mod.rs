@@ -27,7 +27,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// Checks whether the version of the workspace can be released.
+/// Checks whether the workspace's version can be released.
 pub(crate) fn check_release(args: &Args) -> Result<()> {
     let packages = published_packages()?;
     let version = check_versions(&packages)?;
@@ -59,8 +59,8 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all of the packages have the same version, and that they also use it for the
-/// dependencies on each other. Returns the version.
+/// Checks that all packages have the same version, and that they also use it for the dependencies
+/// on each other. Returns the version.
 fn check_versions(packages: &[Value]) -> Result<String> {
     let version = packages.first().and_then(|package| package["version"].as_str());
     let version = version.context("there is no package to publish")?;
@@ -176,7 +176,7 @@ fn check_names(packages: &[Value]) -> Result<()> {
 
 /// Returns the description of a package on crates.io. Returns `None` if there is no such package.
 fn ask_registry(name: &str) -> Result<Option<String>> {
-    // Use an empty folder here. In the workspace, cargo would prefer the packages of the workspace.
+    // Use an empty folder here. In the workspace, cargo would prefer the workspace's packages.
     let folder = tempfile::tempdir()?;
     let ask = || {
         Cmd::new("cargo info --quiet --registry crates-io")
@@ -189,13 +189,12 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Packages all of the crates and compiles the packages in the same form as users would download
-/// them.
+/// Packages all crates and compiles the packages in the same form as users would download them.
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
     // Profiles of the workspace are not inherited by packages. We need the same debug information
-    // though, or else all of the dependencies would be compiled again.
+    // though, or else all dependencies would be compiled again.
     let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)

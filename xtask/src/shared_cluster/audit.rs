@@ -190,7 +190,7 @@ impl OwnObjects {
         Ok(())
     }
 
-    /// Checks that all of these objects have been written. If not, there's something missing in the
+    /// Checks that all these objects have been written. If not, there's something missing in the
     /// log.
     pub(super) fn check_complete(&self, writes: &[Write]) -> Result<()> {
         let name = |id: &ObjectId| [id.resource.clone(), id.name.clone()];

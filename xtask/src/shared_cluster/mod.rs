@@ -51,7 +51,7 @@ spec: {foo: bar}
 
 /// Names that are used in a deployment.
 struct Deployment {
-    /// Name of the release. For kustomize, it is the prefix without the dash.
+    /// Release name. For kustomize, it is the prefix without the dash.
     prefix: &'static str,
     namespace: &'static str,
 }
@@ -75,7 +75,7 @@ const SCAFFOLDED: Deployment = Deployment {
 /// Name of the user who runs the commands of the project.
 const USER: &str = "walker";
 
-/// Runs all of the steps in order.
+/// Runs all steps in order.
 pub(crate) fn check_shared_cluster() -> Result<()> {
     let helm = Helm::ensure()?;
     let bin = repo::build_rbuilder()?;
@@ -177,7 +177,7 @@ impl Cluster {
         })
     }
 
-    /// Runs kubectl, but not as the user of the project.
+    /// Runs kubectl, but not as the project's user.
     fn platform(&self, line: &str) -> Result<String> {
         self.platform.command(line)?.read()
     }

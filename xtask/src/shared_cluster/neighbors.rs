@@ -90,7 +90,7 @@ pub(super) struct Neighbors {
 }
 
 impl Neighbors {
-    /// Creates all of the objects. The owner of the namespace `green` has set labels on it.
+    /// Creates all objects. The owner of the namespace `green` has set labels on it.
     pub(super) fn settle(cluster: &Cluster) -> Result<Self> {
         let mut manifest = String::new();
         for namespace in NAMESPACES {
@@ -123,7 +123,7 @@ impl Neighbors {
     }
 }
 
-/// Gets the objects of a manifest and all of the namespaces.
+/// Gets the objects of a manifest and all namespaces.
 fn read(cluster: &Cluster, manifest: &str) -> Result<Vec<Value>> {
     let mut objects = cluster.read_objects(manifest)?;
     for namespace in NAMESPACES {

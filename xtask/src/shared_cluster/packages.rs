@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Deployment, SCAFFOLDED};
 use crate::helm::{Helm, compare_objects, parse};
 
-/// Environment variables of the manager which are not in all of the packages. This is because the
+/// Environment variables of the manager which are not in all packages. This is because the
 /// lifecycle manager creates the certificates of webhooks, and determines which namespaces to
 /// watch.
 const VARIABLES: [&str; 5] = [
@@ -41,7 +41,7 @@ pub(super) fn compare_release(
     compare_objects(&rename(&rendered, release)?, &rename(kustomize.1, kustomize.0)?)
 }
 
-/// Renames the objects of a deployment, so that they have the names of the scaffold.
+/// Renames a deployment's objects, so that they have the scaffold's names.
 fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
     let text = serde_json::to_string(objects)?
         .replace(deployment.prefix, SCAFFOLDED.prefix)

@@ -1,7 +1,7 @@
 //! Checks the links in documents.
 //!
-//! The file and the heading of each link must exist. Every page of the guide has to be in both
-//! lists of pages. If a page is about the library, it must have a link to the API reference.
+//! The file and the heading of each link must exist. Every page of the guide must be in both lists
+//! of pages. If a page is about the library, it must have a link to the API reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -17,7 +17,7 @@ use crate::versions;
 
 /// A file in the repository. It might not be committed yet.
 struct File<'a> {
-    /// The path, which is relative to the root of the repository.
+    /// The path, which is relative to the repository root.
     path: &'a str,
     text: &'a str,
 }

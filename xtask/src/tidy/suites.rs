@@ -1,11 +1,11 @@
 //! Checks that we don't forget any file in a test suite. If there's no `mod` for a file, it is
 //! silently ignored by the compiler.
 //!
-//! Some of our packages have just one test program, `tests/suite.rs`, which contains all of the
-//! tests. This is because every program needs to be linked with the package and its dependencies.
-//! The command used to have 36 programs, and building them took twice as long (clippy took two
-//! thirds longer). The disadvantage is that Cargo can only find files in `tests/` if each is a
-//! program of its own.
+//! Some of our packages have just one test program, `tests/suite.rs`, which contains all tests.
+//! This is because every program needs to be linked with the package and its dependencies. The
+//! command used to have 36 programs, and building them took twice as long (clippy took two thirds
+//! longer). The disadvantage is that Cargo can only find files in `tests/` if each is a program of
+//! its own.
 
 use std::collections::BTreeMap;
 

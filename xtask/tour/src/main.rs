@@ -85,8 +85,8 @@ fn heading(number: usize, text: &str) {
     println!("\n== {number}. {text}\n");
 }
 
-/// Creates an empty folder. Its name must be the name of the project, because that's how `init`
-/// chooses the name.
+/// Creates an empty folder. Its name must be the project's name, because that's how `init` chooses
+/// the name.
 fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
     let folder = asked.unwrap_or_else(|| {
         let unique = format!("rbuilder-tour-{}", std::process::id());

@@ -1,8 +1,8 @@
 //! Bulk copies of stored objects. They are made while the cache is locked, and decoded after
 //! releasing the lock.
 //!
-//! It takes about two microseconds to decode the metadata of an object, but only a fiftieth of that
-//! to copy its stored form. Decoding 100,000 objects under the lock would block a writer for a
+//! It takes about two microseconds to decode an object's metadata, but only a fiftieth of that to
+//! copy its stored form. Decoding 100,000 objects under the lock would block a writer for a
 //! noticeable time, and all other readers would then have to wait for that writer.
 
 use std::collections::BTreeMap;

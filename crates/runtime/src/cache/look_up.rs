@@ -36,8 +36,8 @@ pub(crate) enum KnownObject {
 }
 
 impl Caches {
-    /// Looks up the metadata of an object. `wanted` is the metadata that the object would have if
-    /// it existed, and is needed to find the caches which select it.
+    /// Looks up an object's metadata. `wanted` is the metadata that the object would have if it
+    /// existed, and is needed to find the caches which select it.
     pub(crate) fn look_up<K: Watchable>(&self, kind: &Kind<K>, wanted: &ObjectMeta) -> KnownObject {
         let (key, caches) = (Key::of_meta(wanted), self.of_kind(kind));
         let version = |cache: &Arc<dyn AnyCache>| cache.version_of(&key)?.parse::<u64>().ok();

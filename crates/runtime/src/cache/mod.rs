@@ -102,8 +102,8 @@ pub(crate) enum CacheEvent<K> {
 }
 
 impl<K: Watchable> CacheEvent<K> {
-    /// Returns the metadata of the object after the event. If it was deleted, this is the last
-    /// known metadata.
+    /// Returns the object's metadata after the event. If it was deleted, this is the last known
+    /// metadata.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         match self {
             Self::Change(change) => change.object().meta(),

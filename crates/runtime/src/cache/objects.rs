@@ -5,8 +5,8 @@
 //! before the watch has caught up, the reconciler would not see its own writes and would repeat
 //! them, e.g. create a second child or increment a counter in the status twice. To avoid that, we
 //! immediately store the object that the API server returns for a write, so that *readers* can see
-//! it. *Subscribers* do not see it yet. They receive exactly the events of the watch, in the same
-//! order, and the old object in an event is always the one from the previous event.
+//! it. *Subscribers* do not see it yet. They receive exactly the watch's events, in the same order,
+//! and the old object in an event is always the one from the previous event.
 //!
 //! # Example: an update
 //!
@@ -28,8 +28,8 @@
 //!
 //! # Example: a creation that must not be stored
 //!
-//! We can only store a write if the watch will deliver it, or something newer. Otherwise the
-//! object might stay in the cache forever.
+//! We can only store a write if the watch will deliver it, or something newer. Otherwise the object
+//! might stay in the cache forever.
 //!
 //! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
 //! 2. The server creates `c` at version 60, and somebody deletes it at version 61.
@@ -76,7 +76,7 @@ use super::stored::{Form, Stored};
 use crate::hash::{HashMap, HashSet};
 use crate::object::{Key, Undecodable, Watchable};
 
-/// The objects of a cache and their indexes, which are always updated together.
+/// A cache's objects and their indexes, which are always updated together.
 ///
 /// There is a single lock around this, and all readers contend for it. For that reason, nothing in
 /// here decodes objects or calls functions of the user. Objects are already packed when they get

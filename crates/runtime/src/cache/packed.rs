@@ -14,8 +14,8 @@
 //! - Strings are prefixed with their length plus one. A zero stands for the object's name, which is
 //!   repeated by many labels and owner references.
 //! - UIDs take 16 bytes.
-//! - Label keys, annotation keys, finalizers and owner types rarely differ between the objects of a
-//!   kind. They're stored as [`Words`], in a single byte each.
+//! - Label keys, annotation keys, finalizers and owner types rarely differ between a kind's
+//!   objects. They're stored as [`Words`], in a single byte each.
 //! - Name and namespace of the object are omitted, since they're part of its key.
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +30,7 @@ const MAX_WORD: usize = 320;
 /// Number of words that fit into a byte. Code 0 is reserved for strings that aren't words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
-/// Strings which the objects of a cache have in common.
+/// Strings which a cache's objects have in common.
 ///
 /// Words can be read without a lock, because they are never removed or modified. They are assigned
 /// in the order in which they're encountered, until all codes are used up. The memory is limited to
@@ -277,7 +277,7 @@ impl<'a> PackedView<'a> {
 struct Writer<'a> {
     bytes: Vec<u8>,
     packer: &'a mut Packer,
-    /// Name of the object, for strings that repeat it.
+    /// Object name, for strings that repeat it.
     name: &'a str,
 }
 
@@ -403,7 +403,7 @@ fn coded_option(code: u8) -> Option<bool> {
 struct Reader<'a> {
     bytes: &'a [u8],
     words: &'a Words,
-    /// Name of the object, for strings that repeat it.
+    /// Object name, for strings that repeat it.
     name: &'a str,
 }
 

@@ -45,7 +45,7 @@ pub(super) trait AnyCache: Send + Sync {
     fn greatest_need(&self) -> Need;
     /// Returns the resource version of an object.
     fn version_of(&self, key: &Key) -> Option<String>;
-    /// Returns the metadata of an object.
+    /// Returns an object's metadata.
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
     /// Returns the newest resource version delivered by the watch that is responsible for an
     /// object. `None` if there is no such watch, or if its initial list isn't complete.
@@ -527,7 +527,7 @@ impl Caches {
         self.lock().in_order()
     }
 
-    /// Returns the name of the cluster, or `None` for the manager's own cluster.
+    /// Returns the cluster's name, or `None` for the manager's own cluster.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.0.cluster.as_deref()
     }

@@ -165,7 +165,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// How to list the objects of a kind.
+/// How to list a kind's objects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
     /// Number of objects per page. `None` disables paging.

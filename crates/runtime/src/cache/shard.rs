@@ -272,7 +272,7 @@ impl<K: Watchable> ShardWatch<K> {
 
     /// Lists the objects of the given ranges.
     ///
-    /// Returns `None` if this fails. All ranges have to be listed again after that, which makes
+    /// Returns `None` if this fails. All ranges must be listed again after that, which makes
     /// `ListWatch` responsible for retrying.
     async fn list_new(&mut self, ranges: &RangeSet) -> Option<()> {
         let progress = Progress::default();
@@ -287,8 +287,8 @@ impl<K: Watchable> ShardWatch<K> {
                     let is_own = self.scope().contains(ranges, object.identity());
                     self.note_filter(is_own);
                     if is_own {
-                        // Don't pass the ID of the watch, because the watch has not reached this
-                        // version yet.
+                        // Don't pass the watch's ID, because the watch has not reached this version
+                        // yet.
                         self.apply(None, &object, true);
                     }
                 }

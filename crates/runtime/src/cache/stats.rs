@@ -8,7 +8,7 @@ use crate::object::{Key, Watchable};
 
 /// Statistics of a cache at a point in time.
 pub(crate) struct CacheStats {
-    /// Name of the cluster. Empty for the manager's own cluster.
+    /// Cluster name. Empty for the manager's own cluster.
     pub(crate) cluster: String,
     /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,

@@ -93,9 +93,9 @@ impl ClusterConfig {
     /// cluster.
     ///
     /// The Secret does not have to exist yet. It's read again every minute, and whenever the API
-    /// server rejects its credentials, so the role of the manager needs the verb `get` for it.
-    /// Deleting the Secret doesn't disconnect the cluster; call [`remove`](crate::Clusters::remove)
-    /// for that.
+    /// server rejects its credentials, so the manager's role needs the verb `get` for it. Deleting
+    /// the Secret doesn't disconnect the cluster; call [`remove`](crate::Clusters::remove) for
+    /// that.
     ///
     /// # Security
     ///

@@ -41,8 +41,8 @@ impl State {
     }
 }
 
-/// Error of a request to an additional cluster. The message contains the name of the cluster, since
-/// nobody recognizes a cluster by the address of its API server.
+/// Error of a request to an additional cluster. The message contains the cluster name, since nobody
+/// recognizes a cluster by the address of its API server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]

@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 ///
 /// Get this from [`Manager::clusters`](crate::Manager::clusters). You'd typically put it into the
 /// state of a controller which reconciles whatever describes your clusters (e.g. Secrets with
-/// kubeconfigs). It's cheap to clone. To watch objects in all of the clusters, use
+/// kubeconfigs). It's cheap to clone. To watch objects in all clusters, use
 /// [`Controller::watch_clusters`](crate::Controller::watch_clusters).
 ///
 /// ```no_run
@@ -95,7 +95,7 @@ pub(crate) struct ClusterServices {
     pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
 }
 
-/// Part of a cluster that has to be run by the manager. The string is a name for error messages.
+/// Part of a cluster that must be run by the manager. The string is a name for error messages.
 pub(crate) enum ClusterPart {
     /// Exits when the cluster is removed.
     Watches(String, BoxFuture<'static, Result<(), Error>>),

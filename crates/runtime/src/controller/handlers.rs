@@ -64,15 +64,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Cleanups must be idempotent, because they may be called again even after they have
     /// succeeded.
     ///
-    /// You can call this method multiple times, and objects get all of the finalizers. The cleanups
-    /// run in the order in which they were added, and each one has to wait for the previous
-    /// finalizer to be removed. If a name is used again, the new cleanup takes the place of the old
-    /// one.
+    /// You can call this method multiple times, and objects get all finalizers. The cleanups run in
+    /// the order in which they were added, and each one has to wait for the previous finalizer to
+    /// be removed. If a name is used again, the new cleanup takes the place of the old one.
     ///
     /// # Permissions
     ///
-    /// The role of the controller needs `patch` on the kind. Since this is not part of the
-    /// scaffolded role, specify `verbs = ["list", "watch", "patch"]`.
+    /// The controller's role needs `patch` on the kind. Since this is not part of the scaffolded
+    /// role, specify `verbs = ["list", "watch", "patch"]`.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,

@@ -35,16 +35,16 @@ pub struct ByChange<K, S, F> {
     pub(super) types: PhantomData<fn(K, S)>,
 }
 
-/// A mapping from objects of kind `W` to objects of kind `K`, the kind of the controller. This
-/// trait is sealed, see [`Watch`](super::Watch).
+/// A mapping from objects of kind `W` to objects of kind `K`, the controller's kind. This trait is
+/// sealed, see [`Watch`](super::Watch).
 pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     #[doc(hidden)]
     fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
 }
 
 /// Like [`Maps`], except that the target kind is checked at runtime.
-/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the kind of the controller is not part of the
-/// type of a context. This trait is sealed.
+/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the controller's kind is not part of the type
+/// of a context. This trait is sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
     /// Whether this uses owner references, which cannot refer to objects in another cluster.
     #[doc(hidden)]
@@ -183,8 +183,8 @@ where
     }
 }
 
-/// Returns the kind of the controller, after checking that it is the same `K` that the mapping
-/// function returns.
+/// Returns the controller's kind, after checking that it is the same `K` that the mapping function
+/// returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
     kind.ok_or_else(|| {

@@ -264,8 +264,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Only watches, caches and reconciles the selected objects. You can use this to split the
-    /// objects of a kind between multiple controllers.
+    /// Only watches, caches and reconciles the selected objects. You can use this to split a kind's
+    /// objects between multiple controllers.
     ///
     /// From the controller's point of view, an object is deleted when it leaves the selection. If
     /// the controller has a [`finalizer`](Self::finalizer), use

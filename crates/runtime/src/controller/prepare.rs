@@ -40,7 +40,7 @@ pub(crate) trait AnyController: Send {
     fn check(&self) -> Result<(), ManagerError>;
 
     /// Subscribes to all caches, which begin to fill the queue. Returns the tasks of this
-    /// controller. They have to be run after the caches have synced and this process has become the
+    /// controller. They must be run after the caches have synced and this process has become the
     /// leader.
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
 }

@@ -1,4 +1,4 @@
-//! Builder methods for the settings of a controller.
+//! Builder methods for a controller's settings.
 
 use std::time::Duration;
 
@@ -109,8 +109,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Sets what happens if a reconcile panics. Defaults to `true`, which means that the panic is
     /// logged and counted, and the object is retried as if there had been an error.
     ///
-    /// If set to `false`, a panic stops the manager. The error then contains the name of the
-    /// controller and of the object.
+    /// If set to `false`, a panic stops the manager. The error then contains the names of
+    /// the controller and the object.
     pub fn recover_panics(mut self, recover: bool) -> Self {
         self.recover_panics = recover;
         self

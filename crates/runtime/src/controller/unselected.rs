@@ -42,8 +42,8 @@ pub enum Unselected {
     CleanUp,
     /// Only remove the finalizers. Everything that belongs to the object is left behind.
     Release,
-    /// Do nothing. Use this if the objects of a kind are split between several controllers that
-    /// have the same finalizers, since one of the others will take care of the object.
+    /// Do nothing. Use this if a kind's objects are split between several controllers that have the
+    /// same finalizers, since one of the others will take care of the object.
     ///
     /// If none of them does, the object can't be deleted until someone removes the finalizers.
     Keep,
@@ -128,8 +128,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
-        // We use a list with a single name, because the role of a controller has `list` on its kind
-        // but not necessarily `get`.
+        // We use a list with a single name, because a controller's role has `list` on its kind but
+        // not necessarily `get`.
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()

@@ -18,7 +18,7 @@ use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
 
 /// A watch for a kind. It has an optional selection and predicate, and maps the watched objects to
-/// the ones that have to be reconciled.
+/// the ones that must be reconciled.
 ///
 /// For the most common cases, use [`Controller::owns`](crate::Controller::owns) or
 /// [`Controller::watches`](crate::Controller::watches). All others can be added with

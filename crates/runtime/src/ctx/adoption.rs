@@ -23,8 +23,8 @@ impl<S> Ctx<S> {
     /// Asks the API server whether `owner` still exists and is not being deleted. Called before it
     /// adopts `object`.
     ///
-    /// We use a list with a single name, because the role of a controller has `list` on its kind
-    /// but not necessarily `get`.
+    /// We use a list with a single name, because a controller's role has `list` on its kind but not
+    /// necessarily `get`.
     pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,

@@ -16,13 +16,12 @@
 //! | the process restarts | any | sent, because nothing is remembered |
 //!
 //! Even when an apply is skipped, it has to return the response. Controllers need it to compute the
-//! status of the owner, and the scaffolded code does so as well. If there's a cache of whole
-//! objects, we take it from there. Otherwise, e.g. for kinds that a controller
-//! [owns](crate::Controller::owns), the response is stored in here. Up to a limit for all of them
-//! together, responses are stored as JSON, as a diff to the first response of the same kind. This
-//! takes about 150 bytes per object. By comparison, caching whole objects would take about 2000
-//! bytes each, and reading the object from the API server would cost as much as the request that we
-//! have just saved.
+//! owner's status, and the scaffolded code does so as well. If there's a cache of whole objects, we
+//! take it from there. Otherwise, e.g. for kinds that a controller [owns](crate::Controller::owns),
+//! the response is stored in here. Up to a limit for all of them together, responses are stored as
+//! JSON, as a diff to the first response of the same kind. This takes about 150 bytes per object.
+//! By comparison, caching whole objects would take about 2000 bytes each, and reading the object
+//! from the API server would cost as much as the request that we have just saved.
 //!
 //! We never store the values of Secrets in here. The idea is that a memory dump of an operator
 //! should only contain Secrets that it caches or is working with. As a consequence, applies of

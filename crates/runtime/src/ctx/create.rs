@@ -21,8 +21,8 @@ impl<S> Ctx<S> {
     /// this doesn't modify existing objects, and does not adopt objects without a controller.
     ///
     /// If there is a cache of whole objects that contains the object, no request is sent. By
-    /// default, the object is created in the namespace of its owner. The field manager is the name
-    /// of the controller.
+    /// default, the object is created in the namespace of its owner. The field manager is the
+    /// controller name.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ impl<S> Ctx<S> {
     /// which you should use [`apply_status`](Self::apply_status).
     ///
     /// Prefer [`apply`](Self::apply) unless the desired state depends on the existing object. The
-    /// role of the controller needs the verbs `get`, `create` and `patch`.
+    /// controller's role needs the verbs `get`, `create` and `patch`.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -89,8 +89,8 @@ impl<S> Ctx<S> {
         self.send(&kind, write).await
     }
 
-    /// Like [`create_or_update`](Self::create_or_update), but makes `owner` the controller of the
-    /// object. See [`apply_owned`](Self::apply_owned).
+    /// Like [`create_or_update`](Self::create_or_update), but makes `owner` the object's
+    /// controller. See [`apply_owned`](Self::apply_owned).
     ///
     /// # Errors
     ///

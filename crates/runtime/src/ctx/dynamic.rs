@@ -100,7 +100,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the kind of an object.
+    /// Returns an object's kind.
     ///
     /// # Errors
     ///

@@ -2,9 +2,8 @@
 //!
 //! All methods of [`Ctx`] use its client and its caches. So in order to work with another cluster,
 //! we need an ordinary context with the client and the caches of that cluster. The state and the
-//! queue are shared with the controller. All else has to be separate (such as the memory of
-//! previous applies). These contexts are created on first use, and exist until the cluster is
-//! removed.
+//! queue are shared with the controller. All else must be separate (such as the memory of previous
+//! applies). These contexts are created on first use, and exist until the cluster is removed.
 
 use std::sync::Arc;
 

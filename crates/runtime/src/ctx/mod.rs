@@ -64,7 +64,7 @@ pub struct Ctx<S> {
 
 struct Shared {
     client: Client,
-    /// Name of the controller, which is used as the field manager and as the reporter of events.
+    /// Controller name, which is used as the field manager and as the reporter of events.
     controller: String,
     events: EventSender,
     caches: Caches,
@@ -84,7 +84,7 @@ struct Shared {
 /// Everything in a context except for the state.
 pub(crate) struct ContextParts {
     pub(crate) client: Client,
-    /// Name of the controller.
+    /// Controller name.
     pub(crate) controller: String,
     pub(crate) events: EventSender,
     pub(crate) caches: Caches,
@@ -217,7 +217,7 @@ impl<S> Ctx<S> {
         self.shared.division
     }
 
-    /// Makes `owner` the controller of an object.
+    /// Makes `owner` an object's controller.
     fn own<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -268,8 +268,8 @@ impl<S> Ctx<S> {
         crate::random::random_u64()
     }
 
-    /// Returns the name of the controller. This is the one that was set with `.named(…)`, or the
-    /// kind in lower case by default.
+    /// Returns the controller's name. This is the one that was set with `.named(…)`, or the kind in
+    /// lower case by default.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
@@ -376,8 +376,8 @@ impl<S> Ctx<S> {
     /// Creates or updates an object using server-side apply, and returns the result.
     ///
     /// Fields that are not part of `object` keep their values. If they were set by an earlier apply
-    /// of this controller, they're removed. The field manager is the name of the controller. In
-    /// case of a conflict with another manager, we take ownership of the field (`force`). Use
+    /// of this controller, they're removed. The field manager is the controller's name. In case of
+    /// a conflict with another manager, we take ownership of the field (`force`). Use
     /// [`without_force`](Self::without_force) to prevent that.
     ///
     /// Be aware that the fields of a typed object are always sent unless they're an `Option`. For
@@ -433,7 +433,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Updates the status of an object using server-side apply, and returns the result.
+    /// Updates an object's status using server-side apply, and returns the result.
     ///
     /// Fields that were set by an earlier call but aren't part of `status` are removed. If the
     /// status of `object` is the same already, no request is made and a copy of `object` is
@@ -471,8 +471,8 @@ impl<S> Ctx<S> {
     ///
     /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
     /// was taken and what it was, respectively. Events are sent in the background, so reconciles
-    /// neither wait for them nor fail if they cannot be sent. The role of the controller needs the
-    /// verbs `create` and `patch` for `events` in the group `events.k8s.io`.
+    /// neither wait for them nor fail if they cannot be sent. The controller's role needs the verbs
+    /// `create` and `patch` for `events` in the group `events.k8s.io`.
     ///
     /// Like in client-go, there is a limit of 25 events per object, and one more every five
     /// minutes. Any other events are dropped, and counted in the metric
@@ -620,8 +620,8 @@ fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Like [`to_apply_error`], but for an apply that contains the UID of the object. Returns a
-/// conflict if it was replaced by another one.
+/// Like [`to_apply_error`], but for an apply that contains the object's UID. Returns a conflict if
+/// it was replaced by another one.
 fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),

@@ -2,7 +2,7 @@
 //!
 //! An apply must never take an object away from its controller, but the API server doesn't enforce
 //! that. The problem is that all objects applied by one of our controllers have the same field
-//! manager, namely the name of the controller.
+//! manager, namely the controller's name.
 //!
 //! Let's say there are two Memcacheds `a` and `b` which both want a Deployment named `cache`. When
 //! `b` is reconciled, it applies the Deployment with an owner reference to `b`. From the server's
@@ -257,7 +257,7 @@ fn set_controller<O: AnyObject, C: AnyObject>(
 }
 
 /// Adds `owner` to the owners of `object`, without making it the controller. If the object has no
-/// namespace, it gets the namespace of the owner.
+/// namespace, it gets the owner's namespace.
 ///
 /// An object can have more than one owner, and is deleted when all of them are gone. Note that its
 /// changes only reconcile its controller, and not the other owners. If there's already a reference
@@ -317,9 +317,9 @@ fn type_scope<K: AnyObject>() -> Option<bool> {
 /// Sets the namespace of `object` to the owner's if it's missing, and checks whether the owner can
 /// own the object.
 ///
-/// If we do not know the scope of the object, we assume that it is namespaced, like most objects.
-/// The owner itself was read from the API server. Therefore, it has a namespace if and only if its
-/// kind is namespaced.
+/// If we do not know the object's scope, we assume that it is namespaced, like most objects. The
+/// owner itself was read from the API server. Therefore, it has a namespace if and only if its kind
+/// is namespaced.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -403,7 +403,7 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns `true` if the reference has a different UID, but the kind and the name of the owner.
+/// Returns `true` if the reference has a different UID, but the owner's kind and name.
 ///
 /// There can't be two objects with the same name, so the referenced object must have been deleted,
 /// and the garbage collector will delete what it owned. We don't compare API versions, since a

@@ -1,5 +1,5 @@
-//! User-provided patches. They contain the UID of the object, so that they can't modify another
-//! object created in its place.
+//! User-provided patches. They contain the object UID, so that they can't modify another object
+//! created in its place.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ impl<S> Ctx<S> {
     ///
     /// You can use all kinds of patches in [`Patch`]. Merge patches set the fields that they
     /// contain, and JSON patches are a list of operations that are only carried out if all of their
-    /// tests succeed. The field manager is the name of the controller. To patch the status, use
+    /// tests succeed. The field manager is the controller's name. To patch the status, use
     /// [`patch_status`](Self::patch_status).
     ///
     /// Only the name, the namespace and the UID of `object` are used. If it has a UID (which is

@@ -21,7 +21,7 @@ impl Query {
         parameters.map(Self).ok_or_else(invalid)
     }
 
-    /// Returns the value of a parameter. If there are several, returns the first.
+    /// Returns a parameter's value. If there are several, returns the first.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(given, _)| given == name);
         found.map(|(_, value)| value.as_str())

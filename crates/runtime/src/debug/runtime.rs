@@ -1,4 +1,4 @@
-//! Shows the state of the tokio runtime, and the memory of the process.
+//! Shows the state of the tokio runtime, and the process's memory.
 
 use std::fmt::Write as _;
 

@@ -179,7 +179,7 @@ impl Fence {
         }
     }
 
-    /// Waits until the lease is lost, or until it lapses. If the fence is closed in any other way,
+    /// Waits until the lease is lost or lapses. If the fence is closed in any other way,
     /// never returns.
     pub(crate) async fn lapsed(&self) {
         loop {

@@ -138,7 +138,7 @@ impl<O, L> Drop for LeaseHandle<O, L> {
 }
 
 /// Runs a background task on a separate thread with its own runtime. `start` is called on that
-/// thread, because the connections of a client are driven by the runtime in which it's created.
+/// thread, because a client's connections are driven by the runtime in which it's created.
 ///
 /// As a result, renewals are delayed neither by reconciles that block their thread, nor by a busy
 /// single-threaded runtime. The latter is what you get with `cpu: 500m`.

@@ -75,7 +75,7 @@
 //! | 108 s | 10 s after 98 s: has lost; the manager cancels its reconciles and exits | |
 //! | 115.1 s | gone for 7 s | one takes the lease |
 //!
-//! This shows why the deadline has to be shorter than the lease duration, and why it starts when a
+//! This shows why the deadline must be shorter than the lease duration, and why it starts when a
 //! request is sent. Candidates may observe a renewal as soon as it has been sent (i.e. before the
 //! leader receives the response). If a request is still in flight at the deadline, we drop it,
 //! since its response would be useless.
@@ -119,7 +119,7 @@ pub(crate) use leadership::{Leadership, LeadershipLost};
 pub(crate) use requests::{RequestError, send};
 pub(crate) use watchdog::start_watchdog;
 
-/// File with the namespace of the Pod.
+/// File with the Pod namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Field manager of leases and of events about them.
@@ -576,7 +576,7 @@ impl Elector {
     }
 }
 
-/// Returns the holder of a lease. If the lease was released, this is an empty string.
+/// Returns a lease's holder. If the lease was released, this is an empty string.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec

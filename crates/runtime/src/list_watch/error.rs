@@ -30,7 +30,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// Returns the error of the request, if there is one.
+    /// Returns the request's error, if there is one.
     pub(crate) fn cause(&self) -> Option<&kube::Error> {
         match self {
             Self::List(cause)

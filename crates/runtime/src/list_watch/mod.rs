@@ -54,7 +54,7 @@ use crate::random::random_share;
 /// How many lists all caches of a manager may make at the same time. Since we use HTTP/1.1, each of
 /// them needs a connection, and the memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
-/// Upper limit for the timeout of a watch, in seconds. kube accepts up to 294.
+/// Upper limit for a watch's timeout, in seconds. kube accepts up to 294.
 const WATCH_SECONDS: u32 = 290;
 /// Lower limit. The timeout is chosen at random, so that watches which were started together don't
 /// end at the same time.
@@ -116,7 +116,7 @@ pub(crate) struct ListWatch<K> {
     state: State<K>,
     /// `None` if nobody is interested.
     progress: Option<Progress>,
-    /// Events that have to be emitted before the next request is made.
+    /// Events that must be emitted before the next request is made.
     pending: VecDeque<Event<K>>,
     pace: Pace,
     /// Held while listing.
@@ -219,8 +219,8 @@ where
             if let Some(event) = event {
                 return Ok(event);
             }
-            // After a list, there is room for all of its objects. We do not need that for the
-            // events of a watch.
+            // After a list, there is room for all of its objects. We do not need that for a watch's
+            // events.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
@@ -511,7 +511,7 @@ impl<K> OpenWatch<K> {
         }
     }
 
-    /// Records the version of an event. Returns `false` if it does not have any.
+    /// Records an event's version. Returns `false` if it does not have any.
     fn note_version(&mut self, version: Option<String>) -> bool {
         let Some(version) = version.filter(|version| !version.is_empty()) else {
             return false;

@@ -19,14 +19,13 @@ use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Webhook};
 
 impl Manager {
-    /// Adds a handler to the metrics server, e.g. for a profile, or to dump the state of the
-    /// operator.
+    /// Adds a handler to the metrics server, e.g. for a profile, or to dump the operator's state.
     ///
     /// Access is restricted in the same way as for `/metrics`, unless `--metrics-secure=false` is
     /// set. Clients have to authenticate, and must be authorized to access the non-resource URL
     /// `path`. The verb is the method in lower case, e.g. `get`.
     ///
-    /// `path` must start with `/`, and only exact matches are served. It has to be different from
+    /// `path` must start with `/`, and only exact matches are served. It must be different from
     /// `/metrics` and from all paths of `--enable-debug-endpoints`. The handler receives requests
     /// with any method, but not their body.
     ///

@@ -83,7 +83,7 @@ pub struct Manager {
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     clusters: Clusters,
-    /// Set if the name of a cluster was used twice.
+    /// Set if a cluster name was used twice.
     duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
     /// Events recorded outside of controllers, by name of the recorder.
@@ -213,8 +213,8 @@ impl Manager {
         }
     }
 
-    /// Replaces the metrics of the manager. Metrics that you've registered with the previous ones
-    /// are lost.
+    /// Replaces the manager's metrics. Metrics that you've registered with the previous ones are
+    /// lost.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = metrics;
         self
@@ -323,7 +323,7 @@ impl Manager {
         }
     }
 
-    /// Returns the metrics of the manager. You can add your own metrics to it.
+    /// Returns the manager's metrics. You can add your own metrics to it.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -19,9 +19,9 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Returns a manager for a cluster that refuses connections, the address of the cluster, and a
-/// socket that reserves the port. The socket is bound but nobody listens on it, so no other process
-/// can grab the port.
+/// Returns a manager for a cluster that refuses connections, the cluster's address, and a socket
+/// that reserves the port. The socket is bound but nobody listens on it, so no other process can
+/// grab the port.
 fn unreachable_manager() -> (Manager, String, TcpSocket) {
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();

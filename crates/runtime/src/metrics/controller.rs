@@ -186,7 +186,7 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// Metrics of a controller. Clones share the same metrics.
+/// Controller metrics. Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,
@@ -240,7 +240,7 @@ impl Drop for ActiveGuard {
     }
 }
 
-/// Metrics of a queue. Clones share the same metrics.
+/// Queue metrics. Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics(Arc<Queue>);
 

@@ -3,7 +3,7 @@
 //! Prometheus rejects an entire scrape if there is a line that it can't parse, or a series that
 //! occurs twice. Because of that, we split the text into families and drop those that would be a
 //! problem. In the following example, `a_count` is also a series of our histogram `a`. The gauge
-//! has to be dropped even though we don't have a metric named `a_count`.
+//! must be dropped even though we don't have a metric named `a_count`.
 //!
 //! ```text
 //! # TYPE a_count gauge

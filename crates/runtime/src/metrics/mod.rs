@@ -204,9 +204,9 @@ impl Metrics {
     /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
     /// It should not block because the scrape has to wait for it.
     ///
-    /// A metric is dropped if the name of the metric or of one of its series is already in use, or
-    /// if Prometheus could not parse it. Either would make the entire scrape fail. A warning is
-    /// logged the first time.
+    /// A metric is dropped if its name or the name of one of its series is already in use, or if
+    /// Prometheus could not parse it. Either would make the entire scrape fail. A warning is logged
+    /// the first time.
     pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
         self.0.registry.foreign.add(collect);
     }
@@ -217,7 +217,7 @@ impl Metrics {
         self.0.registry.text()
     }
 
-    /// Returns the metrics of a controller.
+    /// Returns a controller's metrics.
     pub(crate) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         self.0.controllers.controller(name, workers)
     }

@@ -74,7 +74,7 @@ impl Histograms {
     }
 }
 
-/// A [`tower::Layer`] that counts the requests of a client. See [`Metrics::count_requests`].
+/// A [`tower::Layer`] that counts a client's requests. See [`Metrics::count_requests`].
 ///
 /// If requests are retried by a layer below this one (e.g. by kube itself), they are counted once,
 /// with the last response.
@@ -126,7 +126,7 @@ impl Metrics {
     ///
     /// These are `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
     /// `rest_client_response_size_bytes`, by host and verb. They're disabled by default because
-    /// they have lots of series. The size of the response is not measured for watches.
+    /// they have lots of series. The response's size is not measured for watches.
     pub fn measure_requests(&self) {
         let histograms = &self.0.requests.histograms;
         histograms.get_or_init(|| Histograms::register(&self.0.registry));

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use super::*;
 use crate::tls::tests::{Secret, connector_to, localhost_pem};
 
-/// A fake API server that uses the token as the name of the user. `prometheus` is authorized, and
+/// A fake API server that uses the token as the user's name. `prometheus` is authorized, and
 /// requests about `down` fail.
 fn cluster() -> Client {
     Client::new(tower::service_fn(answer), "default")

@@ -159,8 +159,7 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference to an object for use in events. It does not depend on the version of the
-/// object.
+/// Returns a reference to an object for use in events. It does not depend on the object version.
 ///
 /// References are compared by kube's recorder, which would start a new series of events if the
 /// resource version was different.

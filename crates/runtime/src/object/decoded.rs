@@ -44,8 +44,8 @@ impl Undecodable {
         &self.field
     }
 
-    /// Returns the cause (e.g. ``missing field `size` ``). It may quote the value of the field,
-    /// except for Secrets.
+    /// Returns the cause (e.g. ``missing field `size` ``). It may quote the field value, except for
+    /// Secrets.
     pub fn cause(&self) -> &str {
         &self.cause
     }
@@ -124,8 +124,8 @@ impl<O: DeserializeOwned> Decoded<O> {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
-    /// Path of the field, e.g. `.spec.every`. If a field is missing, this is the path of the object
-    /// that it should have been in.
+    /// Field path, e.g. `.spec.every`. If a field is missing, this is the path of the object that
+    /// it should have been in.
     pub(crate) field: String,
     /// What was found, and what was expected instead.
     pub(crate) cause: String,
@@ -185,8 +185,8 @@ fn describe_cause(error: &serde_json::Error) -> String {
     cause
 }
 
-/// Decodes the metadata of an object. If that fails as well, only returns what's needed to identify
-/// the object.
+/// Decodes an object's metadata. If that fails as well, only returns what's needed to identify the
+/// object.
 pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
         return object.metadata;

@@ -245,7 +245,7 @@ impl<K: Watchable> Clone for Kind<K> {
 }
 
 impl<K: Object> Kind<K> {
-    /// Returns the kind of a type.
+    /// Returns a type's kind.
     pub(crate) fn of_type() -> Self {
         Self {
             dynamic: (),
@@ -347,7 +347,7 @@ impl<K: Watchable> Kind<K> {
         (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
 
-    /// Returns the name of the kind, e.g. `Deployment`.
+    /// Returns the kind's name, e.g. `Deployment`.
     pub(crate) fn name(&self) -> String {
         K::kind(&self.dynamic).into_owned()
     }
@@ -378,7 +378,7 @@ impl<K: Watchable> Kind<K> {
         self.name() == "Secret" && K::group(&self.dynamic).is_empty()
     }
 
-    /// Returns the key of an object. For cluster-scoped kinds, the namespace is ignored.
+    /// Returns an object's key. For cluster-scoped kinds, the namespace is ignored.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),

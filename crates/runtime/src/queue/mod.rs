@@ -68,7 +68,7 @@ const MIN_CAPACITY: usize = 1024;
 /// they were longer, we might as well not retry at all.
 const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
-/// Priority of a key. Larger numbers come first.
+/// Key priority. Larger numbers come first.
 pub(crate) type Priority = i32;
 /// Priority of changes.
 pub(crate) const NORMAL: Priority = 0;
@@ -260,7 +260,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     /// Calls the rate limiter. It's provided by the user, so we must not hold the lock.
     ///
-    /// Returns `None` if there is no limiter, or if it has panicked. The key has to be retried in
+    /// Returns `None` if there is no limiter, or if it has panicked. The key must be retried in
     /// both cases.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;

@@ -39,7 +39,7 @@ pub(crate) enum Stage {
 }
 
 impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
-    /// Returns the contents of the queue. The number of keys is limited to `limit`.
+    /// Returns the queue's contents. The number of keys is limited to `limit`.
     pub(crate) fn snapshot(&self, limit: usize) -> QueueSnapshot<T> {
         let mut snapshot = self.collect(limit);
         for queued in &mut snapshot.keys {

@@ -1,5 +1,5 @@
-//! Keeps track of how long the client of a connection has been idle or sending. This determines
-//! which connection is replaced by a new one.
+//! Keeps track of how long a connection's client has been idle or sending. This determines which
+//! connection is replaced by a new one.
 //!
 //! # Example: a slow body
 //!
@@ -34,7 +34,7 @@ pub(super) enum ClientState {
     Idle,
     /// Receiving a response over HTTP/1.1.
     Receiving,
-    /// Sending the head of a request, or doing a TLS handshake.
+    /// Sending a request's head, or doing a TLS handshake.
     SendingHead,
 }
 

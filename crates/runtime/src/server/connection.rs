@@ -29,10 +29,10 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum size of a request's head, which is also the buffer size per connection. hyper's default
-/// is 400 KiB. With that, the connections of a server might exceed the memory limit of a container.
+/// is 400 KiB. With that, a server's connections might exceed the memory limit of a container.
 const BUFFER: usize = 64 * 1024;
 
-/// Processes the requests of a connection until it is closed by the client, a timeout expires, or
+/// Processes a connection's requests until it is closed by the client, a timeout expires, or
 /// `stopped` changes.
 pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,

@@ -26,8 +26,8 @@ use connections::Connections;
 /// Response of a handler, with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// Default limit for the connections of a server. That's much more than the kubelet, Prometheus and
-/// a few API servers need, and half the number of file descriptors that processes usually have. A
+/// Default limit for a server's connections. That's much more than the kubelet, Prometheus and a
+/// few API servers need, and half the number of file descriptors that processes usually have. A
 /// connection takes about 50 KiB of memory.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
 /// How long pending requests may take on shutdown.

@@ -384,7 +384,7 @@ mod connections {
         }
     }
 
-    /// Sends the head of a request and the start of its body.
+    /// Sends a request's head and the start of its body.
     async fn begin_body(server: &Limited, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let head = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n";

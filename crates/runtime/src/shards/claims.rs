@@ -69,7 +69,7 @@ impl Claims {
         self.ranges.get(range as usize)?.as_ref()
     }
 
-    /// Returns the ranges of an owner.
+    /// Returns an owner's ranges.
     pub(crate) fn held_by(&self, holder: &str) -> RangeSet {
         RangeSet::of(self.space(), |range| self.holder(range) == Some(holder))
     }

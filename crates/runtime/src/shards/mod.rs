@@ -1,9 +1,9 @@
 //! Sharding, which distributes the objects of all controllers over several replicas. No two of them
 //! ever work on the same object.
 //!
-//! The UID of an object is hashed to 64 bits. The space of all hashes is split into equal ranges
-//! (256 by default), each of which is owned by a replica. Caches, queues and workers only get to
-//! see the objects in their replica's ranges.
+//! An object's UID is hashed to 64 bits. The space of all hashes is split into equal ranges (256 by
+//! default), each of which is owned by a replica. Caches, queues and workers only get to see the
+//! objects in their replica's ranges.
 //!
 //! | module | responsibility |
 //! |---|---|

@@ -23,15 +23,14 @@ const LABEL_BITS: u32 = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShardBy {
-    /// Use the UID of the object. The number of objects is about the same for all replicas.
+    /// Use the object's UID. The number of objects is about the same for all replicas.
     #[default]
     Uid,
-    /// Use the namespace of the object. Objects in the same namespace are handled by the same
-    /// replica.
+    /// Use the object's namespace. Objects in the same namespace are handled by the same replica.
     ///
-    /// Note that in the hash of the API server (FNV-1a), the last three characters of a name hardly
-    /// make a difference. For example, the namespaces `team-00` to `team-99` are all handled by the
-    /// same replica. It works better if names differ earlier, e.g. `payments` and `search`, or
+    /// Note that in the API server's hash (FNV-1a), the last three characters of a name hardly make
+    /// a difference. For example, the namespaces `team-00` to `team-99` are all handled by the same
+    /// replica. It works better if names differ earlier, e.g. `payments` and `search`, or
     /// `team-00-prod` and `team-01-prod`.
     Namespace,
 }

@@ -160,7 +160,7 @@ pub(crate) fn parse_certificate(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// Loads the certificate from the files of a Secret, and keeps reloading it in the background.
+/// Loads the certificate from a Secret's files, and keeps reloading it in the background.
 fn watched(secret: &Secret, metrics: &Metrics) -> Arc<Certificates> {
     let (certificates, watch) = Certificates::from_files(secret.files(), metrics.clone()).unwrap();
     tokio::spawn(watch);
@@ -262,7 +262,7 @@ async fn unusable_files_at_startup_are_an_error_that_names_them() {
     );
 }
 
-/// If files aren't symlinks, they can't be replaced at the same time. The old pair has to be used
+/// If files aren't symlinks, they can't be replaced at the same time. The old pair must be used
 /// until both of them are new.
 #[tokio::test(start_paused = true)]
 async fn old_pair_stays_until_both_files_have_changed() {

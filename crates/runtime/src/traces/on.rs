@@ -26,7 +26,7 @@ impl Trace {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
         let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
-        // Attributes have to be allocated. Avoid that if there is no provider.
+        // Attributes must be allocated. Avoid that if there is no provider.
         if !span.span_context().is_valid() {
             return Self(None);
         }
@@ -69,7 +69,7 @@ impl Trace {
         future.with_context(self.0.clone().unwrap_or_default())
     }
 
-    /// Ends the span of a reconcile. Adds its result, and the error if it failed.
+    /// Ends a reconcile's span. Adds its result, and the error if it failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
         let Some(context) = self.0 else {
             return;

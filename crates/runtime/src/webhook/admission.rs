@@ -109,7 +109,7 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Returns the name of the object. It is empty if the name hasn't been generated yet.
+    /// Returns the object's name. It is empty if the name hasn't been generated yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());

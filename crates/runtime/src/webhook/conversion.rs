@@ -1,4 +1,4 @@
-//! Converts objects between the versions of a kind. All conversions go through the hub version.
+//! Converts objects between a kind's versions. All conversions go through the hub version.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
 pub(crate) trait AnyConverter: Send + Sync {
     /// Returns the group and the kind.
     fn kind(&self) -> (String, String);
-    /// Returns the name of the CRD.
+    /// Returns the CRD name.
     fn crd_name(&self) -> String;
     fn errors(&self) -> &[String];
     fn convert(&self, object: &Value, to: &str) -> Result<Value, Unconvertible>;

@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Iterates over the items of a list. It starts after the opening bracket, and must be valid JSON.
+/// Iterates over a list's items. It starts after the opening bracket, and must be valid JSON.
 struct Items<'a>(&'a str);
 
 impl<'a> Iterator for Items<'a> {
@@ -266,7 +266,7 @@ fn convert_or_relabel(
     }
 }
 
-/// Returns the namespace (if any) and the name of an object.
+/// Returns an object's namespace (if any) and name.
 fn describe_name(object: &Value) -> String {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();

@@ -33,8 +33,8 @@ impl Denied {
     /// Denies a request because a field is invalid. Like for built-in kinds, the status is 422 and
     /// the reason is `Invalid`.
     ///
-    /// `field` should be a path such as `spec.ports[0].name`. The name of the object is added to
-    /// the response, so it looks just like an error of the API server:
+    /// `field` should be a path such as `spec.ports[0].name`. The object's name is added to the
+    /// response, so it looks just like an error of the API server:
     /// `CronJob.batch.example.com "nightly" is invalid: spec.schedule: must be a cron expression`.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
@@ -133,8 +133,8 @@ impl Denied {
         Self::with_status(403, "Forbidden", message)
     }
 
-    /// Denies a request with an arbitrary status. `code` has to be at least 400, and `reason`
-    /// should be a single CamelCase word.
+    /// Denies a request with an arbitrary status. `code` must be at least 400, and `reason` should
+    /// be a single CamelCase word.
     pub fn with_status(code: u16, reason: &str, message: impl Into<String>) -> Self {
         let mut status = Status::failure(&message.into(), reason);
         status.code = code;

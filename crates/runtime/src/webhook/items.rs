@@ -1,4 +1,4 @@
-//! Matches the items of a list before and after it was modified by a defaulting function.
+//! Matches a list's items before and after it was modified by a defaulting function.
 //!
 //! # Example: why matching by position is not enough
 //!

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(8);
 /// Upper limit of the default. It's sufficient for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// Default if the memory of the machine is not known.
+/// Default if the machine's memory is not known.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
 /// Lower limit, which is sufficient for small reviews.
 const MIN_TOTAL: usize = MEBIBYTE;

@@ -207,7 +207,7 @@ async fn force_takes_over_fields(server: Server) {
     );
     assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
     assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
-    // The manager is not the owner of the field anymore, so it cannot remove it.
+    // The manager is not the field's owner anymore, so it cannot remove it.
     let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
         .await
         .unwrap();

@@ -151,7 +151,7 @@ async fn strategic_patch_merges_lists_by_key(server: Server) {
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
-    // In the spec of a Pod, images are the only thing that can be modified.
+    // In a Pod's spec, images are the only thing that can be modified.
     let patch = Patch::Strategic(json!({
         "metadata": { "finalizers": ["a.example.com/b"] },
         "spec": { "containers": [{ "name": "two", "image": "y" }] },

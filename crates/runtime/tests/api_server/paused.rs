@@ -41,7 +41,7 @@ impl Diary {
             .collect()
     }
 
-    /// Returns the time between the reconciles of an object.
+    /// Returns the time between an object's reconciles.
     fn pauses(&self, name: &str) -> Vec<Duration> {
         self.times(name)
             .windows(2)

@@ -323,7 +323,7 @@ struct GadgetSpec {}
 )]
 struct WidgetSpec {}
 
-/// Returns the CRD of a kind. The flags say whether a version is served.
+/// Returns a kind's CRD. The flags say whether a version is served.
 fn crd(kind: &str, versions: &[(&str, bool)]) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     let versions: Vec<_> = versions

@@ -32,7 +32,7 @@ const ROUNDS: usize = 20;
 struct Findings(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Findings {
-    /// Records the result of a reconcile.
+    /// Records a reconcile's result.
     fn record(&self, found: std::result::Result<(), String>) {
         let (mistakes, good) = &mut *self.0.lock().unwrap();
         match found {

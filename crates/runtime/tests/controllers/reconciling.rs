@@ -608,7 +608,7 @@ async fn object_is_never_reconciled_concurrently(server: Server) {
 }
 
 /// Guarantee 8: if a kind is not served, the watch is retried. If this takes too long, there is an
-/// error with the name of the kind.
+/// error with the kind's name.
 async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(

@@ -99,7 +99,7 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
     )
 }
 
-/// Namespace of a test, with clients for its kinds.
+/// Test namespace, with clients for its kinds.
 pub(crate) struct Place {
     pub(crate) env: Server,
     pub(crate) namespace: String,

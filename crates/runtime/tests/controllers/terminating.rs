@@ -24,8 +24,7 @@ on_both_servers!(
     terminating_objects_are_reconciled_on_request,
 );
 
-/// Returns the metadata of an object, as it would be in the cache of a controller that owns the
-/// kind.
+/// Returns an object's metadata, as it would be in the cache of a controller that owns the kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),

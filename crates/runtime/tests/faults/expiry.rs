@@ -140,7 +140,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.0.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until the events are consistent with the stored objects.
+    /// Waits for the events to be consistent with the stored objects.
     async fn are_seen_by(&self, witness: &Witness) {
         eventually(SOON, || async {
             let stored = self

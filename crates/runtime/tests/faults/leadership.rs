@@ -125,7 +125,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     leader.0.assert_handed_over_to(&standby.0);
 }
 
-/// Somebody changes the holder of the lease, and never renews it.
+/// Somebody changes the lease's holder, and never renews it.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();

@@ -1,4 +1,4 @@
-//! Access to `/debug`, for which each path and verb has to be authorized by the API server.
+//! Access to `/debug`, for which each path and verb must be authorized by the API server.
 
 use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::{Manager, ManagerArgs};
@@ -19,7 +19,7 @@ const PATHS: [(&str, u16); 8] = [
     ("/debug/pprof/profile?seconds=0", 400),
 ];
 
-/// Returns the status of a response.
+/// Returns a response's status.
 fn status(answer: &str) -> u16 {
     let code = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
     code.and_then(|code| code.parse().ok())

@@ -25,7 +25,7 @@ fn burn_for_the_profile() -> u64 {
     state
 }
 
-/// Returns the status and the body of a response.
+/// Returns a response's status and body.
 async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;

@@ -32,13 +32,13 @@ impl Server {
         Server { client }
     }
 
-    /// Deletes the CRD of a kind.
+    /// Deletes a kind's CRD.
     pub(crate) async fn uninstall(&self, kind: &Kind) {
         let path = format!("{DEFINITIONS}/t{}s.{GROUP}", kind.number);
         self.send(Request::delete(path), String::new()).await;
     }
 
-    /// Creates the CRD of a kind, and waits until it is served.
+    /// Creates a kind's CRD, and waits until it is served.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ pub(crate) const FAIL: &str = "fail";
 pub(crate) const PANIC: &str = "panic";
 /// Annotation that is set at the start of a reconcile. Contains the ID of the process.
 pub(crate) const STARTED: &str = "process.example.com/started";
-/// Annotation that's set at the end of a reconcile. Contains the ID of the process.
+/// Annotation that's set at the end of a reconcile. Contains the process's ID.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
 /// Annotation that is set all the time by a reconcile with `block: write`, unless the data contains
@@ -51,7 +51,7 @@ pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
 /// reconcile is recorded as a line.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
-/// Environment variable that overrides the ID of the operator.
+/// Environment variable that overrides the operator's ID.
 pub(crate) const ID: &str = "RBUILDER_TEST_ID";
 /// Environment variable with the number of worker threads. If it is 0, everything runs on `main`.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
@@ -136,8 +136,8 @@ pub(crate) async fn run() {
     std::process::exit(status)
 }
 
-/// Runs the operator with its own runtime. Like `#[tokio::main]`, this waits for the threads of the
-/// runtime.
+/// Runs the operator with its own runtime. Like `#[tokio::main]`, this waits for the runtime's
+/// threads.
 fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     let mut runtime = match threads {
         0 => tokio::runtime::Builder::new_current_thread(),

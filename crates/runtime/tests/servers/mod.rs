@@ -61,7 +61,7 @@ impl Server {
 
 /// Creates two tests for each function, which takes a [`Server`] as its argument. One of them uses
 /// the fake server and the other one a real server. The latter is ignored unless
-/// `KUBEBUILDER_ASSETS` is set. `Server` has to be in scope.
+/// `KUBEBUILDER_ASSETS` is set. `Server` must be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

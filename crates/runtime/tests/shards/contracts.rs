@@ -1,5 +1,5 @@
-//! The promises of a controller have to be kept while ranges move, i.e. when a replica joins, stops
-//! or crashes.
+//! The promises of a controller must be kept while ranges move, i.e. when a replica joins, stops or
+//! crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};

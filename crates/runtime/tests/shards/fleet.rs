@@ -215,15 +215,15 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// Returns the namespace of an object, and of its child. It is determined by the number at the end
+/// Returns the namespace of an object and of its child. It is determined by the number at the end
 /// of the name.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
     namespace_with(number.unwrap_or(0) % NAMESPACES)
 }
 
-/// Returns the name of a namespace. Names have to be different at the beginning, because the end
-/// hardly makes a difference in the hash of the API server.
+/// Returns the name of a namespace. Names must be different at the beginning, because the end
+/// hardly makes a difference in the API server's hash.
 fn namespace_with(number: usize) -> String {
     format!("{number}-team")
 }

@@ -148,7 +148,7 @@ pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     role
 }
 
-/// Label with the namespace of the owner.
+/// Label with the owner's namespace.
 const NAMESPACE: &str = "simulated.example.com/namespace";
 
 /// Returns the owner of a cluster-scoped object according to its labels.

@@ -71,8 +71,8 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<()>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The name of a machine is only known from the response. If that's lost, another machine is
-/// ordered: crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
+/// A machine's name is only known from the response. If that's lost, another machine is ordered:
+/// crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
 mod lost_id {
     use super::*;
 

@@ -1,7 +1,7 @@
 //! A corpus of small operators. Each of them has a published bug, and there is a twin in which it
 //! is fixed.
 //!
-//! Ordinary tests do not find any of these bugs. Without faults, all of the operators get to their
+//! Ordinary tests do not find any of these bugs. Without faults, all operators get to their
 //! declared state and can be deleted. The bugs are triggered by the fault (or the declaration) that
 //! their class is named after. There is one file per class, and the comment of each case says where
 //! the bug was published. The code of the operators is our own.

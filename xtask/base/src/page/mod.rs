@@ -80,12 +80,12 @@ impl Action {
         script.lines().filter_map(|line| line.strip_prefix("rbuilder "))
     }
 
-    /// Applies an action that writes or changes a file in `folder`, and returns the path of the
-    /// file. Returns `None` for all other actions.
+    /// Applies an action that writes or changes a file in `folder`, and returns the file's path.
+    /// Returns `None` for all other actions.
     ///
     /// # Errors
     ///
-    /// Returns an error if a change does not match the content of the file.
+    /// Returns an error if a change does not match the file's content.
     pub fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
         let (path, content) = match self {
             Self::Write { path, content } => (path, content.clone()),

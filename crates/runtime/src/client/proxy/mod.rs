@@ -223,8 +223,8 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Prevents kube from using a proxy in the environment while it loads the configuration of a
-/// cluster. Otherwise it would fail on variables which contain a URL that it doesn't understand.
+/// Prevents kube from using a proxy in the environment while it loads a cluster's configuration.
+/// Otherwise it would fail on variables which contain a URL that it doesn't understand.
 ///
 /// Call [`remove_marker`] on the result.
 pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {

@@ -64,7 +64,7 @@ impl NoProxy {
     }
 }
 
-/// Returns the port of a server, or the default port of its scheme.
+/// Returns a server's port, or the default port of its scheme.
 pub(super) fn port_of(server: &Uri) -> u16 {
     let default = match server.scheme_str() {
         Some("http") => 80,
@@ -198,7 +198,7 @@ mod tests {
         check("fd00::1", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]", false);
-        // All of these are invalid.
+        // All these are invalid.
         for list in [":443", "/8", "10.0.0.0/33", "fd00::/129", "example.com:x", "."] {
             check(list, "https://10.0.0.1", false);
             check(list, "https://example.com", false);

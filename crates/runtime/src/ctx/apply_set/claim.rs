@@ -24,7 +24,7 @@ const OWNER: &str = "rbuilder.dev/apply-set-owner";
 /// Prefix of the annotation that contains the record of a set. It's followed by the controller's
 /// name.
 const RECORD: &str = "rbuilder.dev/apply-set.";
-/// Maximum length of the part of an annotation's name after the `/`.
+/// Maximum length of the part of an annotation name after the `/`.
 const MAX_NAME: usize = 63;
 
 /// Owner of a set.

@@ -2,9 +2,9 @@
 //!
 //! # The record
 //!
-//! We keep a record of a set's contents in an annotation on the owner. The name of the annotation
-//! ends with the name of the controller. Reading the record is free, because a reconciler has its
-//! owner at hand. It also survives restarts and upgrades of the operator.
+//! We keep a record of a set's contents in an annotation on the owner. The annotation's name ends
+//! with the controller's name. Reading the record is free, because a reconciler has its owner at
+//! hand. It also survives restarts and upgrades of the operator.
 //!
 //! Labels on the objects would be an alternative. However, we'd have to list every kind that was
 //! ever used by any version of the operator. Labels would also match if somebody makes a copy of an
@@ -90,8 +90,7 @@ impl ApplySet {
         Self::default()
     }
 
-    /// Adds an object. If it is namespaced and has no namespace, it gets the namespace of the
-    /// owner.
+    /// Adds an object. If it is namespaced and has no namespace, it gets the owner's namespace.
     ///
     /// After a CustomResourceDefinition or a Namespace, we wait until the CRD is established or the
     /// namespace is active, respectively, before we continue with the following objects.
@@ -104,7 +103,7 @@ impl ApplySet {
     }
 
     /// Adds an object that the following objects depend on. They're not applied until `is_ready`
-    /// returns `true` for the object in the response of the API server.
+    /// returns `true` for the object in the API server's response.
     ///
     /// Waiting doesn't block the reconcile, see [`AppliedSet`].
     pub fn add_and_wait<K: AnyObject + Serialize>(
@@ -231,7 +230,7 @@ impl<S> Ctx<S> {
     ///
     /// The role of the controller needs `get`, `create`, `patch` and `delete` on all kinds of
     /// objects, and that includes the ones which are not part of the set anymore. It also needs
-    /// `patch` on the kind of the owner.
+    /// `patch` on the owner's kind.
     ///
     /// ```no_run
     /// # use std::sync::Arc;

@@ -112,7 +112,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Value of the annotation.
+/// Annotation value.
 #[derive(Serialize, Deserialize)]
 struct Annotation {
     /// UID of the owner. If someone makes a copy of the owner, the copy has the same annotations
@@ -156,7 +156,7 @@ impl Record {
         Ok(Self::new(objects.collect::<Result<_, _>>()?))
     }
 
-    /// Returns the value of the annotation, or `None` to remove it.
+    /// Returns the annotation's value, or `None` to remove it.
     ///
     /// # Errors
     ///

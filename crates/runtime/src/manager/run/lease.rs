@@ -1,5 +1,5 @@
-//! The lease that a manager needs to do its work. This is the lease of the leader or, with shards,
-//! the one of the replica.
+//! The lease that a manager needs to do its work. This is the leader's lease or, with shards, the
+//! one of the replica.
 
 use super::{OnLoss, Run};
 use crate::error::ManagerError;

@@ -16,7 +16,7 @@
 //! 3. The claims of a replica are only removed by others if its Lease hasn't changed for the lease
 //!    duration, which is longer than the renew deadline. They measure this from when they've
 //!    received the last change until they have sent the request which shows that there wasn't
-//!    another one. All reads have to be consistent. If one of them was stale, it might not show a
+//!    another one. All reads must be consistent. If one of them was stale, it might not show a
 //!    renewal.
 //! 4. A replica does not give up a range until none of its keys are being processed, and doesn't
 //!    take new ones from before it sends this write. If it does not get a result, the range stays

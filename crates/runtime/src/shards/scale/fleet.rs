@@ -111,7 +111,7 @@ impl Drop for Running {
     }
 }
 
-/// All replicas of an operator. Has to be used within a [`LocalSet`](tokio::task::LocalSet).
+/// All replicas of an operator. Must be used within a [`LocalSet`](tokio::task::LocalSet).
 pub(super) struct Fleet {
     setting: Setting,
     epoch: Instant,

@@ -1,4 +1,4 @@
-//! The tasks of a replica: rounds of its ring, lists, and workers.
+//! A replica's tasks: rounds of its ring, lists, and workers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -171,8 +171,8 @@ impl Member {
         let mut world = self.world.borrow_mut();
         for range in ranges.iter().filter(|range| owned.borrow().contains(*range)) {
             world.watchers[range as usize] = Some(self.replica.number);
-            // The watch starts at the version of the list, so it delivers everything that has
-            // changed since then.
+            // The watch starts at the list version, so it delivers everything that has changed
+            // since then.
             for object in world.changed[range as usize].keys() {
                 self.replica.queue.add(*object, NORMAL);
             }

@@ -139,7 +139,7 @@ impl Contents {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// Returns when something has to be changed. That is when the certificate is renewed or a CA
+    /// Returns when something must be changed. That is when the certificate is renewed or a CA
     /// expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);

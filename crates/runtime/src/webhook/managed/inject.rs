@@ -270,7 +270,7 @@ async fn inject_crd(
     update_object(&api, &kind, &crd, change, counts).await
 }
 
-/// Result of updating the bundle of an object.
+/// Result of updating an object's bundle.
 struct BundleChange {
     /// Whether the object refers to the service.
     found: bool,

@@ -144,7 +144,7 @@ impl ManagedCertificate {
         self
     }
 
-    /// Sets the name of the Secret. Defaults to `webhook-server-cert`.
+    /// Sets the Secret's name. Defaults to `webhook-server-cert`.
     pub fn secret(mut self, name: impl Into<String>) -> Self {
         self.secret = name.into();
         self

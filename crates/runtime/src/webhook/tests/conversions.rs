@@ -135,7 +135,7 @@ async fn unconverted_value_keeps_its_notation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
-    // In the other version, this is a string. So it has to be preserved as is.
+    // In the other version, this is a string. So it must be preserved as is.
     object["spec"]["limit"] = "1h".into();
     let there = convert(&served, "v2", json!([object])).await;
     let converted = &there["convertedObjects"];

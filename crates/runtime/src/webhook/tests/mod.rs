@@ -46,7 +46,7 @@ async fn webhook<K: Object + Serialize>(webhook: Webhook<K>) -> Served {
 }
 
 impl Served {
-    /// Sends a request. Returns the status and the body of the response.
+    /// Sends a request. Returns the response's status and body.
     async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!(

@@ -48,8 +48,8 @@ impl Drop for Flasks {
     }
 }
 
-/// Returns the CRD of a kind. Each test needs its own kind, since a CRD has a single webhook for
-/// all of its objects.
+/// Returns a kind's CRD. Each test needs its own kind, since a CRD has a single webhook for all of
+/// its objects.
 fn crd(plural: &str) -> Value {
     let spec = |fields: Value| {
         json!({ "openAPIV3Schema": { "type": "object", "properties": {
