@@ -106,7 +106,7 @@ fn is_complete(folder: &Path) -> bool {
         .all(|name| folder.join(name).is_file())
 }
 
-/// Returns the path of an etcd in the version that is used in clusters. It's built if necessary.
+/// Returns the path of an etcd in the version used in clusters. It's built if necessary.
 ///
 /// This is for benchmarks. Starting with etcd 3.5, the API server can list the current state from
 /// memory.

@@ -2,10 +2,10 @@
 //! committed.
 //!
 //! We start with an empty folder, and either follow the steps of a tutorial, or run the commands
-//! from the table below and apply a diff from examples/patches. After that, we add the files that
-//! are written by hand and generate the manifests. Finally, the result is compared with the
-//! committed files. This means that reviewers can see what effect a change of a template, a
-//! tutorial or the generator has.
+//! from the table below and apply a diff from examples/patches. After that, we add the files
+//! written by hand and generate the manifests. Finally, the result is compared with the committed
+//! files. This means that reviewers can see what effect a change of a template, a tutorial or the
+//! generator has.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ struct Project {
     name: &'static str,
     /// Describes how to create the project.
     recipe: Recipe,
-    /// Files that are written by hand. We copy them from the committed project.
+    /// Files written by hand. We copy them from the committed project.
     kept: &'static [&'static str],
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn update_projects(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Generates a project. The files that are written by hand are copied from `committed`.
+/// Generates a project. The files written by hand are copied from `committed`.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
     // The folder must be as deep as examples/<name>, because the project has a dependency on
     // `rbuilder` with a relative path to this checkout.

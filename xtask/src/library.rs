@@ -2,8 +2,8 @@
 //! They must not need this checkout. There's a similar check for registries in
 //! `cargo xtask release --dry-run`.
 //!
-//! We use the committed version of the library. There is a build folder which is shared with all
-//! other scaffolds, so nothing but the library has to be compiled.
+//! We use the committed version of the library. There is a build folder shared with all other
+//! scaffolds, so nothing but the library has to be compiled.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

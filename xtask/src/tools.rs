@@ -1,4 +1,4 @@
-//! Installs external programs that are needed by tasks. The versions are pinned.
+//! Installs external programs needed by tasks. The versions are pinned.
 //!
 //! If a program is missing, we install it to the user's cache folder. This means that there are no
 //! changes to the source tree or to other programs on the machine. There are several ways to

@@ -243,8 +243,8 @@ impl Shell {
         Ok(printed)
     }
 
-    /// Returns everything that was printed by programs in the background. If something fails, it
-    /// may help to find the reason.
+    /// Returns everything printed by programs in the background. If something fails, it may help to
+    /// find the reason.
     fn background_output(&self) -> String {
         let outputs = (0..self.background.len()).map(|index| {
             let path = self.home.path().join(format!("printed-{index}"));

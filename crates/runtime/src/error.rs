@@ -437,8 +437,7 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner doesn't have `apiVersion` and `kind`. This only applies to kinds that are known at
-    /// runtime.
+    /// The owner doesn't have `apiVersion` and `kind`. This only applies to kinds known at runtime.
     #[error(
         "`{0}` has no API version and kind and cannot be an owner; use the object that the API server returned"
     )]

@@ -20,7 +20,7 @@ use crate::object::DynamicKind;
 pub(crate) struct Kinds(Arc<Mutex<HashMap<GroupVersionKind, DynamicKind>>>);
 
 impl Kinds {
-    /// Adds a kind that was declared by the operator, so that it does not have to be looked up.
+    /// Adds a kind declared by the operator, so that it does not have to be looked up.
     pub(crate) fn add(&self, kind: DynamicKind) {
         self.lock().insert(kind.group_version_kind(), kind);
     }

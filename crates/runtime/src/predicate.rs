@@ -47,12 +47,12 @@ impl<K: Watchable> Predicate<K> {
         Self(Arc::new(matches))
     }
 
-    /// Accepts events that are accepted by both predicates.
+    /// Accepts events accepted by both predicates.
     pub fn and(self, other: Self) -> Self {
         Self::new(move |change| self.matches(change) && other.matches(change))
     }
 
-    /// Accepts events that are accepted by at least one of the predicates.
+    /// Accepts events accepted by at least one of the predicates.
     pub fn or(self, other: Self) -> Self {
         Self::new(move |change| self.matches(change) || other.matches(change))
     }

@@ -14,7 +14,7 @@ pub use rbuilder_schema::private::{
 /// Re-exported so that users don't need a dependency on it.
 pub use schemars;
 
-/// Returns the schema of a type that is used in a container.
+/// Returns the schema of a type used in a container.
 ///
 /// # Panics
 ///

@@ -132,8 +132,8 @@ fn child(name: &str, round: usize) -> Deployment {
     serde_json::from_value(object).unwrap()
 }
 
-/// Returns the response to the apply of a child. It has a default and some metadata that was added
-/// by the API server.
+/// Returns the response to the apply of a child. It has a default and some metadata added by the
+/// API server.
 fn applied_child(number: usize) -> Bytes {
     let name = name_of(number);
     let mut answer = serde_json::to_value(child(&name, 0)).unwrap();

@@ -228,7 +228,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Generates hubs that do not have the data which is dropped by this spoke on purpose.
+/// Generates hubs that do not have the data dropped by this spoke on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;

@@ -1,5 +1,4 @@
-//! Webhooks that are called by a real API server. The tests are ignored unless `KUBEBUILDER_ASSETS`
-//! is set.
+//! Webhooks called by a real API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "webhooks/events.rs"]
 mod events;

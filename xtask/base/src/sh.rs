@@ -22,7 +22,7 @@ const OF_THIS_PACKAGE: [&str; 7] = [
 
 /// Creates a command without the variables that describe this package. The build script of ring
 /// reruns whenever one of these changes. If we passed them on, `cargo tour` would have to recompile
-/// ring, rustls and kube after a build that was started by `cargo xtask` or by hand.
+/// ring, rustls and kube after a build started by `cargo xtask` or by hand.
 fn new_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in OF_THIS_PACKAGE {

@@ -1,4 +1,4 @@
-//! Handles lists that are merged by key.
+//! Handles lists merged by key.
 
 use std::collections::BTreeSet;
 

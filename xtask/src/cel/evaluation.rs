@@ -428,7 +428,7 @@ fn wait(mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Marks the rules that are rejected by the API server.
+/// Marks the rules rejected by the API server.
 fn reject(cases: &mut [Case], errors: &[Cause], response: &Value) -> Result<()> {
     // The errors refer to rules by their index in the request, which only contained the cases that
     // have no record yet.

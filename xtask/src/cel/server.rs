@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::sh::Cmd;
 
-/// A client that is allowed to do anything.
+/// A client allowed to do anything.
 pub(super) struct Client {
     server: String,
     folder: TempDir,

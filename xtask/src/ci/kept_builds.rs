@@ -136,7 +136,7 @@ fn files_without_git_are_compiled() {
     };
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
-    // A clone doesn't reuse anything that was compiled from unpacked files, either.
+    // A clone doesn't reuse anything compiled from unpacked files, either.
     let clone = places.clone_to("here", &[MAIN_FILE, HELLO]);
     assert_eq!(places.build(&clone), compiled("hello"));
     let waiting = places.clone_to("waiting", &[MAIN_FILE, HELLO]);

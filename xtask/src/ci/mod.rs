@@ -8,7 +8,7 @@
 //! There are three lanes:
 //!
 //! - The cargo lane. Its steps run one after the other, since cargo would lock the target folder
-//!   anyway. It starts with the programs that are needed by the tests lane.
+//!   anyway. It starts with the programs needed by the tests lane.
 //! - The Go lane, which builds kube-apiserver while rustc is only using one core. We print a step's
 //!   output when it has ended.
 //! - The tests lane. It runs the test binaries that were built by the cargo lane, and tests

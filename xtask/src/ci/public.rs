@@ -12,7 +12,7 @@ use crate::{repo, tools};
 /// These files must be in every package.
 const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 
-/// Keys in Cargo.toml which are displayed by registries.
+/// Keys in Cargo.toml displayed by registries.
 const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
 
 /// Packages that can only be used along with another package. We check the two together. They then

@@ -9,7 +9,7 @@ use super::project::{Library, Project};
 use crate::sh::{Cmd, write_program};
 use crate::tools;
 
-/// A store for images. It is in a folder which is removed on drop.
+/// A store for images. The folder is removed on drop.
 pub(super) struct Buildah {
     folder: PathBuf,
     driver: &'static str,
@@ -106,7 +106,7 @@ impl Drop for Buildah {
 /// Describes what is required for building images.
 const NEEDS: &str = "it takes Linux, and root or `sudo` without a password";
 
-/// Returns a command that is executed by root.
+/// Returns a command executed by root.
 pub(super) fn as_root(line: &str) -> Cmd {
     match Cmd::new("test -w /root").succeeds() {
         true => Cmd::new(line),
@@ -205,8 +205,8 @@ impl<'a> Build<'a> {
 
 /// Replacements for the Rust image and the distroless image.
 ///
-/// There are only mount points for the toolchain of this machine, and the libraries that are needed
-/// by programs which were linked on this machine.
+/// There are only mount points for the toolchain of this machine, and the libraries needed by
+/// programs linked on this machine.
 pub(super) struct Base {
     toolchain: PathBuf,
     /// Cargo configuration that uses the vendored sources.

@@ -180,7 +180,7 @@ fn share_registry(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies the files that are tracked by git or that could be added.
+/// Copies all files that git tracks or would add.
 fn copy_checkout(to: &Path) -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())

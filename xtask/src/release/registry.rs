@@ -1,5 +1,5 @@
-//! A local registry which provides the packages that were created by `cargo package`. We use the
-//! sparse protocol over HTTP and serve the files from `target/package/tmp-registry`.
+//! A local registry which provides the packages created by `cargo package`. We use the sparse
+//! protocol over HTTP and serve the files from `target/package/tmp-registry`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -49,7 +49,7 @@ metadata: {name: cup, namespace: apps}
 spec: {foo: bar}
 ";
 
-/// Names that are used in a deployment.
+/// Names used in a deployment.
 struct Deployment {
     /// Release name. For kustomize, it is the prefix without the dash.
     prefix: &'static str,

@@ -8,9 +8,8 @@ use super::Cluster;
 /// These namespaces exist already when the project is deployed.
 pub(super) const NAMESPACES: [&str; 3] = ["green", "blue", "apps"];
 
-/// Objects which are created in every namespace. The labels of the Deployment are the same as the
-/// ones of the project's managers. It has 0 replicas, because its Pods would need a response from
-/// the webhook.
+/// Objects created in every namespace. The labels of the Deployment are the same as the ones of the
+/// project's managers. It has 0 replicas, because its Pods would need a response from the webhook.
 const NAMESPACED: &str = r"
 apiVersion: v1
 kind: ConfigMap

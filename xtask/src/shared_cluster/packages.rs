@@ -1,5 +1,5 @@
-//! Compares the objects that are deployed in different ways (i.e. by Helm, by kustomize, and by the
-//! Operator Lifecycle Manager). Each of them uses other names.
+//! Compares the objects deployed in different ways (i.e. by Helm, by kustomize, and by the Operator
+//! Lifecycle Manager). Each of them uses other names.
 
 use std::path::Path;
 
@@ -75,8 +75,7 @@ fn find_kind<'a>(objects: &'a [Value], kind: &str) -> Result<&'a Value> {
     found.with_context(|| format!("there is no {kind}"))
 }
 
-/// Returns the spec of a Deployment, but not the fields which are replaced by a bundle. Lists are
-/// sorted.
+/// Returns the spec of a Deployment, but not the fields replaced by a bundle. Lists are sorted.
 fn manager_spec(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let container = &mut spec["template"]["spec"]["containers"][0];

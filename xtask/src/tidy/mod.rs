@@ -36,7 +36,7 @@ const RULES: &[Rule] = &[
     stray_version,
 ];
 
-/// Checks all files which are tracked by git, or which could be added.
+/// Checks all files that git tracks or would add.
 pub(crate) fn check_conventions() -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())

@@ -1,5 +1,5 @@
-//! Indexes. They make it possible to find cached objects by values that are computed by a
-//! user-provided function.
+//! Indexes. They make it possible to find cached objects by values computed by a user-provided
+//! function.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

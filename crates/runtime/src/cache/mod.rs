@@ -86,7 +86,7 @@ impl<K> Change<K> {
     }
 }
 
-/// Event that is sent to the subscribers of a cache.
+/// Event sent to the subscribers of a cache.
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
     /// The object was created or updated, but can't be decoded. `old` is the previous version,

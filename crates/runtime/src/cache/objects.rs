@@ -91,8 +91,8 @@ pub(super) struct Objects<K> {
     /// The version that was last delivered to subscribers (if any), for each object that is stored
     /// ahead of the watch.
     delivered: HashMap<Key, Option<Form<K>>>,
-    /// UIDs of objects which were deleted by this process, until the watch delivers the deletion.
-    /// Their keys do not occur in `by_key`, and all of them occur in `delivered`.
+    /// UIDs of objects deleted by this process, until the watch delivers the deletion. Their keys
+    /// do not occur in `by_key`, and all of them occur in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
     /// How many lists have been started by all watches together.
@@ -146,7 +146,7 @@ pub(super) struct NewObject<K> {
     pub(super) values: Vec<Vec<String>>,
 }
 
-/// An object which was removed from a cache, as it is known to subscribers.
+/// An object removed from a cache, as it is known to subscribers.
 pub(super) enum Deleted<K> {
     Object(Form<K>),
     Undecodable(Arc<UndecodableEntry>),
@@ -298,7 +298,7 @@ impl<K: Watchable> Objects<K> {
         Some((old, entry))
     }
 
-    /// Removes an object that was deleted at `version`. Returns the version known to subscribers.
+    /// Removes an object deleted at `version`. Returns the version known to subscribers.
     pub(super) fn delete(
         &mut self,
         watch: Option<WatchId>,

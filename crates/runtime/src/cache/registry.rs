@@ -59,10 +59,10 @@ pub(super) trait AnyCache: Send + Sync {
     fn stop_watches(&self);
     /// Returns the current state, to be called before an object is written.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object that was written as a different Rust type. It's ignored if it cannot be
-    /// decoded as the type of this cache.
+    /// Adds an object written as a different Rust type. It's ignored if it cannot be decoded as the
+    /// type of this cache.
     fn put_own_json(&self, start: WriteStart, object: &Value);
-    /// Hides an object that was deleted by this process.
+    /// Hides an object deleted by this process.
     fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -237,7 +237,7 @@ impl CacheId {
     }
 }
 
-/// Caches that are created before the manager starts, when some of its options are not known yet.
+/// Caches created before the manager starts, when some of its options are not known yet.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 

@@ -1,4 +1,4 @@
-//! Objects which were created by this process, but haven't been delivered by a watch yet.
+//! Objects created by this process, but not delivered by a watch yet.
 //!
 //! Watches can have gaps. If the resource version is too old (410 Gone), the watch has to list all
 //! objects again, and an object that was both created and deleted in between doesn't appear in any

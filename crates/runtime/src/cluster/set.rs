@@ -81,7 +81,7 @@ struct State {
 /// Callback that receives each cluster.
 type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
-/// Resources of the manager that are used by its clusters.
+/// Resources of the manager used by its clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterServices {
     /// Client for the manager's own cluster.
@@ -198,7 +198,7 @@ impl Clusters {
         state.services = Some(services);
     }
 
-    /// Starts all clusters. Clusters that are added after this are started immediately.
+    /// Starts all clusters. Clusters added after this are started immediately.
     pub(crate) fn start(&self) {
         let clusters: Vec<Cluster> = {
             let mut state = self.lock();

@@ -63,9 +63,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(watching)
     }
 
-    /// Replaces all watches that were added at runtime. Missing watches are added, while those
-    /// which aren't part of `watches` are removed. This includes watches added with
-    /// [`watch`](Self::watch).
+    /// Replaces all watches added at runtime. Missing watches are added, while those which aren't
+    /// part of `watches` are removed. This includes watches added with [`watch`](Self::watch).
     ///
     /// A watch that already exists (i.e. one with the same name, kind and selection) keeps its
     /// cache.
@@ -108,7 +107,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(())
     }
 
-    /// Returns all watches that were added at runtime, sorted by name and kind.
+    /// Returns all watches added at runtime, sorted by name and kind.
     pub fn watches(&self) -> Vec<ActiveWatch> {
         let late_watches = self.lock_late_watches();
         let mut active: Vec<_> = late_watches.values().map(|watch| (watch.describe)()).collect();
@@ -180,8 +179,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok((id, Watching { cache }))
     }
 
-    /// Removes all watches with the given name that were added at runtime. Returns `false` if there
-    /// are none.
+    /// Removes all watches added at runtime with the given name. Returns `false` if there are none.
     ///
     /// If the cache isn't used by anything else, it stops being updated. A [`Cached`] keeps the
     /// objects that it contains at this time. Keys that are already in the queue are still going to

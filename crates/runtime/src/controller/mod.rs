@@ -118,9 +118,8 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// Objects aren't reconciled while they are being deleted. Otherwise, a reconcile could
     /// recreate objects that the garbage collector deletes along with their owner, or adopt objects
-    /// that are supposed to be orphaned. Use the cleanup function of a
-    /// [`finalizer`](Self::finalizer) to handle them. See also
-    /// [`reconciles_terminating`](Self::reconciles_terminating), and
+    /// supposed to be orphaned. Use the cleanup function of a [`finalizer`](Self::finalizer) to
+    /// handle them. See also [`reconciles_terminating`](Self::reconciles_terminating), and
     /// [`on_deleted`](Self::on_deleted) for objects that are already gone.
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where

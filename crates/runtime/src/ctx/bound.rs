@@ -1,5 +1,5 @@
-//! Makes sure that a write affects the object that was read, and not another one that was created
-//! in its place.
+//! Makes sure that a write affects the object that was read, and not another one created in its
+//! place.
 //!
 //! | write | precondition |
 //! |---|---|

@@ -26,7 +26,7 @@ use crate::shutdown::Shutdown;
 pub(crate) struct ClusterLinks {
     /// Additional clusters of the manager.
     pub(crate) clusters: Clusters,
-    /// The lease that is required for writes, no matter in which cluster.
+    /// The lease required for writes, no matter in which cluster.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
     /// Tells event publishers to exit after they have sent everything in their queue. `None` in
@@ -103,8 +103,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the cluster that was passed to [`in_cluster`](Self::in_cluster), or `None` for the
-    /// manager's own cluster.
+    /// Returns the cluster passed to [`in_cluster`](Self::in_cluster), or `None` for the manager's
+    /// own cluster.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.shared.other_cluster.as_ref().map(|other| &other.cluster)
     }

@@ -53,8 +53,8 @@ pub(crate) use watch_target::{GroupKind, LateWatch, LateWatches, LateWatchesById
 /// Context for reconcile functions. It provides the shared state, a client, and common operations,
 /// and is cheap to clone.
 ///
-/// `Ctx` dereferences to the state that was passed to [`Controller::new`](crate::Controller::new).
-/// For example, `ctx.image` accesses a field of the state.
+/// `Ctx` dereferences to the state passed to [`Controller::new`](crate::Controller::new). For
+/// example, `ctx.image` accesses a field of the state.
 pub struct Ctx<S> {
     shared: Arc<Shared>,
     state: Arc<S>,
@@ -69,7 +69,7 @@ struct Shared {
     events: EventSender,
     caches: Caches,
     kinds: Kinds,
-    /// Kind and queue of the controller, for watches that are added at runtime. `None` in tests.
+    /// Kind and queue of the controller, for watches added at runtime. `None` in tests.
     watch_target: Option<Arc<WatchTarget>>,
     /// Watches added at runtime.
     late_watches: LateWatches,
@@ -304,7 +304,7 @@ impl<S> Ctx<S> {
     /// Returns a cache with the objects of all replicas, if the operator is
     /// [sharded](crate::Manager::sharded). Otherwise, this is the same as [`cached`](Self::cached).
     ///
-    /// Every replica has all objects of kinds that were requested with
+    /// Every replica has all objects of kinds requested with
     /// [`Controller::reads`](crate::Controller::reads) or
     /// [`Controller::index`](crate::Controller::index), or that are
     /// [watched](crate::Controller::watches) with a mapping function. Of all other kinds it just
@@ -407,7 +407,7 @@ impl<S> Ctx<S> {
     /// [`apply_status`](Self::apply_status). It's like an apply without `ForceOwnership` in
     /// controller-runtime.
     ///
-    /// If an apply would change a field that is owned by somebody else, it fails with a
+    /// If an apply would change a field owned by somebody else, it fails with a
     /// [`FieldManagerConflict`] that lists those fields and managers. When it's returned to a
     /// controller, it's logged as an error and retried with backoff. If two managers set a field to
     /// the same value, they share it, and there's no conflict.
@@ -438,7 +438,7 @@ impl<S> Ctx<S> {
     /// Fields that were set by an earlier call but aren't part of `status` are removed. If the
     /// status of `object` is the same already, no request is made and a copy of `object` is
     /// returned. If `object` has a UID (which is always the case if it comes from a cache), then we
-    /// won't modify another object which was created in its place.
+    /// won't modify another object created in its place.
     ///
     /// # Errors
     ///

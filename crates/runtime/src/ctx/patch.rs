@@ -20,13 +20,12 @@ impl<S> Ctx<S> {
     /// [`patch_status`](Self::patch_status).
     ///
     /// Only the name, the namespace and the UID of `object` are used. If it has a UID (which is
-    /// always the case if it comes from a cache), then we won't modify another object which was
-    /// created in its place. If you do not want to modify a newer version of the object either,
-    /// include `metadata.resourceVersion` in the patch.
+    /// always the case if it comes from a cache), then we won't modify another object created in
+    /// its place. If you do not want to modify a newer version of the object either, include
+    /// `metadata.resourceVersion` in the patch.
     ///
-    /// You should prefer [`apply`](Self::apply) for fields that are managed by the controller. It
-    /// removes fields that aren't needed anymore, and doesn't make a request if nothing would
-    /// change.
+    /// You should prefer [`apply`](Self::apply) for fields managed by the controller. It removes
+    /// fields that aren't needed anymore, and doesn't make a request if nothing would change.
     ///
     /// ```no_run
     /// # use std::sync::Arc;

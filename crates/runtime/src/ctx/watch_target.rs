@@ -1,4 +1,4 @@
-//! Information about the controller, for watches that are added at runtime.
+//! Information about the controller, for watches added at runtime.
 //!
 //! It is stored in `Ctx`, but created and used by `controller`. We define it here because
 //! `controller` depends on `ctx`, and not the other way around.
@@ -19,7 +19,7 @@ pub(crate) type LateWatches = Mutex<LateWatchesById>;
 /// Watches by name and cache.
 pub(crate) type LateWatchesById = HashMap<(String, CacheId), LateWatch>;
 
-/// A watch that was added at runtime.
+/// A watch added at runtime.
 pub(crate) struct LateWatch {
     pub(crate) remove: Box<dyn FnOnce() + Send>,
     pub(crate) describe: Box<dyn Fn() -> ActiveWatch + Send>,

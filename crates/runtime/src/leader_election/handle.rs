@@ -25,7 +25,7 @@ pub(crate) enum LeaseState<L> {
     Ended,
 }
 
-/// A lease that is renewed by a background task. `O` is the type of orders for that task.
+/// A lease renewed by a background task. `O` is the type of orders for that task.
 ///
 /// Dropping the handle closes the fence and stops the task. It doesn't release the lease: after a
 /// failure there may still be work in progress, so we let it expire.

@@ -14,7 +14,7 @@ static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
 /// Changes the level and the format of a log.
 pub(crate) struct LogControl {
-    /// The level or filter that was specified by the user.
+    /// The level or filter specified by the user.
     level: Mutex<String>,
     reload: Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
     format: CurrentFormat,

@@ -173,9 +173,8 @@ impl Manager {
         self
     }
 
-    /// Requires clients of the webhook server to have a certificate that is signed by a CA in the
-    /// given PEM file. For this to work, you have to [configure] the API server to use a client
-    /// certificate.
+    /// Requires clients of the webhook server to have a certificate signed by a CA in the given PEM
+    /// file. For this to work, you have to [configure] the API server to use a client certificate.
     ///
     /// [configure]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
     pub fn webhook_client_ca(mut self, path: impl Into<PathBuf>) -> Self {

@@ -108,8 +108,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Creates a manager for the cluster that is specified by the kubeconfig or by the Pod's
-    /// service account.
+    /// Creates a manager for the cluster specified by the kubeconfig or by the Pod's service
+    /// account.
     ///
     /// If `--kubeconfig` or `--context` is set, we use exactly that. Otherwise, the files in
     /// `KUBECONFIG`, `~/.kube/config` and the service account are tried in this order.

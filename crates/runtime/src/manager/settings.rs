@@ -61,10 +61,10 @@ impl Manager {
     /// [`leader_client`](Self::leader_client), call this method first.
     ///
     /// Objects are assigned to replicas by UID. A controller only caches and reconciles the objects
-    /// of its replica, and the children that are owned by them. When a replica is started or
-    /// stopped, only its own share is reassigned. The previous owner finishes its reconciles first,
-    /// so an object is never reconciled by two replicas at once. After a crash, the other replicas
-    /// wait for the [lease](Self::lease_duration) to expire before they take over.
+    /// of its replica, and the children owned by them. When a replica is started or stopped, only
+    /// its own share is reassigned. The previous owner finishes its reconciles first, so an object
+    /// is never reconciled by two replicas at once. After a crash, the other replicas wait for the
+    /// [lease](Self::lease_duration) to expire before they take over.
     ///
     /// Anything which requires all objects has all of them on each replica. This includes
     /// [`Controller::reads`], caches of the manager, kinds with a mapping function, and controllers
@@ -169,7 +169,7 @@ impl Manager {
 
     /// Sets the name and version of the operator for the `User-Agent` header, which appears in
     /// audit logs. Defaults to the name of the executable and the version `unknown`. Has no effect
-    /// on clients that were passed to [`with_client`](Self::with_client).
+    /// on clients passed to [`with_client`](Self::with_client).
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -189,7 +189,7 @@ impl Manager {
     /// If `burst` is 0, it is twice the rate. Same as `--kube-api-qps` and `--kube-api-burst`.
     ///
     /// There's no limit by default, because API servers limit their clients anyway. Watches and
-    /// leader election are never limited, and neither are clients that were passed to
+    /// leader election are never limited, and neither are clients passed to
     /// [`with_client`](Self::with_client).
     pub fn request_rate(self, per_second: u32, burst: u32) -> Self {
         let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);

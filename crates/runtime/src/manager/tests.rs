@@ -60,8 +60,7 @@ async fn manager_outside_a_pod_fails_at_once_without_an_api_server() {
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
-        // The check at startup only applies to clients which were created by the manager, and not
-        // in a Pod.
+        // The check at startup only applies to clients created by the manager, and not in a Pod.
         config: None,
         ..manager.cache_sync_timeout(Duration::from_secs(4))
     };

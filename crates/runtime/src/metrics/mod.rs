@@ -189,8 +189,8 @@ impl Metrics {
         self.0.registry.family(name, help, labels, bounds)
     }
 
-    /// Registers a callback that is called before each scrape. You can use it to set gauges which
-    /// are not updated all the time.
+    /// Registers a callback to run before each scrape. You can use it to set gauges which are not
+    /// updated all the time.
     ///
     /// It should not block because the scrape has to wait for it.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {

@@ -94,8 +94,8 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// Sequence number for the next key. It is used as a tie-breaker for keys that are added in the
-    /// same millisecond.
+    /// Sequence number for the next key. It is used as a tie-breaker for keys added in the same
+    /// millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,

@@ -22,7 +22,7 @@ pub(crate) struct RequestBody {
 /// Source of a body.
 enum Source {
     Connection(Incoming),
-    /// A request that was made by this process.
+    /// A request made by this process.
     #[cfg(feature = "fake")]
     Process(Full<Bytes>),
 }

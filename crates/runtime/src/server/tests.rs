@@ -377,8 +377,8 @@ mod connections {
         server.permits.add_permits(1);
         read_answer(&mut waiting).await;
         server.permits.add_permits(2);
-        // All of them get their entire response, even the one that was closed after that because
-        // another connection was waiting.
+        // All of them get their entire response, even the one closed after that because another
+        // connection was waiting.
         for stream in &mut slow {
             read_answer(stream).await;
         }

@@ -93,7 +93,7 @@ pub(crate) enum Scope {
     Owned(OwnedBy),
 }
 
-/// How to find the objects that are owned by our objects.
+/// How to find the objects owned by our objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OwnedBy {
     /// By owner reference.

@@ -32,8 +32,8 @@ pub fn run(manager: Manager) -> Running {
     }
 }
 
-/// A manager that was started with [`run`]. When this is dropped, the manager is stopped and its
-/// result is ignored.
+/// A manager started with [`run`]. When this is dropped, the manager is stopped and its result is
+/// ignored.
 #[must_use = "dropping it stops the manager"]
 pub struct Running {
     stop: Stop,

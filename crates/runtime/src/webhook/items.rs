@@ -10,9 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Sets of fields that are used to identify items. The first set which fits a list is used. These
-/// are the `x-kubernetes-list-map-keys` of built-in types, and the most common ones of custom
-/// resources.
+/// Sets of fields used to identify items. The first set which fits a list is used. These are the
+/// `x-kubernetes-list-map-keys` of built-in types, and the most common ones of custom resources.
 const KEYS: [&[&str]; 11] = [
     &["name"],
     &["type"],

@@ -1,4 +1,4 @@
-//! Bodies of reviews and their responses, along with the memory that is reserved for them.
+//! Bodies of reviews and their responses, along with the memory reserved for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Received {
         })
     }
 
-    /// Waits for the memory that is needed to decode and process the review.
+    /// Waits for the memory needed to decode and process the review.
     ///
     /// # Errors
     ///

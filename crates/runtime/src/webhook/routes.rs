@@ -73,7 +73,7 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
 pub(crate) struct Routes {
     /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
-    /// Kinds of webhook configurations that are needed to call them.
+    /// Kinds of webhook configurations needed to call them.
     needed: BTreeSet<ConfigurationKind>,
     /// Conversions by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,

@@ -1,4 +1,4 @@
-//! Built-in kinds that are used by operators. Also installs and removes CRDs.
+//! Built-in kinds used by operators. Also installs and removes CRDs.
 
 use std::time::Duration;
 

@@ -598,8 +598,7 @@ async fn mutations_are_ordered_and_repeated_if_needed(server: Server) {
         .unwrap();
     let order = |map: &ConfigMap| map.data.as_ref().unwrap()["order"].clone();
     assert_eq!(order(&created), "abcac");
-    // Fields that are modified by a webhook belong to the client which has set them, or else to
-    // nobody.
+    // Fields modified by a webhook belong to the client which has set them, or else to nobody.
     let managers: Vec<_> = created
         .managed_fields()
         .iter()

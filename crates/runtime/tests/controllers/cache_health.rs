@@ -152,7 +152,7 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
     ];
     // For streaming lists, kube-apiserver asks etcd for progress notifications, which isn't
     // supported by Debian's etcd 3.4. You can set `TEST_ASSET_ETCD` to use a different etcd (e.g.
-    // the one that is built by `cargo xtask bench-operator`).
+    // the one built by `cargo xtask bench-operator`).
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((

@@ -1,5 +1,5 @@
-//! Counts requests per object. The operator should only make those that are needed to write the
-//! desired state.
+//! Counts requests per object. The operator should only make those needed to write the desired
+//! state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Writes by a reconcile, in particular of objects that are wanted by two owners, and of objects
-//! that are created or updated.
+//! Writes by a reconcile, in particular of objects wanted by two owners, and of objects that are
+//! created or updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

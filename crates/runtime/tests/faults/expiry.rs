@@ -23,7 +23,7 @@ use super::proxy::{Fault, Proxy, closed};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// An event that was passed to a predicate: the old and the new resource version of an object.
+/// An event passed to a predicate: the old and the new resource version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,

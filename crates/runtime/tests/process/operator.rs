@@ -1,5 +1,5 @@
-//! The operator that is started by the tests. It reconciles ConfigMaps in its namespace and does
-//! what's in their data.
+//! The operator started by the tests. It reconciles ConfigMaps in its namespace and does what's in
+//! their data.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -47,7 +47,7 @@ pub(crate) const WRITTEN: &str = "process.example.com/written";
 pub(crate) const ROUND: &str = "round";
 /// Annotation with the round and the process which has reconciled it.
 pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
-/// Environment variable with the path of a file that is shared by all processes. Each [`Step`] of a
+/// Environment variable with the path of a file shared by all processes. Each [`Step`] of a
 /// reconcile is recorded as a line.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 

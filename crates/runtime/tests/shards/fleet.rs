@@ -37,7 +37,7 @@ pub(crate) struct Record {
     pub(crate) doubled: Vec<String>,
     /// The text that each object had when it was last reconciled, and the replica.
     pub(crate) last: BTreeMap<String, (String, usize)>,
-    /// Names of the objects that were reconciled by each replica.
+    /// Names of the objects reconciled by each replica.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
     /// How many objects a replica has found in the cache for all replicas, or the error.
     pub(crate) everywhere: Vec<Result<usize, String>>,

@@ -168,7 +168,7 @@ async fn reconciles_in_progress_end_before_their_range_moves() {
     assert!(fleet.shares()[1] > 0);
 }
 
-/// Permissions that are needed for reconciling the objects.
+/// Permissions needed for reconciling the objects.
 const RECONCILES: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -64,7 +64,7 @@ pub(crate) const ORACLES: [&str; 9] = [
     "quiet",
     // A claim or a Secret with data is deleted while its owner exists.
     "data",
-    // The object, or something that was created for it, is left behind after the deletion.
+    // The object, or something created for it, is left behind after the deletion.
     "deletion",
     // The status says that something was done although it wasn't.
     "truth",

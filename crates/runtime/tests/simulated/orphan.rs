@@ -1,4 +1,4 @@
-//! Something that was created by the operator is left behind.
+//! Something created by the operator is left behind.
 
 use std::sync::Arc;
 

@@ -165,7 +165,7 @@ impl Plain {
         requests.iter().rev().take(20).map(ToString::to_string).collect()
     }
 
-    /// Returns all objects of the kinds that are created by operators.
+    /// Returns all objects of the kinds created by operators.
     async fn left(&self) -> Vec<String> {
         let client = self.server.admin();
         let mut left = Vec::new();

@@ -1,5 +1,5 @@
-//! Webhook certificates that are issued by the manager. The webhooks are called by a real API
-//! server, which uses a Service. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Webhook certificates issued by the manager. The webhooks are called by a real API server, which
+//! uses a Service. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod replica;
 
@@ -67,8 +67,8 @@ async fn until_injected(place: &Place) {
     .await;
 }
 
-/// The operator has the permissions that are listed in the documentation of `ManagedCertificate`,
-/// and no others.
+/// The operator has the permissions listed in the documentation of `ManagedCertificate`, and no
+/// others.
 #[rbuilder::envtest::test]
 async fn api_server_trusts_the_issued_certificate() {
     let place = Place::new(own_environment().await, "made", 1).await;

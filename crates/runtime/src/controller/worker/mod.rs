@@ -52,7 +52,7 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) departures: Arc<Departures>,
     /// Number of consecutive conflicts for each object whose last reconcile was a conflict.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// The lease that is required to reconcile, or `None` if the controller runs on all replicas.
+    /// The lease required to reconcile, or `None` if the controller runs on all replicas.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -215,7 +215,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.departures.hash_of(key).or(deleted)
     }
 
-    /// Logs a panic. Returns the error that is used to stop the manager.
+    /// Logs a panic. Returns the error used to stop the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = join_lines(message);

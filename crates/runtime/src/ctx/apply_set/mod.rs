@@ -217,9 +217,9 @@ impl<S> Ctx<S> {
     /// [`delete_set`](Self::delete_set).
     ///
     /// Existing objects of someone else are neither modified nor adopted. Likewise, we only delete
-    /// objects which were created by this owner (as determined by the UID), have not been taken
-    /// over by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We do not
-    /// start to delete before all objects of the set are ready, and begin with the last one.
+    /// objects that were created by this owner (as determined by the UID), have not been taken over
+    /// by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We do not start
+    /// to delete before all objects of the set are ready, and begin with the last one.
     ///
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
     /// of the owner. This means that there is a single set per owner and controller, which can have

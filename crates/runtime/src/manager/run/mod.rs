@@ -262,9 +262,9 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // With conversion webhooks, the check `caches` would cause a deadlock. To list objects that
-        // are stored in a different version, the API server calls the conversion webhook, and
-        // that's only possible while this Pod is ready.
+        // With conversion webhooks, the check `caches` would cause a deadlock. To list objects
+        // stored in a different version, the API server calls the conversion webhook, and that's
+        // only possible while this Pod is ready.
         if !routes.has_conversions() {
             // After an outage, the API server must be able to call our webhooks immediately.
             let any_counts = routes.is_empty();

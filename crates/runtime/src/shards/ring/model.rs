@@ -1,5 +1,5 @@
-//! Model of the API server, as seen by the replicas. It stores Leases, and claims that are modified
-//! with compare-and-swap.
+//! Model of the API server, as seen by the replicas. It stores Leases, and claims modified with
+//! compare-and-swap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Costs of an operator. All of them include the objects that are owned by an object.
+/// Costs of an operator. All of them include the objects owned by an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// CPU time to receive, decode and store an object from a list.

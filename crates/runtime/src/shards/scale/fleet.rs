@@ -65,7 +65,7 @@ impl Counts {
     }
 }
 
-/// State that is shared by all replicas.
+/// State shared by all replicas.
 pub(super) struct World {
     pub(super) store: Store,
     /// For each range, the replica that is watching it.

@@ -31,7 +31,7 @@ pub(crate) const NAME: &str = "the webhook server";
 /// Configuration of the server except for its routes.
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
-    /// Managed certificate that was configured in code.
+    /// Managed certificate configured in code.
     pub(crate) certificate: Option<ManagedCertificate>,
     /// File with CAs for client certificates.
     pub(crate) client_authorities: Option<&'a Path>,
@@ -194,7 +194,7 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 
 impl Started {
     /// Waits until the CA bundle was injected everywhere. Before that, the API server doesn't trust
-    /// this server, and can't call the conversion webhooks that are needed for the caches.
+    /// this server, and can't call the conversion webhooks needed for the caches.
     ///
     /// Make sure to poll [`serving`](Self::serving) at the same time.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {

@@ -19,8 +19,7 @@ use crate::shutdown::Shutdown;
 /// would otherwise sample their work either every time or never.
 const FREQUENCY: i32 = 99;
 
-/// Libraries which may hold a lock that is needed to unwind the stack. We do not take samples in
-/// them.
+/// Libraries which may hold a lock needed to unwind the stack. We do not take samples in them.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
 /// Records a profile for the given duration, or until the servers stop.
