@@ -21,7 +21,7 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts the programs in a folder. Returns when they are ready.
+    /// Starts the programs from a folder and waits for them to become ready.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl ControlPlane {
         Self::start_with(assets, None)
     }
 
-    /// Like [`start`](Self::start), but with the real controllers and with nodes.
+    /// Like [`start`](Self::start), but using real controllers and nodes.
     ///
     /// # Errors
     ///

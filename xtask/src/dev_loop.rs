@@ -122,7 +122,7 @@ impl Dev {
         Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
     }
 
-    /// Waits until a text has been printed this many times.
+    /// Waits for a text to be printed the given number of times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {

@@ -188,7 +188,7 @@ impl Scene {
         Ok(Manager(manager.spawn().context("cannot run the manager")?))
     }
 
-    /// Runs `make test-e2e` and returns its output, and whether it has passed.
+    /// Runs `make test-e2e`. Returns true if it passes, along with its output.
     fn make_test(&self) -> Result<(bool, String)> {
         let path = self.programs.join("printed");
         let printed = File::create(&path)?;

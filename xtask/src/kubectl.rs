@@ -27,7 +27,7 @@ impl Kubectl {
         })
     }
 
-    /// Returns a command that runs kubectl. The arguments are in `line`.
+    /// Returns a kubectl command with the arguments from `line`.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use serde_json::Value;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// Returns all packages of the workspace that are published.
+/// Returns the published packages of this workspace.
 ///
 /// # Errors
 ///

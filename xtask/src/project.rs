@@ -21,8 +21,8 @@ pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<(
     share_lockfile(folder)
 }
 
-/// Locks the dependencies of a project to the same versions as in this workspace, so that they
-/// don't have to be compiled again.
+/// Locks a project's dependencies to the versions from this workspace, to avoid compiling them
+/// again.
 ///
 /// # Errors
 ///
@@ -32,8 +32,7 @@ pub(crate) fn share_lockfile(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates a git repository that contains all files of a folder in a single commit. Returns the
-/// hash.
+/// Creates a git repository and commits all files in the folder. Returns the commit hash.
 ///
 /// # Errors
 ///

@@ -384,7 +384,7 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Returns an error if there are warnings.
+/// Returns an error if clippy prints any warnings.
 pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
@@ -478,7 +478,7 @@ fn package_name(id: &str) -> Option<&str> {
     }
 }
 
-/// Runs the tests and makes sure that none of them is ignored.
+/// Runs the tests, while making sure that there are no ignored tests.
 ///
 /// # Errors
 ///

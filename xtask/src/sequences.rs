@@ -28,7 +28,7 @@ const SEQUENCES: u64 = 4;
 /// sequences.
 const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 
-/// Runs all of the commands and edits files between them. The result is compiled at the end.
+/// Runs the commands, with edits in between, and finally compiles the result.
 ///
 /// # Errors
 ///

@@ -59,8 +59,8 @@ impl Phase {
         }
     }
 
-    /// Waits until all tasks have exited, after they have been told to stop. The ones that are
-    /// still running at `deadline` are cancelled.
+    /// Waits for all tasks to exit after they have been told to stop. This will cancel any task
+    /// still running at `deadline`.
     ///
     /// # Errors
     ///
@@ -87,13 +87,13 @@ impl Phase {
         }
     }
 
-    /// Cancels all tasks, and waits until they've been dropped.
+    /// Cancels all tasks and waits for them to be dropped.
     pub(crate) async fn abort(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Returns the error of a task that has exited. If it has exited without an error, returns its
-    /// name as `Err`.
+    /// Returns the error of a task that has exited, or its name (as `Err`) if it exited without an
+    /// error.
     fn failure_of(
         &mut self,
         ended: Result<(Id, Result<(), Error>), JoinError>,

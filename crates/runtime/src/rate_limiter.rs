@@ -48,11 +48,10 @@ use crate::token_bucket;
 /// controller-runtime.
 const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
-/// Determines how long to wait before a failed object is reconciled again.
+/// Determines the delay before a failed object is reconciled again.
 ///
-/// The methods are called from several workers of a controller, which do not hold any locks. They
-/// must not block. If a method panics, the panic is logged, and the default backoff is used
-/// instead.
+/// All workers of a controller call these methods concurrently (without holding any locks), so they
+/// should not block. If a method panics, we will log the panic and use the default backoff.
 pub trait RateLimiter<T>: Send + Sync + 'static {
     /// Counts a failure of `key`. Returns the delay until the next attempt.
     ///

@@ -80,7 +80,7 @@ fn config_maps(count: usize) -> Bytes {
     list("v1", "ConfigMap", (0..count).map(object).collect())
 }
 
-/// Returns the metadata of Deployments. Each of them is owned by the ConfigMap of the same name.
+/// Returns metadata for Deployments, each owned by a ConfigMap with the same name.
 fn deployments(count: usize) -> Bytes {
     let object = |number: usize| {
         json!({
@@ -240,7 +240,8 @@ struct Operator {
 }
 
 impl Operator {
-    /// Starts an operator. Also returns how many bytes are in use after the first reconciles.
+    /// Starts an operator. The second value is the number of bytes in use after the first
+    /// reconciles.
     async fn start(contents: Contents, work: Work) -> (Self, usize) {
         let client = contents.client();
         let state = Arc::new(State {
@@ -305,14 +306,14 @@ impl Operator {
     }
 }
 
-/// Returns how many bytes have been allocated since `before`, minus those that were freed.
+/// Returns the number of bytes allocated since `before`, minus the bytes freed.
 fn in_use(before: &Region<System>) -> usize {
     let change = before.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
-/// Returns how many bytes are in use after all objects were reconciled, and the number of
-/// allocations for reconciling them again.
+/// Measures the bytes in use once everything is reconciled, and the allocations needed to reconcile
+/// all objects again.
 async fn cost_of_objects(objects: usize) -> (usize, usize) {
     let contents = Contents {
         config_maps: objects,
@@ -336,8 +337,8 @@ async fn cost_of_applies(objects: usize) -> usize {
     allocations
 }
 
-/// Returns how many bytes are in use, and the number of allocations for listing all of the owned
-/// objects and for reading each of them.
+/// Measures the bytes in use, and the allocations needed to list all owned objects and to read each
+/// one.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,
@@ -363,7 +364,7 @@ async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     (kept, listed, found)
 }
 
-/// Returns how many bytes are in use during a burst, and after it.
+/// Returns the number of bytes in use during a burst and after it.
 async fn cost_of_a_burst() -> (usize, usize) {
     let contents = Contents {
         config_maps: 10,

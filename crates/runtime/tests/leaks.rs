@@ -1,6 +1,6 @@
-//! A manager must not leak anything after it was stopped. The test compares the number of tasks,
-//! open files, threads and connections before and after, so it can't share a process with others.
-//! It is ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Checks for leaks after stopping a manager, by comparing the number of tasks, open files, threads
+//! and connections with the numbers before. This needs a process of its own, because other tests
+//! would also change these numbers. Ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // prints the counts
 

@@ -37,7 +37,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const MULTIPLE: usize = 3;
 /// How many more bytes may be in use for the connection.
 const BESIDES: usize = 1 << 20;
-/// How many bytes may be in use after that.
+/// Maximum number of bytes in use after that.
 const AFTER: usize = 1 << 20;
 /// Memory limit for reviews. It is the same as in the scaffold, where the total is 128 MiB.
 const MEMORY: usize = 64 << 20;
@@ -109,7 +109,7 @@ impl From<Backup> for v2::Backup {
     }
 }
 
-/// Returns a review of a list. Each of its objects is 240 bytes long.
+/// Returns a review for a list, where each object has a size of 240 bytes.
 fn review(objects: usize) -> String {
     let object = json!({
         "apiVersion": "memory.example.com/v1", "kind": "Backup",

@@ -36,8 +36,8 @@ impl Cost {
     }
 }
 
-/// Runs a command and returns its resource usage, which includes child processes. We only need the
-/// output for error messages.
+/// Runs a command and returns its resource usage, including child processes. The output is only
+/// used for error messages.
 ///
 /// # Errors
 ///

@@ -193,7 +193,7 @@ impl Drop for Settle<'_> {
     }
 }
 
-/// State of a run, which is shared by all of its steps.
+/// State shared between all steps of a run.
 struct Run {
     /// A copy of this program. Unlike the original, it's not replaced by a build.
     xtask: PathBuf,

@@ -1,4 +1,4 @@
-//! Runs the tests in a binary, and measures how long each of them takes.
+//! Runs the tests in a binary and measures the duration of each test.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -155,7 +155,7 @@ fn names_own_harness(manifest: &str, target: &str) -> bool {
         .any(|table| table.contains(&format!("name = \"{target}\"")) && table.contains("harness = false"))
 }
 
-/// Returns how many tests libtest runs at the same time.
+/// Returns the number of tests run in parallel by libtest.
 fn thread_count() -> usize {
     let asked = std::env::var("RUST_TEST_THREADS")
         .ok()

@@ -33,8 +33,8 @@ const AT_ONCE: usize = 2;
 /// core.
 const SERVERS_AT_ONCE: usize = 3;
 
-/// How many binaries of projects to run at the same time. They spend most of the time waiting for
-/// servers, controllers and nodes.
+/// Number of project binaries to run in parallel. This can be large, because they are mostly
+/// waiting for servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
 /// Builds the workspace's tests.

@@ -57,7 +57,7 @@ impl Buildah {
             .map(drop)
     }
 
-    /// Builds an image. Returns the output of the build.
+    /// Builds an image and returns the build output.
     ///
     /// # Errors
     ///

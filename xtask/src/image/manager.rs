@@ -63,7 +63,7 @@ impl<'a> ImageRoot<'a> {
         self.folder.join("manager")
     }
 
-    /// Runs the manager with one argument. Returns its output when it has exited.
+    /// Runs the manager with a single argument until it exits, and returns the output.
     pub(super) fn run_for_output(&self, argument: &str) -> Result<String> {
         as_root("chroot")
             .arg(format!("--userspec={}", self.user))

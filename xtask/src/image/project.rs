@@ -38,7 +38,7 @@ pub(super) enum Library {
 }
 
 impl Project {
-    /// Scaffolds the project. Also vendors all of its dependencies.
+    /// Scaffolds the project and vendors the dependencies.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Project {
         }
     }
 
-    /// Changes the library's source, and locks the dependencies. They have the same versions as in
+    /// Switches the library to another source. The dependencies will be locked to the versions from
     /// this workspace.
     ///
     /// # Errors

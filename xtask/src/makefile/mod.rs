@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
     case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
-/// Runs all cases, each with its own copy of the scaffold.
+/// Runs each case in a separate copy of the scaffold.
 pub(crate) fn check_makefile() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let original = Workshop::scaffold(&bin)?;

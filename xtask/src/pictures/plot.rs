@@ -146,7 +146,7 @@ impl Plot {
     }
 }
 
-/// Finds the first table after a line. Returns its cells.
+/// Returns the cells of the first table after the given line.
 fn table_after<'p>(page: &'p str, line: &str) -> Result<Vec<Vec<&'p str>>> {
     let (_, below) = page
         .split_once(line)

@@ -131,7 +131,7 @@ fn is_date(text: &str) -> bool {
     matches!(&parts[..], [year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
 }
 
-/// Checks that there's no such tag yet, unless it points to this commit.
+/// Ensures that the tag doesn't exist yet, or already points to this commit.
 fn check_tag(version: &str) -> Result<()> {
     let commit = |name: &str| {
         Cmd::new("git rev-parse --verify --quiet")

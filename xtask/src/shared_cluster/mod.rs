@@ -411,8 +411,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Removes a deployment which has created its namespace. There is an object of another user in
-    /// it at first. After that, we try again without the object.
+    /// Removes a deployment from the namespace created for it. We do this twice, because the
+    /// namespace must not be removed as long as another user has an object there.
     fn remove_from_created_namespace(&self) -> Result<()> {
         let namespace = SCAFFOLDED.namespace;
         let project = &self.projects.scaffolded;

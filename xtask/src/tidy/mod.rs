@@ -22,8 +22,8 @@ struct File<'a> {
     text: &'a str,
 }
 
-/// One of the conventions. Returns its violations. There is no line number if a violation is about
-/// the file as a whole.
+/// A convention, which returns its violations. The line number is missing for violations that
+/// concern the entire file.
 type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
 
 const RULES: &[Rule] = &[

@@ -61,7 +61,7 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
-    /// If all CRDs are in the same file, returns its path.
+    /// Returns the path of the file if there's a single file for all CRDs.
     fn file_of_all(&self) -> Option<String> {
         let folder = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
         folder.map(|folder| format!("{folder}/{}", self.file))
@@ -104,8 +104,8 @@ impl CrdPlace {
         Ok(paths)
     }
 
-    /// Returns the names of all CRDs that exist or have an entry in `files`, e.g.
-    /// `cups.example.com`.
+    /// Returns the names of all CRDs that either exist or have an entry in `files` (e.g.
+    /// `cups.example.com`).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! CRDs before and after a run. They're used for several warnings.
+//! Compares CRDs before and after a run, which is needed for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use rbuilder_yaml::parse_documents;

@@ -16,7 +16,7 @@ pub(crate) struct HeldBack {
     kinds: Vec<String>,
     /// Other manifests that couldn't be generated.
     products: Vec<&'static str>,
-    /// How many kinds depend on a crate that Cargo hasn't downloaded yet.
+    /// Number of kinds that depend on a crate not yet downloaded by Cargo.
     unfetched: usize,
     /// Whether the command writes manifests, or just prints them.
     writes: bool,

@@ -142,7 +142,7 @@ impl Layout {
         Ok(paths)
     }
 
-    /// Returns the names of all existing CRDs, e.g. `cups.example.com`.
+    /// Returns the names of all existing CRDs (e.g. `cups.example.com`).
     ///
     /// # Errors
     ///

@@ -89,7 +89,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     check_up_to_date("manifests", stale, dir, flags.plan.mode(), shell, make)
 }
 
-/// Generates the manifests, unless this is disabled by a flag.
+/// Generates the manifests, unless disabled by a flag.
 ///
 /// # Errors
 ///
@@ -101,8 +101,7 @@ pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut
     }
 }
 
-/// Generates the manifests for a command that depends on them. Returns the paths of the files that
-/// were written.
+/// Generates the manifests for another command. Returns the paths of the files written.
 ///
 /// # Errors
 ///
@@ -143,7 +142,8 @@ pub(super) fn is_generated(tree: &Tree, path: &str) -> bool {
     layout.holds_crd(path) || layout.is_role(path) || layout.is_webhooks(path)
 }
 
-/// Generates the manifests using the settings of the project. Collects warnings and notes.
+/// Generates the manifests according to the project settings, collecting warnings and notes along
+/// the way.
 ///
 /// # Errors
 ///
@@ -269,8 +269,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     render_findings(&found, &sources, request)
 }
 
-/// Generates the manifests without modifying the plan, and passes each of them to a callback.
-/// Returns the source and the diagnostics.
+/// Generates the manifests and passes each one to a callback, leaving the plan untouched. Returns
+/// the source and the diagnostics.
 ///
 /// # Errors
 ///

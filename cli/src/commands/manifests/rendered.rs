@@ -74,15 +74,15 @@ impl RenderedDiagnostics {
     }
 }
 
-/// How many diagnostics to print. All others are just counted. If there are more than that, they
-/// are most likely due to a single mistake, or the source was generated.
+/// Maximum number of diagnostics to print, the rest will only be counted. A larger number is most
+/// likely due to a single mistake, or to generated source.
 const MAX_PRINTED: usize = 2000;
 
 /// Renders all diagnostics.
 ///
 /// # Errors
 ///
-/// Fails if one of them is an error, unless the request is fine with partial results.
+/// Fails if there is an error, except for requests that can use partial results.
 pub(super) fn render_findings(
     found: &Findings,
     sources: &TreeSources,
@@ -102,7 +102,7 @@ pub(super) fn render_findings(
     })
 }
 
-/// Returns the error of a command if there are errors in the source.
+/// Returns an error for the command if the source contains errors.
 pub(super) fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
     let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
     let readable = count_readable(&found.kinds);

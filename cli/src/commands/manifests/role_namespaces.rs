@@ -179,8 +179,7 @@ fn make_binding(role: &Role, project: &str) -> Value {
     })
 }
 
-/// Creates the transformers. There is one for each namespace, and another one for the subjects of
-/// bindings.
+/// Creates a transformer for each namespace, and another one for the subjects of bindings.
 fn make_transformers(namespaces: &BTreeSet<&str>, bindings: &[Value], own: &[String]) -> Vec<Value> {
     let to_namespace = |namespace: &&str| {
         let patch = json!([{ "op": "replace", "path": "/metadata/namespace", "value": namespace }]);

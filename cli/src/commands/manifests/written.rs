@@ -19,7 +19,7 @@ pub(in crate::commands) struct Written {
     pub(in crate::commands) files: BTreeMap<String, String>,
 }
 
-/// Generates the manifests without writing them, and reads all other files in the same directories.
+/// Generates the manifests in memory, and reads the other files from the same directories.
 ///
 /// # Errors
 ///

@@ -173,7 +173,7 @@ impl Definition {
         Ok(trimmed)
     }
 
-    /// Removes the record, if there's one.
+    /// Removes the record, if any.
     ///
     /// # Errors
     ///

@@ -70,7 +70,8 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// Returns how many objects were written, deleted and so on, e.g. `3 written, 1 deleted meanwhile`.
+/// Returns the number of objects written, deleted and so on (e.g.
+/// `3 written, 1 deleted meanwhile`).
 fn counts(outcome: &Outcome, done: &str) -> String {
     let mut counts = vec![format!("{} {done}", outcome.tally.rewritten)];
     if outcome.earlier > 0 {

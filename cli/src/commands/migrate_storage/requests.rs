@@ -1,4 +1,4 @@
-//! Sends requests, and retries them if the API server or one of its webhooks is not available.
+//! Sends requests, with retries for when the API server or a webhook is temporarily unavailable.
 
 use std::time::Duration;
 

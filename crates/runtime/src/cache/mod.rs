@@ -464,7 +464,7 @@ impl<K: Watchable> Cache<K> {
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the most recent error. Prefers errors of watches that have not synced yet.
+    /// Returns the most recent error, preferring errors from watches which are not synced yet.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects

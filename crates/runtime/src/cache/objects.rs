@@ -95,7 +95,7 @@ pub(super) struct Objects<K> {
     /// do not occur in `by_key`, and all of them occur in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
-    /// How many lists have been started by all watches together.
+    /// Number of lists started so far, by any of the watches.
     lists: u64,
     now: Tick,
 }

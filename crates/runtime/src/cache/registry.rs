@@ -333,7 +333,7 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Sets the options of all caches which do not have any yet.
+    /// Sets the options for all caches without options.
     pub(crate) fn configure(&self, options: &CacheOptions) {
         let options = self.0.options.get_or_init(|| options.clone());
         self.all().iter().for_each(|cache| cache.configure(options));
@@ -475,11 +475,12 @@ impl Caches {
         PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
 
-    /// Validates the selections of all caches.
+    /// Validates the selections used by all caches.
     ///
     /// # Errors
     ///
-    /// Returns the kind of the first cache with an invalid selection, and what's wrong with it.
+    /// Returns the kind of the first cache with an invalid selection, and a description of the
+    /// problem.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         let state = self.lock();
         let invalid = state.caches.values().filter_map(|cache| {
@@ -489,8 +490,8 @@ impl Caches {
         invalid.min().map_or(Ok(()), Err)
     }
 
-    /// Starts the watches of all caches. Caches that are created after this start on their own.
-    /// Does nothing when called again.
+    /// Starts the watches for all caches. Any cache created later will start automatically. Calling
+    /// this again has no effect.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.started, true) {

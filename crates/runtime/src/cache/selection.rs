@@ -95,7 +95,7 @@ impl Selection {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Checks that there is at least one namespace, and that none of them is empty.
+    /// Ensures that the list of namespaces is not empty, and does not contain an empty string.
     ///
     /// # Errors
     ///

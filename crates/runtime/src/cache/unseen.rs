@@ -65,8 +65,8 @@ impl<K> UnseenObjects<K> {
         self.lock().retain(|_, unseen| is_kept(&unseen.object));
     }
 
-    /// Returns the keys of all unseen objects. A list that's requested after this must contain
-    /// them.
+    /// Returns the keys of all unseen objects, which should be contained in any list requested from
+    /// now on.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()
     }

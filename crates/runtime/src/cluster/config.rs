@@ -278,8 +278,8 @@ impl Source {
         Ok((config, hash_of(text)))
     }
 
-    /// Returns `true` if both sources are the same and have the same contents. Replacing one with
-    /// the other would have no effect.
+    /// Returns `true` if both sources are the same and have the same contents, i.e. if it would be
+    /// pointless to replace one with the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_same_origin = match (&self.origin, &other.origin) {
             (Origin::File(one), Origin::File(other)) => one == other,

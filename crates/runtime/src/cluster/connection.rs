@@ -200,7 +200,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Sends a request. Returns its result and the state of the connection after that.
+    /// Sends a request. Returns the result, and the resulting state of the connection.
     async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         (maps.get("any").await, connection.state())

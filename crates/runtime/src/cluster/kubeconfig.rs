@@ -112,11 +112,11 @@ fn select<'a>(
     ))
 }
 
-/// Rejects keys that aren't permitted.
+/// Rejects keys not permitted in a kubeconfig.
 ///
 /// # Errors
 ///
-/// Returns the first such key, what its effect would be, and what to do instead.
+/// Returns the first such key with an explanation, and what to do instead.
 fn refuse_risks(
     (cluster_name, cluster): Named<'_, Cluster>,
     user: Option<Named<'_, AuthInfo>>,

@@ -33,7 +33,8 @@ const RETRIES: Backoff = Backoff {
 
 /// Runs a cluster until it is removed.
 ///
-/// Errors are only logged. They must not affect the manager, or other parts of the cluster.
+/// This will only log errors, because they should not affect the manager or other parts of the
+/// cluster.
 pub(super) async fn run_cluster(
     cluster: Cluster,
     services: ClusterServices,

@@ -227,11 +227,12 @@ impl Clusters {
         clusters
     }
 
-    /// Validates the selections of all caches.
+    /// Validates the selections used by all caches.
     ///
     /// # Errors
     ///
-    /// Returns the kind of the first cache with an invalid selection, and what's wrong with it.
+    /// Returns the kind of the first cache with an invalid selection, and a description of the
+    /// problem.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         self.list()
             .iter()
@@ -322,8 +323,8 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // Each cluster gets its own limit, so that one that hangs cannot block the lists of the
-        // others.
+        // There is a separate limit for each cluster, so that a hanging cluster cannot block the
+        // lists of other clusters.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
             ..services.caches.clone()

@@ -315,7 +315,7 @@ impl<W: Watchable, M> Watch<W, M> {
     }
 }
 
-/// Contexts used by a watch. They're the same unless it watches another cluster.
+/// Contexts used by a watch. These are identical, unless the watch is for another cluster.
 struct Contexts<S> {
     /// For mapping functions that return objects in the manager's own cluster.
     own: Ctx<S>,

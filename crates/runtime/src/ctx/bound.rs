@@ -147,7 +147,7 @@ fn is_failed_test(status: &Status) -> bool {
     status.code == 422 && causes.next().is_none()
 }
 
-/// Adds preconditions to a patch, unless it already has its own.
+/// Adds our preconditions to a patch, unless the patch has its own.
 fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Patch<Value>, Error> {
     Ok(match patch {
         Patch::Apply(body) => Patch::Apply(bind_body(body, conditions)?),

@@ -517,8 +517,8 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Sends an apply, unless the same apply was sent before and the object has not changed since
-    /// then.
+    /// Sends an apply, unless it is identical to a previous one and nobody has changed the object
+    /// since.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,

@@ -93,7 +93,7 @@ impl Fence {
         &self.0.lease
     }
 
-    /// Checks that we hold the lease.
+    /// Ensures that we currently hold the lease.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         self.task = Some(tokio::spawn(background));
     }
 
-    /// Waits until we hold the lease. There is no timeout.
+    /// Waits for this process to acquire the lease, without a timeout.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ enum Order {
 }
 
 impl Leadership {
-    /// Starts a candidate on a thread with its own runtime and client.
+    /// Starts a candidate on a separate thread, using its own runtime and client.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Leadership {
         Self(handle)
     }
 
-    /// Waits until this process holds the lease. There is no timeout.
+    /// Waits for this process to acquire the lease, without a timeout.
     ///
     /// # Errors
     ///

@@ -175,8 +175,8 @@ impl LeaseTimes {
     ///
     /// # Errors
     ///
-    /// Fails if the lease could expire before the leader gives up, or if the leader would give up
-    /// before its second attempt.
+    /// Fails if a lease could expire before the leader gives up, or if the leader would give up
+    /// before making a second attempt.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
         let Self {
             duration,
@@ -276,8 +276,8 @@ enum Attempt {
 }
 
 impl Elector {
-    /// Creates a candidate with a client of its own. Renewals must not have to wait for other
-    /// requests, and the client must not retry them after the deadline.
+    /// Creates a candidate with a separate client. Renewals should not have to wait for other
+    /// requests, and the client must not retry a renewal after the deadline.
     ///
     /// # Errors
     ///
@@ -355,8 +355,8 @@ impl Elector {
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder does not know that its lease was deleted, and may still be active until it
-            // would have expired.
+            // The holder doesn't know that we deleted its lease. It may still be active until the
+            // time at which the lease would have expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }

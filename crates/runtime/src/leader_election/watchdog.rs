@@ -1,4 +1,4 @@
-//! Exits the process after it has lost its lease.
+//! Watchdog that will exit the process if it is still running after losing its lease.
 
 use std::io;
 use std::process;

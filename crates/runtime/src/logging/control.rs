@@ -35,7 +35,7 @@ impl LogControl {
 
     /// Installs this as the control of the process.
     pub(super) fn install(self) {
-        // If there is another one, its subscriber couldn't be installed either.
+        // If another one is installed, then this means our subscriber was not installed either.
         let _ = CONTROL.set(self);
     }
 
@@ -50,11 +50,11 @@ impl LogControl {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the level or filter. Accepts the same values as `--log-level`.
+    /// Sets the level or filter, using the same syntax as `--log-level`.
     ///
     /// # Errors
     ///
-    /// Returns what's wrong with the value, and what was expected.
+    /// Returns a description of the invalid value, and what would be valid here.
     pub(crate) fn set_level(&self, level: &str) -> Result<(), String> {
         let filter = parse_filter(&expand_level(level))?;
         let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);

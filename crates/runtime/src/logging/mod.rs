@@ -121,11 +121,11 @@ fn expand_level(level: &str) -> String {
     }
 }
 
-/// Parses a filter.
+/// Parses a log filter.
 ///
 /// # Errors
 ///
-/// Returns what's wrong with the filter, and what was expected.
+/// Returns a description of the invalid filter, and what would be valid here.
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";

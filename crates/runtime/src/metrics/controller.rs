@@ -15,7 +15,8 @@ const RECONCILE_BOUNDS: &[f64] = &[
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// How many priorities get their own series. All others share one. Same as in controller-runtime.
+/// Maximum number of priorities with a separate series (same as in controller-runtime). Other
+/// priorities will share one.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
@@ -134,7 +135,7 @@ impl Families {
         }
     }
 
-    /// Creates all series of a controller, and returns its metrics.
+    /// Creates the metrics for a controller, including all of their series.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         // The number of workers is small enough to be represented exactly.
         self.workers.with([name]).set(workers as f64);
@@ -154,7 +155,7 @@ impl Families {
         }
     }
 
-    /// Creates all series of a controller's queue, and returns its metrics.
+    /// Creates the metrics for the queue of a controller, including all of their series.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {

@@ -156,7 +156,8 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of gauges. If there already is one with this name, returns that.
+    /// Registers a family of gauges, or returns the existing one if there already is a family with
+    /// this name.
     ///
     /// # Errors
     ///
@@ -170,10 +171,11 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of histograms. If there already is one with this name, returns that.
+    /// Registers a family of histograms, or returns the existing one if there already is a family
+    /// with this name.
     ///
-    /// `bounds` are the inclusive upper bounds of the buckets. They should have the unit that is
-    /// part of the name, e.g. `_seconds`. There is always an additional bucket for `+Inf`.
+    /// The `bounds` are the inclusive upper bounds of the buckets, using the unit from the name
+    /// (e.g. `_seconds`). An additional bucket for `+Inf` will be created automatically.
     ///
     /// # Errors
     ///

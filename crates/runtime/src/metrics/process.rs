@@ -11,7 +11,7 @@ use super::{Counter, Gauge};
 /// Unit of CPU and start times in `/proc`. It doesn't depend on the tick rate of the kernel.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers all metrics. They are updated before each scrape.
+/// Registers all process metrics, which will be updated before each scrape.
 pub(super) fn register_process_metrics(registry: &Registry) {
     register_proc(registry);
     register_tokio(registry);

@@ -191,7 +191,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Registers a family. If there already is one with this name, returns that.
+    /// Registers a family, or returns the existing one if there already is a family with this name.
     pub(super) fn family<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -249,8 +249,7 @@ impl Registry {
             .push(Arc::new(update));
     }
 
-    /// Returns all families that have any series, sorted by name. They're followed by the metrics
-    /// of other libraries.
+    /// Returns all non-empty families sorted by name, followed by metrics from other libraries.
     pub(super) fn text(&self) -> String {
         // Release the lock first, because a callback may register another metric.
         let updates = self

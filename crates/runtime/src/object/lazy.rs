@@ -1,8 +1,8 @@
-//! Objects of which only the identity has been read.
+//! Lazily decoded objects. Initially we only read the identity.
 //!
-//! A replica of a sharded operator may receive objects of all other replicas. [`Lazy`] keeps the
-//! JSON of an object until we know from its UID whether it's one of ours. The others are never
-//! decoded.
+//! In a sharded operator, a replica may receive objects that belong to other replicas. [`Lazy`]
+//! keeps the JSON until the UID tells us whether we are responsible for the object. If not, there's
+//! no need to decode it at all.
 
 use std::marker::PhantomData;
 

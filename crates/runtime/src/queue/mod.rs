@@ -189,7 +189,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         Self { backoff, ..self }
     }
 
-    /// Sets a rate limiter, which determines the delays after failures.
+    /// Sets a rate limiter to use for the delay after a failure.
     pub(crate) fn with_rate_limiter(self, limiter: Box<dyn RateLimiter<T>>) -> Self {
         Self {
             limiter: Some(limiter),

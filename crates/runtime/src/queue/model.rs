@@ -58,7 +58,8 @@ struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys that are being processed, and whether they have been requested again.
+    /// Keys currently being processed. The value is set if the key was requested again in the
+    /// meantime.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }

@@ -159,7 +159,8 @@ impl Assignment {
         }
     }
 
-    /// Assigns ranges at the start of a run to a member, until it has enough. Returns how many.
+    /// Assigns ranges from the start of a run to a member, up to the desired number. Returns the
+    /// number of ranges assigned.
     fn fill(&mut self, owner: usize, run: std::ops::Range<usize>) -> usize {
         let taken = usize::try_from(self.room[owner]).unwrap_or(0).min(run.len());
         for range in run.take(taken) {
@@ -197,7 +198,8 @@ mod tests {
             model
         }
 
-        /// Moves all ranges to their new owner. Returns how many had a different owner before.
+        /// Moves all ranges to their new owner. Returns the number of ranges previously owned by
+        /// somebody else.
         fn settle(&mut self) -> usize {
             let index = |owner: &Option<u32>| {
                 owner.and_then(|owner| self.members.iter().position(|member| *member == owner))

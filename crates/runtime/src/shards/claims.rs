@@ -116,7 +116,7 @@ impl Claims {
             fresh: self.fresh.clone(),
             claims,
         };
-        // This cannot fail, because there are neither maps nor floats.
+        // The default is never used. Serialization could only fail for maps and floats.
         serde_json::to_string(&text).unwrap_or_default()
     }
 
@@ -124,7 +124,8 @@ impl Claims {
     ///
     /// # Errors
     ///
-    /// Returns what's wrong. Since it was written by this module, somebody must have modified it.
+    /// Returns a description of the problem. Since this module has written the value, somebody else
+    /// must have modified it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text: Text = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !RANGES.contains(&text.ranges) {

@@ -87,8 +87,8 @@ impl From<RenewalStopped> for MembershipLost {
 pub(crate) struct Membership(LeaseHandle<Order, MembershipLost>);
 
 impl Membership {
-    /// Joins the ring on a thread with its own runtime and client. The reasons are the same as for
-    /// leader election.
+    /// Joins the ring on a separate thread, using its own runtime and client. See
+    /// [`crate::leader_election`] for the reasons.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl Membership {
         Self(handle)
     }
 
-    /// Waits until this process is a member of the ring, which doesn't mean that it owns any
-    /// ranges. There's no timeout.
+    /// Waits for this process to become a member of the ring, without a timeout. Note that a new
+    /// member might not own any ranges yet.
     ///
     /// # Errors
     ///

@@ -154,7 +154,7 @@ struct Shared {
 struct State {
     /// Ranges of which workers may take keys.
     serving: RangeSet,
-    /// How many keys of each range are being processed.
+    /// Number of keys currently being processed in each range.
     running: Vec<usize>,
 }
 
@@ -284,7 +284,7 @@ impl Shards {
         }
     }
 
-    /// Waits until the range of the tasks is owned by this replica, and keeps it.
+    /// Waits for this replica to own the range, and then holds on to it.
     pub(crate) async fn enter_tasks(&self) -> KeyGuard {
         let mut owned = self.owned();
         loop {
@@ -316,7 +316,7 @@ impl Shards {
         child
     }
 
-    /// Sets the ranges whose objects have been listed by a cache of children.
+    /// Sets the ranges for which a cache of children has listed the objects.
     pub(crate) fn note_covered(&self, child: u64, ranges: RangeSet) {
         self.0
             .covered
@@ -328,7 +328,7 @@ impl Shards {
         self.0.covered.send_modify(|covered| drop(covered.remove(&child)));
     }
 
-    /// Waits until the objects of the given ranges have been listed by all caches of children.
+    /// Waits for all caches of children to list the objects in the given ranges.
     pub(crate) async fn children_listed(&self, ranges: &RangeSet) {
         let is_listed = |covered: &RangeSet| ranges.without(covered).is_empty();
         let mut covered = self.0.covered.subscribe();

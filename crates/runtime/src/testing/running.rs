@@ -42,7 +42,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops the manager in the same way as SIGTERM, and waits until it has exited.
+    /// Stops the manager (like SIGTERM would do) and waits for it to exit.
     ///
     /// # Panics
     ///

@@ -34,7 +34,7 @@ struct Spoke<K> {
     serialize: SerializeAgain,
 }
 
-/// Converts an object to the hub. Also returns how it's serialized by its own type.
+/// Converts an object to the hub. The second value is the object as serialized by its own type.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
 /// Decodes an object, and serializes it again.

@@ -173,11 +173,11 @@ impl Pool {
 }
 
 impl Reservation {
-    /// Adds memory to this reservation. Waits until it is available.
+    /// Reserves additional memory, waiting for it to become available.
     ///
     /// # Errors
     ///
-    /// Fails after eight seconds. If all others are waiting as well, fails immediately.
+    /// Fails after eight seconds, or immediately if all other reservations are waiting as well.
     pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), Rejection> {
         let units = bytes.div_ceil(UNIT);
         self.set_waiting(true);

@@ -26,7 +26,7 @@ pub(super) struct Received {
     memory: Arc<Memory>,
 }
 
-/// Body of a response. Its memory is reserved until it has been sent.
+/// Response body. Holds on to its memory reservation while it is being sent.
 pub(super) struct Answer {
     body: Vec<u8>,
     _held: Reservation,

@@ -346,7 +346,7 @@ async fn deleting_a_crd_ends_its_watches() {
     assert_eq!(refusal(place.jars().get("a").await).code, 404);
 }
 
-/// Creates a ConfigMap whose owner is another ConfigMap. It blocks the deletion of its owner.
+/// Creates a ConfigMap owned by another ConfigMap, which also blocks the deletion of its owner.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{

@@ -50,8 +50,8 @@ async fn caches_have_metrics(server: Server) {
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))
-            // There is one per memo, and another one with the CA certificate that Kubernetes adds
-            // to each namespace.
+            // One per memo, plus the CA certificate that Kubernetes automatically adds to each
+            // namespace.
             && !text.contains(&format!("rbuilder_cache_objects{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_own_writes{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_watch_errors_total{memos} 0\n"))

@@ -75,7 +75,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     }
 }
 
-/// Runs a manager until it has reconciled an object.
+/// Runs a manager until an object is reconciled.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Tests of controllers and their manager. There is one test per guarantee, which is run on the
-//! fake API server and on a real one. The latter are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests for controllers and their manager. Each test is about a single guarantee, and runs on the
+//! fake API server as well as a real one. The latter is ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod apply_sets;
 mod cache_health;

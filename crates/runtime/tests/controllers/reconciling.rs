@@ -140,7 +140,7 @@ async fn reconciling_ends_when_nothing_changes(server: Server) {
     let reconciles = seen.count("calm");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(seen.count("calm"), reconciles);
-    // After it was created, after its child was created, and after the status was updated.
+    // One for creating the object, one for creating the child, and one for updating the status.
     assert!(reconciles <= 4, "{reconciles} reconciles for one change");
     operator.stop().await.unwrap();
 }

@@ -81,9 +81,12 @@ async fn terminating_owner_gets_no_new_objects(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// Returns contexts whose caches have not noticed that an object was released: one has no cache,
-/// one doesn't contain the object yet, one contains the released object, and one contains the
-/// object before that.
+/// Returns contexts whose caches haven't noticed the release of an object yet:
+///
+/// - There is no cache at all.
+/// - The object is missing in the cache.
+/// - The cache contains the released object.
+/// - The cache contains the object as it was before the release.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
     let now = place.api::<ConfigMap>().get(&before.name_any()).await.unwrap();

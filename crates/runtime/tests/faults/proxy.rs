@@ -86,7 +86,7 @@ struct Shared {
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
     /// Whether new connections are silent from the start.
     silent: watch::Sender<bool>,
-    /// How many times all watches have been expired.
+    /// Number of times we have expired all watches.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -229,7 +229,7 @@ impl Proxy {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns all writes that have been forwarded, except for those of the lease and its events.
+    /// Returns all writes forwarded so far, excluding the lease and its events.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.shared.writes.lock().unwrap().clone()
     }

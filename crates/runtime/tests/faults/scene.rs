@@ -90,7 +90,7 @@ impl Scene {
         }
     }
 
-    /// Creates the initial objects. Waits until they've been reconciled.
+    /// Creates the initial objects and waits for them to be reconciled.
     pub(crate) async fn begin(&self) {
         let mut people = self.people(self.seed);
         for _ in 0..OBJECTS {
@@ -119,8 +119,9 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until all objects are in the desired state, and there are not any others. Asserts that
-    /// no object was reconciled concurrently. Returns how many copies had to be deleted as garbage.
+    /// Waits for the desired state: all objects should be there, but nothing else. Asserts that no
+    /// object was reconciled concurrently. Returns the number of copies which had to be deleted as
+    /// garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
@@ -230,7 +231,7 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Stops all users. Returns how many changes they've made.
+    /// Stops all users, and returns the number of changes made.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()

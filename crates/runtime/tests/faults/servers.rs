@@ -24,7 +24,7 @@ async fn survives(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     operator.stop().await.unwrap();
 }
 
-/// The scenarios are run one after the other, with their own servers.
+/// Runs the scenarios sequentially, using separate servers.
 #[rbuilder::envtest::test]
 async fn survives_hanging_and_crashing_servers() {
     let env = Environment::builder().start().await.unwrap();

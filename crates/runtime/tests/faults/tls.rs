@@ -276,7 +276,7 @@ impl Stage {
         (stop, running)
     }
 
-    /// Creates an object and waits until it has been reconciled.
+    /// Creates an object and waits for it to be reconciled.
     async fn is_reconciled(&self, name: &str) {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(name.to_owned());

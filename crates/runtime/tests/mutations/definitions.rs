@@ -12,7 +12,8 @@ use super::server::{Answer, DEFINITIONS, Server};
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Creates the CRDs, waits until each of them is either served or rejected, and deletes them.
+/// Creates the CRDs, waits for the API server to either accept or reject each one, and then deletes
+/// them.
 pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Verdict> {
     if definitions.is_empty() {
         return None;
@@ -34,7 +35,7 @@ pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Ve
     Some(verdict)
 }
 
-/// Creates a CRD and keeps it. Returns the problem, if there is one.
+/// Creates a CRD without deleting it. Returns a description of the problem, if any.
 pub(crate) async fn install(server: &Server, definition: &Value) -> Option<Verdict> {
     let verdict = one(server, definition).await;
     (verdict != Verdict::Served).then_some(verdict)

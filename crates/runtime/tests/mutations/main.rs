@@ -22,7 +22,7 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// How many cases are sent at the same time.
+/// Number of concurrent cases.
 const AT_ONCE: usize = 24;
 
 /// Set this environment variable to update the record.

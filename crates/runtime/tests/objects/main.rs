@@ -24,7 +24,7 @@ use server::Server;
 /// How many random schemas to use.
 const RANDOM: u64 = 160;
 
-/// How many writes are sent at the same time.
+/// Number of concurrent writes.
 const AT_ONCE: usize = 16;
 
 /// How many differences to include in a message.

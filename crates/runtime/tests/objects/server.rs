@@ -38,11 +38,11 @@ impl Server {
         self.send(Request::delete(path), String::new()).await;
     }
 
-    /// Creates a kind's CRD, and waits until it is served.
+    /// Creates a kind's CRD and waits for the API server to serve it.
     ///
     /// # Errors
     ///
-    /// If the CRD is rejected, returns the reason.
+    /// Returns the reason if the CRD is rejected.
     pub(crate) async fn install(&self, kind: &Kind) -> Result<(), String> {
         let crd = kind.crd();
         let path = format!("{DEFINITIONS}?fieldValidation=Strict");

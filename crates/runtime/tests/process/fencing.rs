@@ -1,6 +1,6 @@
-//! Operators that can't stop in time, because they've been suspended or because a reconcile blocks
-//! its thread. There must never be two of them active at the same time, and they must not lose a
-//! lease without a reason.
+//! Operators unable to stop in time, e.g. because they are suspended, or because a reconcile is
+//! blocking its thread. We should never see two active operators at the same time. On the other
+//! hand, an operator should not lose its lease for no reason.
 
 use std::path::PathBuf;
 

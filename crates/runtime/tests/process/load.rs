@@ -100,7 +100,8 @@ impl Load {
         }
     }
 
-    /// Starts a replica and waits until it has ranges. Also returns the port of its metrics.
+    /// Starts a replica and waits for it to get some ranges. The second value is the port to use
+    /// for metrics.
     async fn join(&self) -> (Program, ReservedPort) {
         let reserved = ReservedPort::reserve().unwrap();
         let metrics = format!("--metrics-bind-address=:{}", reserved.number());
@@ -117,7 +118,7 @@ impl Load {
         (program, reserved)
     }
 
-    /// Kills or suspends a replica, and waits until the others have taken over its objects.
+    /// Kills or suspends a replica, then waits for the remaining replicas to take over its objects.
     async fn lose(&mut self, program: &Program, signal: &str) {
         program.signal(signal);
         self.gone.insert(program.id(), now());
@@ -177,7 +178,7 @@ impl Load {
         all
     }
 
-    /// Waits until the last round of each object was reconciled. Returns the rounds.
+    /// Waits for the last round of each object to be reconciled. Returns the rounds.
     async fn settled(&self) -> BTreeMap<String, u64> {
         eventually(SOON, || async {
             let maps = self.place.maps().list(&ListParams::default()).await.unwrap();
@@ -268,8 +269,7 @@ impl Load {
     }
 }
 
-/// Modifies one object after the other until it is told to stop. Returns how many changes there
-/// were.
+/// Modifies one object after another until told to stop. Returns the number of changes.
 fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     tokio::spawn(async move {
         let mut round = 0;
@@ -284,7 +284,7 @@ fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     })
 }
 
-/// Returns how many objects a replica has received although they belong to others.
+/// Returns the number of objects received by a replica even though another replica is responsible.
 async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     let scraped = program.get(port.number(), "/metrics").await.unwrap();
     let lines = scraped.lines().filter_map(|line| {
@@ -296,7 +296,7 @@ async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     lines.sum()
 }
 
-/// Starts and stops replicas. Returns the ones that are left, and the port of the last one.
+/// Starts and stops replicas. Returns the remaining ones, and the port of the last one started.
 async fn come_and_go(load: &mut Load) -> (Program, Program, ReservedPort) {
     let (mut first, _) = load.join().await;
     let (second, _) = load.join().await;

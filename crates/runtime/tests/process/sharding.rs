@@ -17,7 +17,7 @@ const OBJECTS: usize = 24;
 
 const FLAGS: [&str; 2] = ["--shards=auto", "--health-probe-bind-address=0"];
 
-/// Creates objects. Returns how many of them each replica has reconciled.
+/// Creates objects, then counts how many of these are reconciled by each replica.
 async fn shares(place: &Place, batch: &str, replicas: &[&Program]) -> Vec<usize> {
     let names: Vec<String> = (0..OBJECTS).map(|number| format!("{batch}-{number}")).collect();
     for name in &names {
@@ -151,8 +151,8 @@ impl Release {
         (replicas, claims)
     }
 
-    /// Waits until the replicas own all ranges, and there are no other owners. Returns their
-    /// identities.
+    /// Waits for the replicas to own all ranges, without any other owners. Returns the identities
+    /// of the replicas.
     async fn settled(&self) -> BTreeSet<String> {
         eventually(Duration::from_secs(60), || async {
             let (replicas, claims) = self.ring().await;
@@ -172,7 +172,7 @@ impl Release {
     }
 }
 
-/// Asserts that both releases reconcile all of their own objects, and none of the others.
+/// Asserts that each release reconciles exactly its own objects.
 async fn check_independent(releases: [Release; 2]) {
     let [one, other] = &releases;
     let (ours, theirs) = (one.settled().await, other.settled().await);

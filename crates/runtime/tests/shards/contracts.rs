@@ -63,8 +63,8 @@ fn cases() -> impl Iterator<Item = (Move, bool)> {
         .flat_map(|moved| [(moved, true), (moved, false)])
 }
 
-/// Starts three replicas, and waits until they've reconciled some objects. Also returns the names
-/// of the objects.
+/// Starts three replicas, and waits for some objects to be reconciled. The second value contains
+/// the names of these objects.
 async fn reconciled(sharding: bool, configure: impl Fn(Maps) -> Maps + 'static) -> (Fleet, Vec<String>) {
     let fleet = Fleet::configured(3, sharding, configure).await;
     let names = fleet.create_many(OBJECTS).await;

@@ -215,8 +215,7 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// Returns the namespace of an object and of its child. It is determined by the number at the end
-/// of the name.
+/// Returns the namespace for an object and its child, using the number at the end of the name.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
     namespace_with(number.unwrap_or(0) % NAMESPACES)
@@ -247,7 +246,7 @@ impl Fleet {
         }
     }
 
-    /// Starts the given number of replicas, and waits until each of them has ranges.
+    /// Starts the given number of replicas, and waits for each one to get some ranges.
     pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
         Self::configured(replicas, sharding, |controller| controller).await
     }
@@ -264,7 +263,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts more replicas, and waits until each of them has ranges.
+    /// Starts additional replicas, and waits for each one to get some ranges.
     pub(crate) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
             self.start();
@@ -416,8 +415,8 @@ impl Fleet {
         assert!(record.doubled.is_empty(), "{:?}", record.doubled);
     }
 
-    /// Waits until the current version of all selected objects was reconciled. Returns how long it
-    /// took.
+    /// Waits for the controllers to reconcile the current version of all selected objects. Returns
+    /// the time this takes.
     pub(crate) async fn reconciled(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -448,7 +447,7 @@ impl Fleet {
         }
     }
 
-    /// Returns how many objects have been reconciled by each replica.
+    /// Returns the number of objects reconciled by each replica.
     pub(crate) fn shares(&self) -> Vec<usize> {
         let record = self.record.lock().unwrap();
         let share = |replica: &Replica| record.by_replica.get(&replica.number).map_or(0, BTreeSet::len);

@@ -98,8 +98,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Creates a namespace for the given number of replicas. Each of them has its own webhooks in
-    /// the configurations.
+    /// Creates a namespace and its webhook configurations, which contain a separate entry for each
+    /// replica.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
@@ -321,7 +321,7 @@ impl Replica {
         }
     }
 
-    /// Returns how many times the defaulter was called.
+    /// Returns the number of calls to the defaulter.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
@@ -375,7 +375,7 @@ impl Replica {
         stream.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
-    /// Waits until the operator exits on its own, and returns its result.
+    /// Waits for the operator to exit on its own, then returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()

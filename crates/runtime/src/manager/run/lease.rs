@@ -7,7 +7,7 @@ use crate::leader_election::{Election, Fence, Leadership, pod_namespace, start_w
 use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
 
 impl Run {
-    /// Waits until this process has lost its lease.
+    /// Waits for this process to lose its lease.
     pub(super) fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
         let leadership = self.leadership.as_ref().map(Leadership::lost);
         let membership = self.membership.as_ref().map(Membership::lost);
@@ -26,8 +26,8 @@ impl Run {
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
     }
 
-    /// Makes sure that the process exits after it has lost the lease, even if it does not stop on
-    /// its own.
+    /// Ensures that the process will exit after losing the lease, even if it fails to stop
+    /// gracefully.
     fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
         match self.on_loss {
             OnLoss::Exit => {
@@ -37,8 +37,8 @@ impl Run {
         }
     }
 
-    /// Waits until this process may own ranges. It is assigned some later on, which fills its
-    /// queues.
+    /// Waits for permission to own ranges. The process will not get any ranges until later, which
+    /// is when its queues are filled.
     pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
         let ring = RingConfig {
             id: self.id.clone(),

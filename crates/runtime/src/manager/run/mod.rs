@@ -463,8 +463,8 @@ impl Run {
         }
     }
 
-    /// Starts all watches. Waits until the controllers have received the initial list of each of
-    /// them.
+    /// Starts all watches, then waits for the controllers to receive the initial list of each
+    /// watch.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let report = self.caches.clone().report_stale(self.stale_after);

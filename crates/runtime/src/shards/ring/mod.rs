@@ -56,7 +56,7 @@ pub(crate) struct Heartbeat {
     pub(crate) identity: String,
     /// Changes with each renewal.
     pub(crate) version: String,
-    /// How long the replica may hold its claims after a renewal.
+    /// Time for which the replica may hold its claims after a renewal.
     pub(crate) duration: Duration,
     /// Whether the replica is about to stop, which means that it does not acquire any ranges.
     pub(crate) leaving: bool,

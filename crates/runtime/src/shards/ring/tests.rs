@@ -22,8 +22,8 @@ enum Network {
     DelaysWrite,
 }
 
-/// A model of the API server and of all replicas. There is one global time, but each replica has
-/// its own clock.
+/// Model of the API server and all replicas. The model uses a single global time, from which the
+/// clock of each replica may differ.
 #[derive(Default)]
 struct World {
     now: Duration,
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// Returns how many ranges a replica is working on.
+    /// Returns the number of ranges on which a replica is working.
     fn served(&self) -> usize {
         let acting = self.replicas.iter().map(|replica| replica.acting(self.now));
         let all = acting.fold(RangeSet::empty(RANGES), |all, acting| all.union(&acting));
@@ -189,7 +189,7 @@ impl World {
             .collect()
     }
 
-    /// Runs until all ranges are being worked on. Returns how long it took.
+    /// Runs until somebody is working on every range. Returns the time this takes.
     fn time_to_serve(&mut self) -> Duration {
         let start = self.now;
         while self.served() < RANGES as usize {

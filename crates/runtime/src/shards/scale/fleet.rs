@@ -1,5 +1,5 @@
-//! Replicas with their rings, queues and workers, and what they share: stored claims, watches, and
-//! changes that have not been reconciled yet.
+//! Simulates replicas with their rings, queues and workers. This also includes shared state such as
+//! stored claims, watches, and changes not yet reconciled.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -171,7 +171,7 @@ impl Fleet {
         ];
         tasks.extend((0..self.setting.workers).map(|_| tokio::task::spawn_local(member.clone().work())));
         self.replicas.push(Running { replica, tasks });
-        // This makes the watches of all others ignore the new one.
+        // This makes all other watches ignore the new one.
         self.change();
     }
 
@@ -202,7 +202,7 @@ impl Fleet {
         self.change();
     }
 
-    /// Stops the first replicas, and waits until they've exited.
+    /// Stops the first replicas and waits for them to exit.
     pub(super) async fn stop(&mut self, replicas: usize) {
         let stopping: Vec<Running> = self.replicas.drain(..replicas).collect();
         for running in &stopping {
@@ -250,8 +250,8 @@ impl Fleet {
         self.replicas.len()
     }
 
-    /// Waits until all ranges are being watched, and there are not more keys waiting than the rate
-    /// of changes explains. Returns how long it took.
+    /// Waits for all ranges to be watched and for the queues to become short, i.e. the number of
+    /// waiting keys should match the rate of changes. Returns the time this takes.
     pub(super) async fn converged(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -282,7 +282,7 @@ impl Fleet {
         counts
     }
 
-    /// Returns how many objects the replica with the largest share has.
+    /// Returns the number of objects in the largest share of a replica.
     pub(super) fn largest_share(&self) -> u32 {
         let ranges = self
             .replicas

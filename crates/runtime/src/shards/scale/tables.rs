@@ -278,7 +278,8 @@ fn rate(count: u64, outcome: &Outcome) -> String {
     format!("{:.0}", count as f64 / outcome.observed.as_secs_f64())
 }
 
-/// Returns how many changes per second the fleet can handle, in steps of 25%. Gives up at `most`.
+/// Searches for the maximum number of changes per second that the fleet can handle, in steps of
+/// 25%. Gives up at `most`.
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {

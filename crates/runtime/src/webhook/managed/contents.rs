@@ -146,8 +146,8 @@ impl Contents {
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// Returns how long it takes until the certificate is `age` old. If it's the first one, i.e. it
-    /// has not replaced another certificate, returns zero.
+    /// Returns the time until the certificate reaches the given age. This is zero for the first
+    /// certificate, i.e. if it is not a replacement for another one.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;

@@ -150,8 +150,8 @@ impl ManagedCertificate {
         self
     }
 
-    /// Sets the lifetime of certificates. They're rotated after two thirds of it. Defaults to 90
-    /// days.
+    /// Sets the lifetime of certificates, which defaults to 90 days. Rotation will happen after two
+    /// thirds of this time.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
@@ -234,8 +234,7 @@ impl Settings {
         ]
     }
 
-    /// Returns how long it takes until all replicas of the API server have observed a new CA
-    /// bundle.
+    /// Returns the time needed for a new CA bundle to reach all replicas of the API server.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }

@@ -1,7 +1,7 @@
-//! The webhook server, with its certificate, startup and readiness.
+//! Startup, readiness and certificate of the webhook server.
 //!
-//! With a managed certificate, the process is not ready until all webhooks are referenced by a
-//! configuration, and the check says what's missing. After that, it stays ready.
+//! With a managed certificate, the process only becomes ready once all webhooks are referenced by a
+//! configuration (until then, the check will report what is missing). From then on it stays ready.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! An operator that copies the memos of its own cluster to another one, where they're ConfigMaps.
-//! There is a gate in front of that cluster.
+//! Operator for copying memos from its own cluster to another one, where they become ConfigMaps.
+//! Requests to the other cluster go through a gate.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
