@@ -85,8 +85,8 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// Returns how much CPU time (user and system) the control plane has used so far. The
-    /// resolution is 10 ms.
+    /// Returns the CPU time (user and system) used by the control plane so far. The resolution is
+    /// 10 ms.
     ///
     /// # Errors
     ///

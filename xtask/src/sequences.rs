@@ -20,8 +20,8 @@ mod sequence;
 /// Project name.
 pub(crate) const NAME: &str = "sequences-operator";
 
-/// How many sequences to run. Since it takes long to compile a project, all of them use the same
-/// one.
+/// Number of sequences to run. All of them share a single project, since compiling takes a long
+/// time.
 const SEQUENCES: u64 = 4;
 
 /// Environment variable for the seed of the first sequence. Set it if you want to test other

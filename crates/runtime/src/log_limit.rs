@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// How many messages may be logged at once.
+/// Maximum burst of messages.
 const BURST: f64 = 10.0;
 /// Messages per second after that.
 const RATE: f64 = 1.0;

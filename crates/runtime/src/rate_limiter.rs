@@ -62,7 +62,7 @@ pub trait RateLimiter<T>: Send + Sync + 'static {
     /// [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
-    /// Returns how many times `key` has failed since it was last forgotten. This is shown in
+    /// Returns the number of failures of `key` since it was last forgotten. This is shown in
     /// `/debug/queues`.
     fn num_requeues(&self, key: &T) -> u32;
 }

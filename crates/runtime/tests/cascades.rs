@@ -18,7 +18,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 
 /// The machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
-/// How long to wait to make sure that nothing else happens.
+/// Time to wait in order to make sure that nothing else happens.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Statistics of the controller.

@@ -47,7 +47,7 @@ const ALLOCATIONS_PER_RECONCILE: usize = 12;
 const ALLOCATIONS_PER_APPLY: usize = 660;
 /// Maximum size of a queued key in bytes.
 const BYTES_PER_KEY: usize = 260;
-/// How many keys are added in a burst.
+/// Number of keys in a burst.
 const BURST: usize = 100_000;
 /// Maximum number of bytes that may be left after a burst.
 const BYTES_AFTER_BURST: usize = 1 << 20;

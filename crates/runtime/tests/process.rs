@@ -46,7 +46,7 @@ use program::{Ended, Program};
 
 /// Longer than anything could take, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// How long it may take an idle process to exit.
+/// Timeout for an idle process to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Test namespace.

@@ -32,10 +32,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How many bytes may be in use during a conversion, relative to the size of the body. There is the
-/// body, the response, and a single object.
+/// Maximum memory in use during a conversion, relative to the size of the body. This is for the
+/// body itself, the response, and a single object.
 const MULTIPLE: usize = 3;
-/// How many more bytes may be in use for the connection.
+/// Additional bytes for the connection.
 const BESIDES: usize = 1 << 20;
 /// Maximum number of bytes in use after that.
 const AFTER: usize = 1 << 20;

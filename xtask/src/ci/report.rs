@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many steps and tests to print.
+/// Number of steps and tests to print.
 const SHOWN: usize = 10;
 
 /// The times of all lanes.

@@ -31,7 +31,7 @@ pub(super) struct Outcome {
     pub(super) ignored: usize,
     /// Tests that were ignored, but not because of the missing server.
     pub(super) ignored_otherwise: Vec<String>,
-    /// How long each test took, by name.
+    /// Duration of each test by name.
     pub(super) times: Vec<(String, Duration)>,
 }
 

@@ -25,11 +25,11 @@ pub(super) const SERVER_VARIABLES: [&str; 4] = [
     "USE_EXISTING_CLUSTER",
 ];
 
-/// How many binaries to run at the same time. With two, one can work while the other is waiting for
-/// its last test.
+/// Number of binaries to run in parallel. With two, one can work while the other is waiting for its
+/// last test.
 const AT_ONCE: usize = 2;
 
-/// How many binaries with an API server to run at the same time. All three together only use half a
+/// Number of binaries with an API server to run in parallel. All three together only use half a
 /// core.
 const SERVERS_AT_ONCE: usize = 3;
 

@@ -94,13 +94,13 @@ pub(super) const PLOTS: &[Plot] = &[
     },
 ];
 
-/// How long the longest bar should be (in inches).
+/// Length of the longest bar (in inches).
 const LONGEST: f64 = 4.0;
 
-/// How wide the labels in front of the bars are (in inches).
+/// Width of the labels in front of the bars (in inches).
 const LABELS: f64 = 2.0;
 
-/// How wide the figure behind the longest bar is (in inches).
+/// Width of the figure behind the longest bar (in inches).
 const FIGURES: f64 = 0.8;
 
 impl Plot {

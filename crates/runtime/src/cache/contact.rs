@@ -37,7 +37,7 @@ impl Contact {
         }))
     }
 
-    /// Returns how long ago data was last received.
+    /// Returns the time since data was last received.
     pub(super) fn age(&self) -> Duration {
         let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
         self.0.created.elapsed().saturating_sub(last)

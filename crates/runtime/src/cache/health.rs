@@ -29,7 +29,7 @@ pub(super) struct WatchHealth {
     synced: AtomicBool,
     lists: AtomicU64,
     errors: AtomicU64,
-    /// How many of the received objects belong to other replicas.
+    /// Number of received objects that belong to other replicas.
     foreign: AtomicU64,
     last_error: Mutex<Option<String>>,
     /// Whether we've already logged that the watch is stale.
@@ -69,7 +69,7 @@ impl WatchHealth {
         self.foreign.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many of the received objects belong to other replicas.
+    /// Returns the number of received objects that belong to other replicas.
     pub(super) fn foreign(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed)
     }

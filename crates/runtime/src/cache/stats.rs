@@ -24,7 +24,7 @@ pub(crate) struct CacheStats {
     /// Number of relists by all watches (i.e. without initial lists).
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
-    /// How many of the received objects belong to other replicas. `None` unless the cache is
+    /// Number of received objects that belong to other replicas. `None` unless the cache is
     /// sharded.
     pub(crate) foreign: Option<u64>,
     /// Number of objects written by this process that no watch has delivered yet.

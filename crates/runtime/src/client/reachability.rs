@@ -23,11 +23,11 @@ use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
 
-/// How many causes to remember.
+/// Maximum number of causes to remember.
 const MAX_CAUSES: usize = 8;
 /// After this time, a cause is logged again. Note that watches are only retried every 30 seconds.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
-/// How long to wait for the API server when a manager is started outside of a Pod.
+/// Timeout for connecting to the API server when a manager is started outside of a Pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The current outage (if any) of an API server. Clones share the same state.

@@ -18,9 +18,9 @@ use tower::Service;
 
 /// Warning code used by Kubernetes. All others are meant for HTTP caches.
 const CODE: &str = "299";
-/// How many warnings to remember. There's no bound on the number of different texts, since they may
-/// contain object names. We start over when this limit is reached, so a warning may be logged
-/// again.
+/// Maximum number of warnings to remember. This needs a limit because the texts may contain object
+/// names, so there can be any number of different ones. We start over when the limit is reached,
+/// which means that a warning may be logged again.
 const MAX_LOGGED: usize = 1000;
 
 /// Client service that logs warnings.

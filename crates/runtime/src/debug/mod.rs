@@ -28,7 +28,7 @@ use crate::shutdown::Shutdown;
 use query::Query;
 pub(crate) use queues::ControllerQueue;
 
-/// How many keys to show per queue. Can be overridden in the query.
+/// Default number of keys to show per queue. Can be overridden in the query.
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\

@@ -16,8 +16,8 @@ use crate::token_bucket::TokenBucket;
 const BURST: f64 = 25.0;
 /// Interval between further events, in seconds.
 const PERIOD: f64 = 300.0;
-/// How many objects to keep track of. Same as in client-go. An object that has been forgotten
-/// starts over with a full burst.
+/// Maximum number of objects to keep track of (same as in client-go). If an object has been
+/// forgotten, it starts over with a full burst.
 const MAX_OBJECTS: usize = 4096;
 
 /// Counts the events of each object.

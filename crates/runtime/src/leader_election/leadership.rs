@@ -10,8 +10,8 @@ use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
-/// How long we wait for the elector to tell us why the lease has lapsed. It may not be able to,
-/// because its thread could be blocked by the exec plugin of a kubeconfig.
+/// Timeout for asking the elector why the lease has lapsed. We can't wait forever, because its
+/// thread could be blocked by the exec plugin of a kubeconfig.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Why this process is not the leader anymore.

@@ -132,7 +132,7 @@ const JITTER: f64 = 1.2;
 /// How often we try to release a lease if others modify it concurrently, e.g. with
 /// `kubectl annotate`. Same as `retry.DefaultRetry` in client-go.
 const RELEASE_ATTEMPTS: usize = 5;
-/// How long to wait on exit for the event about losing the lease to be sent.
+/// Timeout for sending the event about the lost lease on exit.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lease, the identity of this candidate, and the durations.
@@ -149,10 +149,9 @@ pub(crate) struct Election {
 /// Durations used for leader election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// How long candidates have to wait after the last observed renewal until they can acquire the
-    /// lease.
+    /// Time after the last observed renewal until candidates can acquire the lease.
     pub(crate) duration: Duration,
-    /// How long after its last successful renewal the leader gives up. This must be shorter than
+    /// Time after the last successful renewal until the leader gives up. This must be shorter than
     /// `duration`.
     pub(crate) renew_deadline: Duration,
     /// Interval between attempts.

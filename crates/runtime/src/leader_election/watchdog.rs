@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::fence::Fence;
 
-/// How long the process gets to exit on its own.
+/// Time for the process to exit on its own.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the log message to be written.
+/// Timeout for writing the log message.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
 /// Starts a thread which exits the process with status 1 if it is still running one second after it

@@ -43,7 +43,7 @@ impl WatchError {
         }
     }
 
-    /// Returns how long the server wants us to wait. This is zero if it did not say anything.
+    /// Returns the delay requested by the server, or zero if it did not request any.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,

@@ -51,23 +51,23 @@ use pace::Pace;
 
 use crate::random::random_share;
 
-/// How many lists all caches of a manager may make at the same time. Since we use HTTP/1.1, each of
-/// them needs a connection, and the memory for a page of objects.
+/// Maximum number of concurrent lists by all caches of a manager. Since we use HTTP/1.1, each list
+/// needs a separate connection, in addition to the memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
 /// Upper limit for a watch's timeout, in seconds. kube accepts up to 294.
 const WATCH_SECONDS: u32 = 290;
 /// Lower limit. The timeout is chosen at random, so that watches which were started together don't
 /// end at the same time.
 const MIN_WATCH_SECONDS: u32 = 230;
-/// How much longer we wait for the server to close a watch after its timeout.
+/// Additional time to wait for the server to close a watch after the timeout.
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
 /// If a watch ends earlier than this and without an event, we assume that something is wrong.
 const VERY_SHORT: Duration = Duration::from_secs(1);
 /// If there is no object for this long, we give up on a streaming list. The API server serves it
 /// from memory, and sends the final bookmark after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// How many events to keep capacity for after a list. Lists result in lots of events at once, but
-/// watches do not.
+/// Capacity for events to keep after a list. Lists result in lots of events at once, but watches do
+/// not.
 const KEPT_CAPACITY: usize = 4;
 /// Annotation of the bookmark at the end of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -486,8 +486,8 @@ where
     }
 }
 
-/// Returns how long a watch may stay open without receiving anything. After that, we assume that
-/// the connection is dead.
+/// Returns the maximum time for which a watch may stay open without receiving anything. After that,
+/// we assume that the connection is dead.
 fn longest_watch() -> Duration {
     // The simulated server only closes watches once a day, because simulations may take months.
     #[cfg(feature = "simulation")]

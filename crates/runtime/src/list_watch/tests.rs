@@ -187,8 +187,8 @@ fn names(requests: &[Sent]) -> Vec<&str> {
     requests.iter().map(|request| &*request.what).collect()
 }
 
-/// Returns how many failures are possible in the given time, from the maximum jitter to no jitter
-/// at all.
+/// Returns the possible number of failures in the given time. The range is from the maximum jitter
+/// to no jitter at all.
 fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     let count = |factor: f64| {
         let pauses = (0..).map(|n| (0.8 * 2_f64.powi(n)).min(30.0) * factor);

@@ -22,9 +22,9 @@ pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 /// This is at least as long as the idle timeout of the API server's client. So the API server never
 /// sends a request on a connection that we're about to close.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long a client may take to receive a response before its connection can be replaced. Most
-/// responses fit into the buffers of the operating system. If not, a client that is waiting for its
-/// response reads it right away.
+/// Time for a client to receive a response. After that, its connection can be replaced. This should
+/// be plenty, because most responses fit into the buffers of the operating system, and otherwise a
+/// client that is waiting for its response will read it immediately.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// State of a client. In each of these, we don't have a complete request to process.

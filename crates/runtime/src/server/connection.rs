@@ -25,7 +25,7 @@ use super::client_timer::{ClientState, ClientTimer};
 use super::{Reply, text_reply};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait for a graceful close after a timeout.
+/// Timeout for a graceful close after another timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum size of a request's head, which is also the buffer size per connection. hyper's default
@@ -140,7 +140,8 @@ where
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    // How much a client may send before the handler reads it, in bytes. hyper's default is 1 MiB.
+    // Maximum number of bytes a client may send before the handler reads them. The default in hyper
+    // is 1 MiB.
     let window = u32::try_from(BUFFER).ok();
     builder
         .initial_stream_window_size(window)

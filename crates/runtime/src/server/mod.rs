@@ -30,10 +30,10 @@ pub(crate) type Reply = Response<Full<Bytes>>;
 /// few API servers need, and half the number of file descriptors that processes usually have. A
 /// connection takes about 50 KiB of memory.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// How long pending requests may take on shutdown.
+/// Timeout for pending requests on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait after an error of `accept`. In most cases we've run out of file descriptors, so
-/// give others the chance to close some.
+/// Delay after an error of `accept`. This usually means that we have run out of file descriptors,
+/// so we should give others the chance to close some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Error of binding a server.

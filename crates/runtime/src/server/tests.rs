@@ -261,7 +261,7 @@ mod connections {
 
     use super::*;
 
-    /// How long we wait to make sure that something does not happen.
+    /// Time to wait in order to make sure that something does not happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 

@@ -42,13 +42,13 @@ pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet)
 
 struct Assignment {
     owners: Vec<Option<usize>>,
-    /// How many more ranges each member should have. This is negative if it has too many.
+    /// Number of additional ranges for each member, or a negative number if it has too many.
     room: Vec<i64>,
 }
 
 impl Assignment {
-    /// Returns how many more ranges each member should have. If ranges cannot be distributed
-    /// evenly, the members that have the most right now are the ones to get an extra range.
+    /// Returns the number of additional ranges for each member. If we can't distribute the ranges
+    /// evenly, an extra range goes to the members which currently have the most.
     fn rooms(&self, members: usize) -> Vec<i64> {
         let mut counts = vec![0_usize; members];
         self.owners.iter().flatten().for_each(|owner| counts[*owner] += 1);

@@ -40,7 +40,7 @@ const LEAVING: &str = "rbuilder.dev/shards-leaving";
 const LABEL_LENGTH: usize = 63;
 /// How often a round tries to write the claims if others write them concurrently.
 const WRITE_ATTEMPTS: usize = 5;
-/// How long to wait for other ranges to become idle, so that we can give them up together.
+/// Time to wait for other ranges to become idle, so that we can give them up together.
 const IDLE_PAUSE: Duration = Duration::from_millis(20);
 /// Jitter, relative to the period. Prevents replicas from writing at the same time.
 const JITTER: f64 = 0.1;

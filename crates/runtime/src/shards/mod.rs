@@ -169,13 +169,13 @@ pub(crate) struct RingStatus {
     pub(crate) replicas: Vec<String>,
     /// Owners of ranges. Contains their arcs, identity, and number of ranges.
     pub(crate) owners: Vec<(String, String, u32)>,
-    /// How many ranges this replica is working on, and how many of them it's about to give up.
+    /// Number of ranges this replica is working on, and the number of those it's about to give up.
     pub(crate) serving: u32,
     pub(crate) draining: u32,
-    /// How many ranges have no owner, and for how long (of the oldest one).
+    /// Number of ranges without an owner, and the time since the oldest one became free.
     pub(crate) unowned: u32,
     pub(crate) unowned_for: Duration,
-    /// How many ranges this replica has acquired and given up so far.
+    /// Number of ranges acquired and given up by this replica so far.
     pub(crate) acquired: u64,
     pub(crate) released: u64,
 }

@@ -37,8 +37,8 @@ pub(crate) type RawHandler =
 /// Supported versions of AdmissionReview. Their fields are the same.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// How much memory it takes to decode a review, relative to its estimated size. This is for the
-/// JSON and the typed objects.
+/// Memory needed to decode a review, relative to its estimated size. Includes the JSON and the
+/// typed objects.
 const DECODED: usize = 2;
 /// Same, if defaults are set as well. There is also the serialized object before and after that.
 const DEFAULTED: usize = 4;

@@ -24,9 +24,8 @@ const API_VERSION: &str = "apiextensions.k8s.io/v1";
 /// After this many bytes, other tasks on the same thread get to run.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// How much memory it takes to convert an object, relative to its estimated size. There is the
-/// object as it was written and as it is serialized by either type, and two more copies for
-/// comparing them.
+/// Memory needed to convert an object, relative to its estimated size. This includes the object as
+/// it was written, as serialized by either type, and two more copies for comparing them.
 const COPIES: usize = 5;
 
 /// Size of a response without its objects.

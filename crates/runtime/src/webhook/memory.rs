@@ -30,9 +30,10 @@ const MEBIBYTE: usize = 1024 * 1024;
 /// Number of bytes for each permit of the semaphore. It cannot be one, since `acquire_many` is
 /// limited to `u32::MAX` permits.
 const UNIT: usize = 1024;
-/// How long a client may stall until its connection can be closed.
+/// Time after which we may close the connection of a stalled client.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a review waits for memory. For most webhooks, the API server waits for 10 s.
+/// Timeout for reviews waiting for memory. Note that the API server only waits for 10 s in case of
+/// most webhooks.
 const MAX_WAIT: Duration = Duration::from_secs(8);
 /// Upper limit of the default. It's sufficient for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;

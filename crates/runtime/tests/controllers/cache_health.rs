@@ -232,7 +232,7 @@ impl Probed {
         .await;
     }
 
-    /// Returns how many seconds ago data was last received for a kind.
+    /// Returns the number of seconds since data was last received for a kind.
     fn since_contact(&self, kind: &str) -> f64 {
         let text = self.metrics.text();
         let start = format!("rbuilder_cache_seconds_since_contact{{kind=\"{kind}\"");

@@ -23,8 +23,8 @@ on_both_servers!(
     typed_and_dynamic_caches_show_own_writes,
 );
 
-/// How many objects to try. A single one isn't sufficient, since the watch might just have been
-/// faster than the read.
+/// Number of objects to try. We need more than one, because the watch might just be faster than the
+/// read.
 const ROUNDS: usize = 20;
 
 /// Errors that were found, and the number of reconciles without errors.

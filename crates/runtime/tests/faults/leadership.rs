@@ -14,11 +14,11 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// How long a leader may go on without renewing the lease, which lasts 15 s. Includes a margin
-/// because the machine may be busy.
+/// Time for which a leader may go on without renewing the lease. The lease lasts for 15 s, and this
+/// includes a margin for busy machines.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// How long it may take until the lease is acquired by the standby: the lease duration of 15 s, a
-/// retry period with jitter, and a margin.
+/// Time until the standby should have acquired the lease. This is the sum of the lease duration (15
+/// s), a retry period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
 /// Two processes, each with its own proxy, and objects in the desired state.

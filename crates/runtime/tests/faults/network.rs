@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::proxy::{Fault, Proxy, closed};
 use super::scene::Scene;
 
-/// How long a fault lasts.
+/// Duration of a fault.
 const WHILE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(20);
 

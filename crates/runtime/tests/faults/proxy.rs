@@ -31,7 +31,7 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How long to wait for events before a watch is closed.
+/// Timeout for receiving events before we close a watch.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
 /// Some servers send this event if the resource version of a watch has expired.
@@ -249,7 +249,7 @@ impl Proxy {
         assert!(late.is_empty(), "beside or after {}: {late:?}", first.request);
     }
 
-    /// Returns how many faults have been injected.
+    /// Returns the number of faults injected so far.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
     }

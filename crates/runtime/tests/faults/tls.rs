@@ -28,10 +28,10 @@ use super::proxy::Proxy;
 
 /// This is longer than kube's connect timeout (30 s) and the maximum backoff of a watch.
 const SOON: Duration = Duration::from_secs(120);
-/// How long a fault goes on after it was logged.
+/// Remaining duration of a fault once it was logged.
 const WHILE: Duration = Duration::from_secs(10);
-/// How many connections an operator with a single watch may open in that time. Its backoff starts
-/// at 0.8 s.
+/// Maximum number of connections opened by an operator with a single watch in that time. The
+/// backoff starts at 0.8 s.
 const MOST_CONNECTIONS: usize = 15;
 
 /// Name of the CA in a cluster.

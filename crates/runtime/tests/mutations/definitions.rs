@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
-/// How long to wait for a kind to be served.
+/// Timeout for a kind to be served.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 

@@ -21,13 +21,13 @@ use corpus::record::Recorded;
 use corpus::{Kind, Write};
 use server::Server;
 
-/// How many random schemas to use.
+/// Number of random schemas.
 const RANDOM: u64 = 160;
 
 /// Number of concurrent writes.
 const AT_ONCE: usize = 16;
 
-/// How many differences to include in a message.
+/// Maximum number of differences to print.
 const MOST_SHOWN: usize = 20;
 
 /// Part of the message if a rule encounters a value of the wrong type. The server looks at the

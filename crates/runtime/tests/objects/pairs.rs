@@ -23,7 +23,7 @@ use crate::random;
 use crate::server::Server;
 use crate::{MOST_SHOWN, RANDOM, RANDOM_MESSAGE, answer_all};
 
-/// How many random writes to send, unless `RBUILDER_WRITES` is set.
+/// Number of random writes. Can be overridden with `RBUILDER_WRITES`.
 const WRITES: usize = 480;
 
 /// How often to send a write again, in order to see all possible responses.

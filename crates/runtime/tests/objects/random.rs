@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::corpus::{Kind, Write};
 
-/// How many objects to create per schema, and how many to update.
+/// Number of objects to create per schema, and also the number of updates.
 const WRITES: usize = 12;
 
 /// Maximum depth of schemas below `spec`.

@@ -12,7 +12,7 @@ use super::corpus::{GROUP, Kind, NAMESPACE, Write, bare, complete, complete_text
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// How long to wait for a kind to be served.
+/// Timeout for a kind to be served.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -10,11 +10,11 @@ use super::*;
 use crate::operator::{BLOCK, WRITTEN};
 use crate::proxy::Proxy;
 
-/// How long it may take until the lease is acquired by someone else: the lease duration of 15 s, a
-/// retry period with jitter, and a margin.
+/// Time until someone else should have acquired the lease. This is the sum of the lease duration
+/// (15 s), a retry period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// How long a process may take to exit after it has lost its lease. This is a second, plus a margin
-/// because the machine may be busy.
+/// Time for a process to exit after losing its lease. The actual limit is one second, but the
+/// machine might be busy.
 const GONE: Duration = Duration::from_secs(5);
 /// It doesn't take a writer any longer than this to notice that it has to wait.
 const QUIET: Duration = Duration::from_secs(1);

@@ -17,11 +17,11 @@ use crate::operator::{RECORD, ROUND, ROUND_DONE, Step, now};
 const OBJECTS: u64 = 60;
 /// Time between two changes.
 const PACE: Duration = Duration::from_millis(25);
-/// How long it may take the others to take over from a replica, in microseconds. Includes a margin
-/// because the machine may be busy.
+/// Time for the others to take over from a replica in microseconds. Includes a margin for busy
+/// machines.
 const TAKEN_OVER: u128 = 30_000_000;
 
-/// How long it may take for a signal to reach all threads, in microseconds.
+/// Time for a signal to reach all threads in microseconds.
 const DELIVERED: u128 = 100_000;
 
 /// Logs all changes of ConfigMaps with their contents.

@@ -9,9 +9,9 @@ use super::*;
 use crate::operator::ID;
 use crate::webhook_client::{review, write_certificate};
 
-/// How long objects of a suspended replica may have to wait: 20 s, and a margin.
+/// Maximum delay for objects of a suspended replica, i.e. 20 s plus a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
-/// How long it may take a replica to exit after its claims were removed.
+/// Timeout for a replica to exit after its claims were removed.
 const GONE: Duration = Duration::from_secs(5);
 const OBJECTS: usize = 24;
 

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep};
 use crate::fleet::{Done, Fleet, Maps, SELECTED, clean_up, count_names, forget, namespace_of};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How long objects may be without a replica after a crash.
+/// Maximum time for which objects may be without a replica after a crash.
 const TAKEN_OVER: Duration = Duration::from_secs(21);
-/// How long objects may be without a replica in all other cases.
+/// Maximum time for which objects may be without a replica in all other cases.
 const HANDED_OVER: Duration = Duration::from_secs(5);
 /// By then, ranges have stopped moving.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -46,7 +46,7 @@ impl Move {
         }
     }
 
-    /// Returns how long an object may be without a replica.
+    /// Returns the maximum time for which an object may be without a replica.
     fn gap(self) -> Duration {
         match self {
             Self::Join | Self::Stop => HANDED_OVER,

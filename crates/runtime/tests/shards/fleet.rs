@@ -39,7 +39,7 @@ pub(crate) struct Record {
     pub(crate) last: BTreeMap<String, (String, usize)>,
     /// Names of the objects reconciled by each replica.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
-    /// How many objects a replica has found in the cache for all replicas, or the error.
+    /// Number of objects found by a replica in the cache for all replicas, or the error.
     pub(crate) everywhere: Vec<Result<usize, String>>,
     /// All reconciles.
     pub(crate) reconciles: Vec<Done>,

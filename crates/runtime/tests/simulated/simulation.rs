@@ -13,10 +13,10 @@ use crate::{Case, cases, second_set};
 /// Maximum number of perturbations in a failing history.
 const MOST_PERTURBATIONS: usize = 3;
 
-/// How many histories to use for an operator with a bug. The last one is the default, but most bugs
-/// are found with the first.
+/// Number of histories for an operator with a bug. The last value is the default, but usually we
+/// will find the bug with the first one.
 const HISTORIES: [usize; 2] = [50, 120];
-/// How many histories to use for a twin.
+/// Number of histories for a twin.
 const TWIN_HISTORIES: usize = 70;
 
 /// Cases which aren't reported by the right oracle yet, with the reason. When one is found, it has

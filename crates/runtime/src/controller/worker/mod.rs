@@ -33,7 +33,7 @@ use crate::traces::{self, Trace};
 /// up by then.
 const LASTING_CONFLICT: u32 = 5;
 
-/// How long to defer a key if its range is about to move to another replica.
+/// Delay for keys whose range is about to move to another replica.
 const DRAINING_RETRY: Duration = Duration::from_secs(1);
 
 /// Error for keys of objects that belong to other replicas.

@@ -4,8 +4,8 @@ use http::StatusCode;
 
 use super::super::Answer;
 
-/// How much memory rpprof allocates for samples and symbols, plus a safety margin. Most of it is
-/// not freed until the process exits.
+/// Memory needed by rpprof for samples and symbols, plus a safety margin. Note that most of it will
+/// not be freed until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
 /// Refuses to record a profile if that could exceed the memory limit, because the process would get

@@ -42,9 +42,9 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// How long we wait for the last keys of a range before we continue to work on it.
+/// Time to wait for the last keys of a range. After that, we continue to work on it.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// How long we wait after that before we try to give it up again.
+/// Delay after that, before we try to give it up again.
 const DRAIN_PAUSE: Duration = Duration::from_secs(60);
 
 /// Time on a replica's clock, since an arbitrary point.
@@ -122,7 +122,7 @@ pub(crate) struct Ring {
     ranges: u32,
     /// Lease duration. This is also used for replicas of which we only know a claim.
     duration: Duration,
-    /// How long we don't acquire ranges, to give other replicas the chance to join.
+    /// Time during which we don't acquire ranges, to give other replicas the chance to join.
     settle: Duration,
     seen: BTreeMap<String, Seen>,
     /// The claims as they were last read or written, and their resource version. If there is none,
@@ -180,7 +180,7 @@ impl Ring {
         self.leaving
     }
 
-    /// Returns how long there has been a range without an owner, as far as we know.
+    /// Returns the time for which there has been a range without an owner, as far as we know.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))

@@ -40,7 +40,7 @@ struct Replica {
     offset: Duration,
     /// Until when it may work, in global time.
     valid_until: Duration,
-    /// How many keys it is processing, by range.
+    /// Number of keys currently being processed in each range.
     running: BTreeMap<u32, usize>,
 }
 

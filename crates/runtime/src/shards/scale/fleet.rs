@@ -35,7 +35,7 @@ pub(super) struct Setting {
 /// Statistics since the last reset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// How many changes were reconciled, by the time it took in milliseconds.
+    /// Histogram of reconciled changes. The key is the time this took in milliseconds.
     pub(super) delays: BTreeMap<u64, u64>,
     pub(super) reconciles: u64,
     pub(super) lease_writes: u64,

@@ -15,7 +15,7 @@ use crate::shards::{Entry, RangeSet, Shards};
 
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub(super) const PERIOD: Duration = Duration::from_secs(2);
-/// How long to defer a key if its range is about to move.
+/// Delay for keys whose range is about to move.
 const DRAINING_RETRY: Duration = Duration::from_millis(100);
 /// Number of objects per page.
 const PAGE: u32 = 500;

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::fleet::{Counts, Fleet, Setting};
 
-/// How long we observe each phase.
+/// Duration of each phase.
 const OBSERVED: Duration = Duration::from_secs(60);
 
 /// Something that happens to a fleet after it has converged.
@@ -34,7 +34,7 @@ pub(super) struct Outcome {
     pub(super) observed: Duration,
     /// Number of replicas before it happened.
     pub(super) replicas: usize,
-    /// How many objects the replica with the largest share has.
+    /// Number of objects in the largest share of a replica.
     pub(super) largest_share: u32,
 }
 

@@ -97,7 +97,7 @@ impl Tables {
         self.print(&format!("|{}", "---|".repeat(cells.len())));
     }
 
-    /// How much replicas receive and store, for comparison with measurements.
+    /// Amount of data received and stored by replicas, for comparison with measurements.
     fn predict(&mut self) {
         self.head(
             "Predicted for the measured operator",
@@ -240,7 +240,7 @@ impl Tables {
         }
     }
 
-    /// How many changes per second a fleet can handle.
+    /// Maximum number of changes per second for different fleets.
     fn limits(&mut self) {
         self.head(
             "Changes a second until one in a hundred waits for a second",

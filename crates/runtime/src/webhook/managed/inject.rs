@@ -62,9 +62,9 @@ pub(crate) struct Targets {
 /// Result of an injection.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InjectionCounts {
-    /// How many objects refer to the service.
+    /// Number of objects that refer to the service.
     pub(super) found: usize,
-    /// How many of them were updated.
+    /// Number of objects that were updated.
     pub(super) changed: usize,
     /// Reasons why some webhooks are not called by the API server (e.g. because a configuration is
     /// missing).

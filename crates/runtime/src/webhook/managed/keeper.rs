@@ -23,7 +23,7 @@ use crate::tls::issued::Issued;
 const RESYNC: Duration = Duration::from_secs(60);
 /// Bounds of the backoff after errors.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How long to wait after a change, since there are often several at once.
+/// Delay after a change, since there are often several at once.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 /// How often we try to write the Secret if there are conflicts.
 const WRITE_ATTEMPTS: usize = 5;
@@ -201,8 +201,7 @@ impl Keeper {
         });
     }
 
-    /// Returns how long we still have to wait until all API servers have observed the CA of this
-    /// certificate.
+    /// Returns the remaining time until all API servers have observed the CA of this certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
