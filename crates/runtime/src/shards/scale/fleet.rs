@@ -216,6 +216,12 @@ impl Fleet {
         self.change();
     }
 
+    /// Sets how many objects change a second from now on.
+    pub(super) fn set_changes(&mut self, changes: u32) {
+        self.setting.changes = changes;
+        self.change();
+    }
+
     /// Changes random objects, at the configured rate.
     fn change(&mut self) {
         self.changing.abort();
@@ -304,9 +310,10 @@ fn change_one(setting: Setting, world: &Rc<RefCell<World>>, replicas: &[Rc<Repli
         false => replicas.len() as u64,
     };
     if let Some(watcher) = world.watchers[range]
-        && let Some(replica) = replicas.iter().find(|replica| replica.number == watcher)
+        // Replicas are numbered in the order in which they start.
+        && let Ok(index) = replicas.binary_search_by_key(&watcher, |replica| replica.number)
     {
-        replica.queue.add(object, NORMAL);
+        replicas[index].queue.add(object, NORMAL);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use super::costs::Costs;
-use super::fleet::{Fleet, Setting};
+use super::fleet::Setting;
 use super::scenarios::{Happening, Outcome, happen, run, start};
 
 /// Set this environment variable to use the sizes in docs/scaling.md and print the tables.
@@ -283,11 +283,17 @@ fn rate(count: u64, outcome: &Outcome) -> String {
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
-            let setting = Setting { changes, ..setting };
-            let mut fleet = Fleet::new(setting);
-            fleet.start_many(replicas).await;
-            // Long enough for the Leases and for the initial lists.
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            // Nothing changes during the start, which is not measured and would take most of the time.
+            let (mut fleet, _) = start(
+                Setting {
+                    changes: 0,
+                    ..setting
+                },
+                replicas,
+            )
+            .await;
+            fleet.set_changes(changes);
+            tokio::time::sleep(Duration::from_secs(5)).await;
             drop(fleet.take_counts());
             tokio::time::sleep(Duration::from_secs(10)).await;
             let counts = fleet.take_counts();
