@@ -58,6 +58,7 @@ pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};
 pub use rbuilder_catalogue::{Catalogue, Minor, versions};
 pub use rbuilder_diagnostic::Severity;
+pub use rbuilder_judge::Definition;
 pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd, fits_descriptor_path};
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
@@ -136,6 +137,8 @@ pub struct Options {
     pub kubernetes: Option<Minor>,
     /// Collects `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
+    /// Collects the served versions of the generated CRDs in [`Findings::definitions`].
+    pub definitions: bool,
     /// The packages whose calls are compared with the roles.
     pub calls: Calls,
     /// Which warnings are errors, and which are suppressed.
@@ -173,6 +176,7 @@ impl Default for Options {
             keep_going: false,
             kubernetes: None,
             csv: false,
+            definitions: false,
             calls: Calls::default(),
             levels: Levels::default(),
         }
@@ -236,6 +240,9 @@ pub struct Findings {
     /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
     /// an error. Empty unless [`Options::csv`] is set.
     pub csv: Vec<CsvMarkers>,
+    /// The served versions of the generated CRDs, for validating objects without parsing the CRDs.
+    /// Empty unless [`Options::definitions`] is set.
+    pub definitions: Vec<Definition>,
     /// The warnings suppressed in the source, for the caller's own diagnostics.
     pub allows: Allows,
     /// The source that the run has read. Dropping it takes a twentieth of the run, so a process
@@ -279,8 +286,11 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::with_levels(options.levels.clone());
     let mut source = SourceModel::default();
-    let crd::CrdFindings { kinds, csv } =
-        manifests(sources, options, &mut report, each, &mut source).unwrap_or_default();
+    let crd::CrdFindings {
+        kinds,
+        csv,
+        definitions,
+    } = manifests(sources, options, &mut report, each, &mut source).unwrap_or_default();
     report.check_allows(is_complete(options, &report));
     let held_back = [
         (Product::Roles, Concern::Roles),
@@ -298,6 +308,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
         kinds,
         held_back,
         csv,
+        definitions,
         allows,
         source,
     }

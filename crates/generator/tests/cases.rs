@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rbuilder_generator::{Diagnostic, FileRange, Generated, Options, SourceSet, generate};
+use rbuilder_generator::{
+    Definition, Diagnostic, FileRange, Generated, Options, SourceSet, generate, generate_each,
+};
 
 type Files = BTreeMap<String, String>;
 
@@ -57,11 +59,56 @@ fn output_is_deterministic() {
     }
 }
 
-fn run(files: &Files) -> Files {
+/// Objects can be validated without parsing the CRDs that were just printed.
+#[test]
+fn definitions_equal_those_in_the_printed_crds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let options = Options {
+        definitions: true,
+        ..Options::default()
+    };
+    let mut count = 0;
+    for case in fs::read_dir(&root).expect("cases") {
+        let case = case.expect("a case").path();
+        let mut printed = Vec::new();
+        let found = generate_each(&sources(&read_folder(&case.join("in"))), &options, &mut |file| {
+            if file.path.starts_with("crd/") {
+                let crd = serde_saphyr::from_str(&file.text).expect("YAML");
+                printed.extend(Definition::of_crd(&crd).expect("a CRD"));
+            }
+        });
+        assert_eq!(found.definitions.len(), printed.len(), "{}", case.display());
+        for (definition, printed) in found.definitions.iter().zip(&printed) {
+            let (ours, theirs) = (describe(definition), describe(printed));
+            let mut lines = ours.lines().zip(theirs.lines());
+            let difference = lines.find(|(ours, theirs)| ours != theirs);
+            assert_eq!(difference, None, "{} of {}", definition.kind, case.display());
+        }
+        count += printed.len();
+    }
+    assert!(count > 20, "{count}");
+}
+
+/// Formats a definition with everything that reaches the API server.
+fn describe(definition: &Definition) -> String {
+    let schema = serde_json::to_string_pretty(&definition.schema).expect("JSON");
+    let rest = Definition {
+        schema: Default::default(),
+        ..definition.clone()
+    };
+    format!("{rest:#?}\n{schema}")
+}
+
+fn sources(files: &Files) -> SourceSet {
     let mut sources = SourceSet::default();
     files
         .iter()
         .for_each(|(path, text)| sources.insert(path.as_str(), text.as_str()));
+    sources
+}
+
+fn run(files: &Files) -> Files {
+    let sources = sources(files);
     let options = Options {
         version: Some("(test)".into()),
         ..Options::default()

@@ -54,6 +54,7 @@ pub(super) use rendered::RenderedDiagnostics;
 pub(crate) use rendered::SourceErrors;
 use rendered::{has_errors, render_findings, source_errors};
 pub(super) use request::Request;
+use request::SampleScope;
 pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 pub(super) use stale_roles::find_stale_roles;
@@ -188,7 +189,9 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let request = &request.with_settings(tree)?;
-    let options = options(&sources, request)?;
+    let mut options = options(&sources, request)?;
+    options.definitions =
+        request.samples == SampleScope::OfGeneratedCrds && !samples::list_samples(plan, tree).is_empty();
     // To save memory, compare each manifest right after it was generated, and drop it if nothing
     // has changed.
     let mut made = Ok(Generated::default());
@@ -220,9 +223,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(lost);
         let immutable = find_immutable(&changed, &found.kinds);
         found.diagnostics.extend(immutable);
-        let refused = samples::find_refused(plan, tree, &request.layout);
+        let generated = options
+            .definitions
+            .then(|| std::mem::take(&mut found.definitions));
+        let refused = samples::find_refused(plan, tree, &request.layout, generated);
         found.diagnostics.extend(refused);
-        if request.checks_samples {
+        if request.samples == SampleScope::All {
             let refused = samples::find_refused_in(&request.layout, plan, tree)?;
             found.diagnostics.extend(refused);
         }

@@ -39,8 +39,19 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) deploys: bool,
     /// Whether the process exits after the manifests have been written.
     pub(in crate::commands) is_last: bool,
-    /// Whether to check all samples, rather than just those of CRDs that have changed.
-    pub(in crate::commands) checks_samples: bool,
+    /// The samples to check.
+    pub(in crate::commands) samples: SampleScope,
+}
+
+/// The samples that a command checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum SampleScope {
+    /// Those of the CRDs that the command modifies.
+    OfChangedCrds,
+    /// Those of all kinds in the source.
+    OfGeneratedCrds,
+    /// All, including those of CRDs that aren't generated.
+    All,
 }
 
 impl Default for Request {
@@ -61,7 +72,7 @@ impl Default for Request {
             keeps_going_without_scaffold: false,
             deploys: false,
             is_last: false,
-            checks_samples: false,
+            samples: SampleScope::OfChangedCrds,
         }
     }
 }
@@ -79,7 +90,10 @@ impl Request {
             writes: !flags.stdout,
             keeps_going_without_scaffold: true,
             is_last: true,
-            checks_samples: flags.check,
+            samples: match flags.check {
+                true => SampleScope::All,
+                false => SampleScope::OfGeneratedCrds,
+            },
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);

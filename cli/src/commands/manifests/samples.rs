@@ -1,15 +1,16 @@
 //! Finds samples in `config/samples` which are rejected by their CRD, or don't have a CRD anymore.
 //!
 //! Samples are created together with a kind, and nobody updates them when the types change. They
-//! are then rejected by `kubectl apply`, and catalogs still show them as an example. We only check
-//! samples of CRDs that are modified. If nothing has changed, parsing all CRDs again would take
-//! twice as long. All samples are checked by `--check` and by `doctor`. Objects are validated in
-//! the same way as in `rbuilder validate`, with the messages of the API server.
+//! are then rejected by `kubectl apply`, and catalogs still show them as an example. `manifests`
+//! checks the samples of all kinds in the source, using the generator's schemas: parsing the CRDs
+//! would take longer than generating them. Other commands only check samples of CRDs that they
+//! modify, and `--check` and `doctor` also those of CRDs that aren't generated. Objects are
+//! validated in the same way as in `rbuilder validate`, with the messages of the API server.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use rbuilder_generator::{Diagnostic, Minor, Severity};
+use rbuilder_generator::{Definition, Diagnostic, Minor, Severity};
 use rbuilder_judge::FieldValidation;
 use rbuilder_yaml::{is_yaml, parse_documents};
 use serde_json::Value;
@@ -26,17 +27,30 @@ use crate::tree::Tree;
 /// Directory with the samples.
 const SAMPLES: &str = "config/samples";
 
-/// Returns a warning for each sample that is rejected by a new or modified CRD, and for each sample
-/// whose kind or version doesn't have a CRD anymore.
-pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
+/// Returns a warning for each sample that is rejected by a generated CRD, and for each sample whose
+/// kind or version doesn't have a CRD anymore. Without `generated`, only considers CRDs which the
+/// plan modifies.
+pub(super) fn find_refused(
+    plan: &Plan,
+    tree: &Tree,
+    layout: &Layout,
+    generated: Option<Vec<Definition>>,
+) -> Vec<Diagnostic> {
     // If there are no samples, we don't have to parse what was just generated.
     if list_samples(plan, tree).is_empty() {
         return Vec::new();
     }
     let changed = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     let (mut crds, mut before) = (Definitions::default(), Definitions::default());
+    let is_generated = generated.is_some();
+    generated
+        .into_iter()
+        .flatten()
+        .for_each(|definition| crds.add_one(definition));
     for (path, change) in changed() {
-        crds.add(path, change.after().unwrap_or_default());
+        if !is_generated {
+            crds.add(path, change.after().unwrap_or_default());
+        }
         before.add(path, change.before());
     }
     if crds.is_empty() && before.is_empty() {
@@ -118,6 +132,11 @@ impl Definitions {
         if text.contains("CustomResourceDefinition") && self.judges.add_text(path, text).is_ok() {
             self.count += 1;
         }
+    }
+
+    fn add_one(&mut self, definition: Definition) {
+        self.judges.add(definition);
+        self.count += 1;
     }
 
     fn is_empty(&self) -> bool {

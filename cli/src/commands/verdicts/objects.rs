@@ -193,13 +193,16 @@ impl Judges {
         for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
             let found =
                 Definition::of_crd(&definition).map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
-            for definition in found {
-                let version = format!("{}/{}", definition.group, definition.version);
-                let key = (version, definition.kind.clone());
-                self.judges.insert(key, Judge::new(definition));
-            }
+            found.into_iter().for_each(|definition| self.add(definition));
         }
         Ok(())
+    }
+
+    /// Adds a definition.
+    pub(in crate::commands) fn add(&mut self, definition: Definition) {
+        let version = format!("{}/{}", definition.group, definition.version);
+        let key = (version, definition.kind.clone());
+        self.judges.insert(key, Judge::new(definition));
     }
 
     /// Returns true if there is no definition of a custom resource.

@@ -13,6 +13,7 @@ mod summary;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rbuilder_judge::{Definition, Scale};
 use rbuilder_reader::Span;
 use rbuilder_schema::{CsvMarkers, Schema};
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
@@ -75,6 +76,7 @@ impl Names {
 pub(crate) struct CrdFindings {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) csv: Vec<CsvMarkers>,
+    pub(crate) definitions: Vec<Definition>,
 }
 
 /// Generates the CRD of each kind and passes it to `each`.
@@ -84,7 +86,7 @@ pub(crate) fn crd_files(
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
 ) -> CrdFindings {
-    let mut csv = Vec::new();
+    let (mut csv, mut definitions) = (Vec::new(), Vec::new());
     let mut required = RequiredCrds::default();
     let mut descriptors = DescriptorPlaces::default();
     let kinds = merge::group_versions(package, report);
@@ -137,6 +139,10 @@ pub(crate) fn crd_files(
                         .map(|version| collect_csv_markers(version.resource, &version.schema));
                     csv.extend(found.flatten());
                 }
+                if options.definitions {
+                    let served = made.into_iter().filter(|version| version.resource.served);
+                    definitions.extend(served.map(definition));
+                }
             }
         }
         versions.iter().for_each(|(id, _)| schemas.forget(*id));
@@ -151,6 +157,7 @@ pub(crate) fn crd_files(
     CrdFindings {
         kinds: summaries,
         csv,
+        definitions,
     }
 }
 
@@ -336,6 +343,29 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     });
     let path = format!("crd/bases/{}_{}.yaml", resource.group, names.plural);
     OutputFile { path, text }
+}
+
+/// Returns what [`file`] prints about a version, as far as it matters for validating objects.
+fn definition(version: Version<'_>) -> Definition {
+    let Version { resource, schema, .. } = version;
+    Definition {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        kind: resource.kind.clone(),
+        is_namespaced: resource.namespaced,
+        schema,
+        has_status: resource.has_status_subresource(),
+        scale: resource.scale.as_ref().map(|scale| Scale {
+            spec_replicas: scale.spec_replicas_path.clone(),
+            status_replicas: scale.status_replicas_path.clone(),
+            label_selector: scale.label_selector_path.clone(),
+        }),
+        selectable_fields: resource
+            .selectable_fields
+            .iter()
+            .map(|field| field.json_path.clone())
+            .collect(),
+    }
 }
 
 fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value {
