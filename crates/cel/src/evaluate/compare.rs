@@ -137,15 +137,18 @@ fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
 }
 
 /// Compares lists of type `map`: items with the same keys must be equal.
-fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, keys: &[String]) -> Result<bool, Stop> {
+fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Result<bool, Stop> {
     let known = one.to_vec()?;
+    let keys: Result<Vec<Keys>, Stop> = known.iter().map(|item| Keys::hashed(item, names)).collect();
+    let keys = keys?;
     let mut seen = vec![false; known.len()];
     for item in other.iter() {
         let item = item?;
+        let wanted = Keys::hashed(&item, names)?;
         // The last item with the same keys counts.
         let mut found = None;
         for (index, candidate) in known.iter().enumerate() {
-            if has_same_keys(candidate, &item, keys)? {
+            if keys[index] == wanted {
                 seen[index] = true;
                 found = Some(candidate);
             }
@@ -168,30 +171,61 @@ pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool
     }
 }
 
-/// Returns whether two list items have the same values for all keys. Absent keys are equal.
-pub(super) fn has_same_keys(one: &Value<'_>, other: &Value<'_>, keys: &[String]) -> Result<bool, Stop> {
-    for key in keys {
-        let key = rbuilder_schema::cel_name(key).unwrap_or_else(|| key.clone());
-        let key = Value::string(key);
-        let find = |value: &Value<'_>| match value {
-            Value::Map(map) => map.find(&key).ok().flatten().map(|value| OwnedKey::of(&value)),
+/// The most keys that the API server uses as a key of a Go map. It formats more of them as a text.
+const MOST_HASHED: usize = 3;
+
+/// The values of an item's keys in a list of type `map`, as texts that include their types. Absent
+/// keys are equal.
+#[derive(PartialEq)]
+pub(super) struct Keys(Vec<Option<String>>);
+
+impl Keys {
+    /// Returns the values of the keys with the given names.
+    pub(super) fn of(item: &Value<'_>, names: &[String]) -> Keys {
+        Keys(names.iter().map(|name| key_of(item, name)).collect())
+    }
+
+    /// Same as [`Keys::of`], for a comparison of lists.
+    ///
+    /// # Errors
+    /// Returns an error if a value is an object or a list, which Go cannot use as a key of a map.
+    /// The schema of a key allows neither, but a stored object may contain them.
+    fn hashed(item: &Value<'_>, names: &[String]) -> Result<Keys, Stop> {
+        let unhashable = names.iter().find_map(|name| match raw_key(item, name)? {
+            Json::Object(_) => Some("map[string]interface {}"),
+            Json::Array(_) => Some("[]interface {}"),
             _ => None,
-        };
-        if find(one) != find(other) {
-            return Ok(false);
+        });
+        match unhashable.filter(|_| names.len() <= MOST_HASHED) {
+            Some(go_type) => Err(Stop::error(format!(
+                "internal error: runtime error: hash of unhashable type {go_type}"
+            ))),
+            None => Ok(Keys::of(item, names)),
         }
     }
-    Ok(true)
 }
 
-/// The value of a key, as a string that includes its type.
-#[derive(PartialEq)]
-struct OwnedKey(String);
-
-impl OwnedKey {
-    fn of(value: &Value<'_>) -> OwnedKey {
-        OwnedKey(format!("{value:?}"))
+fn key_of(item: &Value<'_>, name: &str) -> Option<String> {
+    let Value::Map(map) = item else {
+        return None;
+    };
+    match map.find(&Value::string(cel_name(name))) {
+        Ok(value) => value.map(|value| format!("{value:?}")),
+        // A value of another type than its schema declares is compared as it is.
+        Err(_) => raw_key(item, name).map(|raw| format!("{raw:?}")),
     }
+}
+
+/// Returns the value of a key in an object's JSON.
+fn raw_key<'v>(item: &Value<'v>, name: &str) -> Option<&'v Json> {
+    match item {
+        Value::Map(Map::Json(map)) => map.fields.get(&cel_name(name)),
+        _ => None,
+    }
+}
+
+fn cel_name(name: &str) -> String {
+    rbuilder_schema::cel_name(name).unwrap_or_else(|| name.to_owned())
 }
 
 fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rbuilder_re2::Pattern;
 
-use super::compare::{self, has_same_keys, is_same_element};
+use super::compare::{self, Keys, is_same_element};
 use super::text;
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
@@ -119,7 +119,7 @@ fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
             let is_same = match kind {
                 ListKind::Atomic => false,
                 ListKind::Set => is_same_element(known, &item)?,
-                ListKind::Map(keys) => has_same_keys(known, &item, keys)?,
+                ListKind::Map(names) => Keys::of(known, names) == Keys::of(&item, names),
             };
             if is_same {
                 position = Some(index);
