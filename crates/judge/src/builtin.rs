@@ -8,13 +8,17 @@ use serde_json::Value;
 
 use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
 use crate::error::Reason;
-use crate::lists::find_duplicates;
+use crate::lists::find_duplicates_except;
 use crate::metadata::{self, Metadata};
 use crate::path::Path;
 use crate::values::Checker;
 use crate::verdict::Failure;
 
 pub use crate::metadata::NameRule;
+
+/// Fields that the schema does not validate: the metadata has rules of its own, and absent fields of a
+/// status are zero values in Go.
+const UNCHECKED: &[&str] = &["metadata", "status"];
 
 /// A version of a built-in kind.
 #[derive(Clone, Copy, Debug)]
@@ -106,18 +110,12 @@ impl Builtin<'_> {
         }
     }
 
-    /// Returns the schema violations, except those in the metadata and in the status: absent fields
-    /// of a status are zero values in Go.
+    /// Returns the schema violations, except those in the metadata and in the status.
     fn find_violations(&self, object: &Value) -> Vec<crate::FieldError> {
         let mut undecided = Vec::new();
-        let mut checker = Checker::of_builtin(Path::root(), &mut undecided);
+        let mut checker = Checker::of_builtin(Path::root(), &mut undecided, UNCHECKED);
         let mut errors = checker.find_errors(object, self.schema, None);
-        errors.extend(find_duplicates(object, self.schema, &Path::root()));
-        let is_within = |field: &str, part: &str| {
-            let rest = field.strip_prefix(part);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        errors.retain(|error| !is_within(&error.field, "status") && !is_within(&error.field, "metadata"));
+        errors.extend(find_duplicates_except(UNCHECKED, object, self.schema));
         errors
     }
 }

@@ -9,6 +9,19 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
+/// Returns an error for each duplicate item in a list of type `set` or `map`, except in some fields of the
+/// value itself.
+pub(crate) fn find_duplicates_except(skipped: &[&str], value: &Value, schema: &Schema) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let inner = schema.properties.get(name.as_str());
+        if let Some(inner) = inner.filter(|_| !skipped.contains(&name.as_str())) {
+            visit(value, inner, &Path::root().child(name), &mut errors);
+        }
+    }
+    errors
+}
+
 /// Returns an error for each duplicate item in a list of type `set` or `map`.
 pub(crate) fn find_duplicates(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();

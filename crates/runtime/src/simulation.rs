@@ -22,6 +22,8 @@
 //!
 //! See `docs/simulation.md` for what you can find with it, and how to read the reports.
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
@@ -33,6 +35,10 @@ pub use rbuilder_simulation::{
 
 use crate::{Manager, ManagerArgs};
 
+/// How often replicas renew or request their lease. As seldom as the default renew deadline of 10 seconds
+/// allows with the jitter: each renewal costs as much as any other write, and no history disturbs it.
+const RETRY_PERIOD: Duration = Duration::from_secs(8);
+
 impl Operator for Manager {
     fn create(client: Client, settings: &ProcessSettings) -> Self {
         let mut args = ManagerArgs::for_tests();
@@ -40,7 +46,7 @@ impl Operator for Manager {
         args.leader_elect = settings.elects_leader;
         // Otherwise, the manager would use the namespace of the Pod that runs the test.
         args.leader_election_namespace = Some(client.default_namespace().to_owned());
-        Self::with_client("simulated", client, args)
+        Self::with_client("simulated", client, args).retry_period(RETRY_PERIOD)
     }
 
     fn run(self) -> BoxFuture<'static, Result<(), String>> {

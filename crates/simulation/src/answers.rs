@@ -50,6 +50,12 @@ pub(crate) async fn message_of_invalid(
     if !matches!(response.status().as_u16(), 400 | 405 | 413 | 415 | 422) {
         return (response, None);
     }
+    let (response, message) = read_message(response).await;
+    (response, Some(message))
+}
+
+/// Reads the message of an answer that is a failure.
+pub(crate) async fn read_message(response: Response<ResponseBody>) -> (Response<ResponseBody>, String) {
     let (parts, body) = response.into_parts();
     let bytes = match body.collect().await {
         Ok(collected) => collected.to_bytes(),
@@ -58,5 +64,5 @@ pub(crate) async fn message_of_invalid(
     let status: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let message = status["message"].as_str().unwrap_or_default().to_owned();
     let body = Full::new(bytes).boxed_unsync();
-    (Response::from_parts(parts, body), Some(message))
+    (Response::from_parts(parts, body), message)
 }

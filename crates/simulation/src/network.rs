@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::answers::{message_of_invalid, refusal, without_timeout};
+use crate::answers::{message_of_invalid, read_message, refusal, without_timeout};
 use crate::external::{Outage, SharedSystems, Systems};
 use crate::history::{Disturbance, Perturbation};
 use crate::leases::{ProcessId, is_election};
@@ -108,35 +108,34 @@ impl Network {
         }
     }
 
-    /// Sends a request on behalf of an actor other than the operator, and records it. Returns the
-    /// status code and body of the response.
-    pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> (u16, Value) {
+    /// Sends a request of another actor and records it.
+    ///
+    /// # Errors
+    /// Returns the message with which the server rejects the request.
+    pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> Result<(), String> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Body::from(body.into_bytes()));
         let before = self.server.version();
-        let (code, body) = match self.server.call(request, true).await {
+        let (code, result) = match self.server.call(request, true).await {
+            Ok(response) if response.status().is_success() => (response.status().as_u16(), Ok(())),
             Ok(response) => {
                 let code = response.status().as_u16();
-                let bytes = response
-                    .into_body()
-                    .collect()
-                    .await
-                    .map(http_body_util::Collected::to_bytes);
-                let bytes = bytes.unwrap_or_default();
-                (code, serde_json::from_slice(&bytes).unwrap_or_default())
+                let (_, message) = read_message(response).await;
+                (code, Err(message))
             }
-            Err(_) => (0, Value::Null),
+            Err(_) => (0, Ok(())),
         };
         let changed = self.server.version() != before;
         let name = Request::parse(&method, &path, "");
         let name = name.map_or(path, |request| request.to_string());
         self.traffic().timeline.request(actor, name, code, changed);
-        (code, body)
+        result
     }
 
     pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
         let request = http::Request::delete(object.path()).body(options.to_string());
-        self.send(actor, request.expect("a path of names is a URI")).await;
+        // What the server rejects is in the timeline.
+        let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
     /// Deletes a declared object with foreground propagation.
@@ -153,7 +152,8 @@ impl Network {
     /// Creates an object. Only the kind and namespace of `name` are used.
     pub(crate) async fn create(&self, actor: Actor, name: &ObjectName, object: &Value) {
         let request = http::Request::post(name.collection()).body(object.to_string());
-        self.send(actor, request.expect("a path of names is a URI")).await;
+        // What the server rejects is in the timeline.
+        let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
     /// Applies a merge patch to an object or to a subresource such as `/status`.
@@ -161,7 +161,8 @@ impl Network {
         let path = format!("{}{part}", object.path());
         let request = http::Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
         let request = request.body(patch.to_string());
-        self.send(actor, request.expect("a path of names is a URI")).await;
+        // What the server rejects is in the timeline.
+        let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 }
 
@@ -198,7 +199,10 @@ impl Connection {
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
             Some(mut request) => {
-                request.body = serde_json::from_slice(&bytes).unwrap_or_default();
+                // Only what is not in the path of the request needs its body.
+                if request.name.is_none() || request.resource == "leases" {
+                    request.body = serde_json::from_slice(&bytes).unwrap_or_default();
+                }
                 self.answer(&request, rebuilt).await
             }
             // Discovery requests aren't part of a history.

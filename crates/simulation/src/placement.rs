@@ -150,6 +150,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     list.extend(first);
     // Without shuffling, a small budget would never get to some kinds of perturbations.
     Random::new(2).shuffle(&mut list);
+    let mut list = take_turns(list);
     let mut later = later;
     Random::new(3).shuffle(&mut later);
     list.append(&mut later);
@@ -159,6 +160,19 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     list.retain(|perturbation| !refusals.contains(perturbation));
     refusals.append(&mut list);
     refusals
+}
+
+/// Lets each disturbance come first once, then each once more, and so on.
+fn take_turns(list: Vec<Perturbation>) -> Vec<Perturbation> {
+    let mut turns: Vec<(usize, Perturbation)> = Vec::with_capacity(list.len());
+    for perturbation in list {
+        let same = turns
+            .iter()
+            .filter(|(_, known)| known.action == perturbation.action);
+        turns.push((same.count(), perturbation));
+    }
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, perturbation)| perturbation).collect()
 }
 
 /// Returns server errors and closed watches for all requests, split in two lists.

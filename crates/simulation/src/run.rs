@@ -26,6 +26,8 @@ use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
 /// The state counts as settled after nothing has changed for this long.
 const QUIET: Duration = Duration::from_secs(75);
+/// The same with two replicas, which renew their leases meanwhile: longer than one of them is cut off.
+const QUIET_REPLICAS: Duration = Duration::from_secs(45);
 /// How long the operator may take to reach the expected state.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// Maximum number of requests in a step. We assume that the operator is in a loop beyond that.
@@ -264,10 +266,8 @@ impl<'r> Run<'r> {
     async fn declare(&mut self) {
         for (number, object) in &self.declared {
             let request = self.setting.declarations[*number].apply(object, "");
-            let (code, body) = self.network.send(Actor::User, request).await;
-            if code >= 400 {
-                let why = body["message"].as_str().unwrap_or_default();
-                self.outcome.rejected = Some(why.to_owned());
+            if let Err(why) = self.network.send(Actor::User, request).await {
+                self.outcome.rejected = Some(why);
             }
         }
     }
@@ -276,6 +276,10 @@ impl<'r> Run<'r> {
     /// up to [`PATIENCE`].
     async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
         let begin = Instant::now();
+        let quiet = match self.history.replicated {
+            true => QUIET_REPLICAS,
+            false => QUIET,
+        };
         let (mut changed, mut version) = (begin, (0, 0));
         let first = self.network.traffic().moments.len();
         let mut idle_from = first;
@@ -292,7 +296,7 @@ impl<'r> Run<'r> {
             if count - first > MOST_REQUESTS || now > begin + 2 * PATIENCE {
                 return Settled::Never;
             }
-            if now >= changed + QUIET {
+            if now >= changed + quiet {
                 if count - idle_from > MOST_IDLE_REQUESTS {
                     return Settled::Never;
                 }
@@ -305,7 +309,7 @@ impl<'r> Run<'r> {
                     Some(_) => (changed, idle_from) = (now, count),
                 }
             }
-            self.wait(changed + QUIET).await;
+            self.wait(changed + quiet).await;
         }
     }
 

@@ -16,6 +16,11 @@ const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 /// Directory for report files.
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 
+/// The default number of histories for each request that the operator makes without perturbations.
+const FOR_EACH_REQUEST: usize = 8;
+/// The smallest default number of histories.
+const FEWEST: usize = 45;
+
 /// Limit for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -91,14 +96,16 @@ fn parse_count<N: std::str::FromStr + PartialOrd + From<u8>>(name: &str, text: &
 pub(crate) struct Budget {
     limit: Limit,
     start: Instant,
+    is_default: bool,
 }
 
 impl Budget {
-    /// Starts the clock for a budget.
-    pub(crate) fn start(limit: Limit) -> Self {
+    /// Starts to spend a budget now; `None` for the default.
+    pub(crate) fn start(limit: Option<Limit>) -> Self {
         Self {
-            limit,
+            limit: limit.unwrap_or(Limit::Histories(FEWEST)),
             start: Instant::now(),
+            is_default: limit.is_none(),
         }
     }
 
@@ -114,11 +121,19 @@ impl Budget {
         }
     }
 
-    /// Returns whether more than half of the budget is used up.
-    pub(crate) fn is_half_spent(&self, histories: usize) -> bool {
-        match self.limit {
-            Limit::Histories(most) => histories > most / 2,
-            Limit::Seconds(most) => self.elapsed() > Duration::from_secs(most) / 2,
+    /// Returns a budget that ends halfway between now and the end of this one.
+    pub(crate) fn half_of_rest(&self, histories: usize) -> Self {
+        let limit = match self.limit {
+            Limit::Histories(most) => Limit::Histories(histories + most.saturating_sub(histories) / 2),
+            Limit::Seconds(most) => Limit::Seconds((self.elapsed().as_secs() + most) / 2),
+        };
+        Self { limit, ..*self }
+    }
+
+    /// Adapts the default budget to the requests that the operator makes without perturbations.
+    pub(crate) fn adapt(&mut self, requests: usize) {
+        if self.is_default {
+            self.limit = Limit::Histories(FEWEST.max(FOR_EACH_REQUEST * requests));
         }
     }
 }
@@ -126,6 +141,24 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn default_budget_depends_on_the_requests() {
+        let ends_at = |limit: Option<Limit>, requests: usize| {
+            let mut budget = Budget::start(limit);
+            budget.adapt(requests);
+            (1..1000).find(|histories| budget.is_spent(*histories))
+        };
+        assert_eq!(ends_at(None, 3), Some(45));
+        assert_eq!(ends_at(None, 10), Some(80));
+        assert_eq!(ends_at(Some(Limit::Histories(7)), 10), Some(7));
+    }
+
+    #[test]
+    fn half_of_the_rest_begins_at_the_present() {
+        let half = Budget::start(Some(Limit::Histories(100))).half_of_rest(40);
+        assert!(!half.is_spent(69) && half.is_spent(70));
+    }
 
     fn parse(variables: &[(&str, &str)]) -> Result<Settings, String> {
         Settings::parse(&|name| {

@@ -21,12 +21,9 @@ use crate::progress::{self, Progress};
 use crate::record::Record;
 use crate::report::Report;
 use crate::run::{Invariant, Setting};
-use crate::search::{Search, asks_for_pods};
+use crate::search::{Search, run_plain};
 use crate::setting;
 use crate::settings::{Budget, Limit, Settings};
-
-/// Default number of histories.
-const HISTORIES: usize = 120;
 
 /// A simulation of an operator. See the [crate documentation](crate) for an introduction.
 pub struct Simulation {
@@ -44,7 +41,8 @@ pub struct Simulation {
     replicas: usize,
     /// File or directory with webhook configurations.
     webhooks: Option<PathBuf>,
-    limit: Limit,
+    /// `None` for the default.
+    limit: Option<Limit>,
 }
 
 impl std::fmt::Debug for Simulation {
@@ -86,7 +84,7 @@ impl Simulation {
     fn of_program(program: Program) -> Self {
         Self {
             program,
-            server: ApiServer::new().collecting_garbage(),
+            server: ApiServer::new().collecting_garbage().repeating_results(),
             declarations: Vec::new(),
             alternatives: Vec::new(),
             random: Vec::new(),
@@ -97,7 +95,7 @@ impl Simulation {
             accepted: Vec::new(),
             replicas: 1,
             webhooks: None,
-            limit: Limit::Histories(HISTORIES),
+            limit: None,
         }
     }
 
@@ -281,13 +279,13 @@ impl Simulation {
         self
     }
 
-    /// Sets the maximum number of histories. Defaults to 120.
-    ///
-    /// This can be overridden with the environment variables `RBUILDER_SIMULATION_HISTORIES` and
-    /// `RBUILDER_SIMULATION_SECONDS`.
+    /// Sets the largest number of histories. Defaults to 8 for each request that the operator makes in a run
+    /// without perturbations, where a call of an external system counts twice, and at least 45. The
+    /// environment variables
+    /// `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
-        self.limit = Limit::Histories(count);
+        self.limit = Some(Limit::Histories(count));
         self
     }
 
@@ -298,7 +296,7 @@ impl Simulation {
     /// gives the same result everywhere.
     #[must_use]
     pub fn seconds(mut self, seconds: u64) -> Self {
-        self.limit = Limit::Seconds(seconds);
+        self.limit = Some(Limit::Seconds(seconds));
         self
     }
 
@@ -379,18 +377,20 @@ impl Simulation {
         }
         let kept = kept::read(&settings.package.join(identity.kept_file()), count)
             .unwrap_or_else(|error| panic!("{error}"));
-        let limit = settings.limit.unwrap_or(self.limit);
+        let limit = settings.limit.or(self.limit);
         let mut setting = self.setting();
         let declared = setting.declarations.iter();
         let declared = declared.map(|declaration| declaration.name.to_string()).collect();
-        let is_long = settings.reports.is_some() || matches!(limit, Limit::Seconds(_));
+        let is_long = settings.reports.is_some() || matches!(limit, Some(Limit::Seconds(_)));
         let name = (is_long && settings.history.is_none()).then(|| identity.name.clone());
         let (only, on_server) = (settings.history, settings.on_server);
         let mut report = on_own_thread(move || {
-            if asks_for_pods(&setting) {
+            let mut plain = Some(run_plain(&setting));
+            if plain.as_ref().is_some_and(|outcome| outcome.asks_for_pods) {
                 setting.behaviors.extend(environment::of_pods());
+                plain = None;
             }
-            let search = Search::new(&setting, Budget::start(limit), Progress::new(name));
+            let search = Search::new(&setting, plain, Budget::start(limit), Progress::new(name));
             match only {
                 only if on_server => search.replay_on_server(only),
                 Some(history) => search.replay(&history),
@@ -402,7 +402,12 @@ impl Simulation {
         }
         report.kept_file = identity.kept_file().to_string_lossy().replace('\\', "/");
         if let Some(folder) = settings.reports {
-            let record = Record::new(identity, declared, limit, &report);
+            let record = Record::new(
+                identity,
+                declared,
+                limit.unwrap_or(Limit::Histories(report.histories)),
+                &report,
+            );
             let file = folder.join(format!("{}.json", identity.name));
             if let Err(error) = std::fs::write(&file, record.to_text()) {
                 panic!("cannot write the report {}: {error}", file.display());

@@ -24,6 +24,8 @@ pub(crate) struct Checker<'u> {
     undecided: &'u mut Vec<Undecided>,
     /// Whether to decode values with the format `byte`, as Go does for built-in kinds.
     decodes_bytes: bool,
+    /// Fields of the value itself that are not checked.
+    skipped: &'static [&'static str],
 }
 
 /// The errors in a value, and the number of passed checks.
@@ -86,13 +88,19 @@ impl<'u> Checker<'u> {
             base,
             undecided,
             decodes_bytes: false,
+            skipped: &[],
         }
     }
 
-    /// Creates a checker for values of a Go type.
-    pub(crate) fn of_builtin(base: Path, undecided: &'u mut Vec<Undecided>) -> Checker<'u> {
+    /// Creates a checker for values of a Go type. Ignores some of their fields.
+    pub(crate) fn of_builtin(
+        base: Path,
+        undecided: &'u mut Vec<Undecided>,
+        skipped: &'static [&'static str],
+    ) -> Checker<'u> {
         Checker {
             decodes_bytes: true,
+            skipped,
             ..Checker::new(base, undecided)
         }
     }
@@ -275,6 +283,9 @@ impl<'u> Checker<'u> {
             }
         }
         for (name, inner) in &schema.properties {
+            if path.is_empty() && self.skipped.contains(&&**name) {
+                continue;
+            }
             if let Some(value) = fields.get(&**name) {
                 let below = match path.is_empty() {
                     true => name.to_string(),
@@ -363,9 +374,18 @@ fn is_text_format(format: &str) -> bool {
 
 /// Returns the usual name of a string format.
 fn known_format(format: &str) -> Option<&'static str> {
-    let bare = format.replace('-', "");
     let mut known = FORMATS.iter().copied();
-    known.find(|known| format_type(known) == Some(SchemaType::String) && known.replace('-', "") == bare)
+    let found = match known.find(|known| *known == format) {
+        Some(same) => Some(same),
+        None => {
+            let bare = format.replace('-', "");
+            FORMATS
+                .iter()
+                .copied()
+                .find(|known| known.replace('-', "") == bare)
+        }
+    };
+    found.filter(|known| format_type(known) == Some(SchemaType::String))
 }
 
 /// Returns a value's type and format, in the validator's terms.

@@ -12,6 +12,7 @@
 //! A general-purpose compressor would find repetitions within a response, but doesn't know about
 //! the previous one.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// Minimum length of a common range, in bytes.
@@ -23,22 +24,28 @@ const STRIDE: usize = 4;
 /// The base of a delta.
 pub(super) struct Base {
     text: Box<[u8]>,
-    /// First position of each indexed range.
-    places: HashMap<[u8; WINDOW], usize>,
+    /// The first position of each indexed range. Not needed for texts that only differ in values.
+    places: OnceCell<HashMap<u64, usize>>,
 }
 
 impl Base {
     pub(super) fn new(text: &[u8]) -> Self {
-        let mut places = HashMap::with_capacity(text.len() / STRIDE);
-        for (index, window) in text.windows(WINDOW).enumerate().step_by(STRIDE) {
-            if let Ok(window) = window.try_into() {
-                places.entry(window).or_insert(index);
-            }
-        }
         Self {
             text: text.into(),
-            places,
+            places: OnceCell::new(),
         }
+    }
+
+    fn places(&self) -> &HashMap<u64, usize> {
+        self.places.get_or_init(|| {
+            let mut places = HashMap::with_capacity(self.text.len() / STRIDE);
+            for (index, window) in self.text.windows(WINDOW).enumerate().step_by(STRIDE) {
+                if let Some(window) = window.first_chunk() {
+                    places.entry(u64::from_le_bytes(*window)).or_insert(index);
+                }
+            }
+            places
+        })
     }
 
     /// Encodes `text` as a delta.
@@ -79,7 +86,7 @@ impl Base {
             .is_some_and(|rest| rest.starts_with(window));
         let from = match is_beside {
             true => beside,
-            false => *self.places.get(window)?,
+            false => *self.places().get(&u64::from_le_bytes(*window))?,
         };
         Some((from, common_prefix(text, &self.text[from..])))
     }
@@ -102,7 +109,15 @@ impl Base {
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    // Whole blocks first: comparing slices takes much less than comparing bytes one by one.
+    const BLOCK: usize = 64;
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    same + a[same..]
+        .iter()
+        .zip(&b[same..])
+        .take_while(|(a, b)| a == b)
+        .count()
 }
 
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {

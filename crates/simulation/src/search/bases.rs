@@ -148,10 +148,12 @@ impl Search<'_> {
     pub(super) fn variants(&mut self, base: &Base) -> Vec<Base> {
         let mut bases = Vec::new();
         let count = self.setting.declarations.len();
+        // The other half disturbs requests.
+        let budget = self.budget.half_of_rest(self.found.histories);
         for number in 0..count {
             let declaration = &self.setting.declarations[number];
             for changes in declaration.variants() {
-                if self.is_done() || self.budget.is_half_spent(self.found.histories) {
+                if self.is_done() || budget.is_spent(self.found.histories) {
                     return bases;
                 }
                 if self.setting.is_rejected(number, &changes) {

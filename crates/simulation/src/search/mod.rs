@@ -47,6 +47,8 @@ pub(crate) struct Search<'s> {
     found: Report,
     /// Names of all requests that have been disturbed.
     disturbed: BTreeSet<String>,
+    /// The outcome of the history without perturbations, if it has run.
+    plain: Option<Outcome>,
 }
 
 /// An undisturbed history and its result.
@@ -71,20 +73,41 @@ impl Base {
     }
 }
 
-/// Runs an undisturbed history to find out whether the operator reads Pods of workloads.
-pub(crate) fn asks_for_pods(setting: &Setting) -> bool {
-    let history = History::plain(setting.declarations.len());
-    run(setting, &history, &Expected::default()).asks_for_pods
+/// Runs the history without perturbations.
+pub(crate) fn run_plain(setting: &Setting) -> Outcome {
+    run(
+        setting,
+        &History::plain(setting.declarations.len()),
+        &expect_plain(setting),
+    )
+}
+
+/// Returns the states of the history without perturbations as far as they are known before it runs: after
+/// the last deletion, nothing must be left.
+fn expect_plain(setting: &Setting) -> Expected {
+    let mut steps = vec![None; History::plain(setting.declarations.len()).steps.len() - 1];
+    steps.push(Some(Snapshot::of_cluster(&setting.server)));
+    Expected {
+        steps,
+        ..Expected::default()
+    }
 }
 
 impl<'s> Search<'s> {
-    pub(crate) fn new(setting: &'s Setting, budget: Budget, progress: Progress) -> Self {
+    /// Begins a search. `plain` is the outcome of [`run_plain`], if it has run in this setting.
+    pub(crate) fn new(
+        setting: &'s Setting,
+        plain: Option<Outcome>,
+        budget: Budget,
+        progress: Progress,
+    ) -> Self {
         Self {
             setting,
             budget,
             progress,
             found: Report::default(),
             disturbed: BTreeSet::new(),
+            plain,
         }
     }
 
@@ -105,6 +128,8 @@ impl<'s> Search<'s> {
             return;
         };
         self.found.requests = base.outcome.moments.len();
+        let calls = base.outcome.moments.iter().filter(|moment| moment.is_external);
+        self.budget.adapt(self.found.requests + calls.count());
         self.found.coverage.add_requests(&base.outcome.moments);
         self.repeat(&base, kept);
         self.paces(&base);
@@ -133,10 +158,10 @@ impl<'s> Search<'s> {
                 self.disturb(&bases[0], pair.to_vec());
             }
         }
-        // Spend half of the histories on the first base, the others take turns.
+        // Most histories disturb the first declaration: they are the shortest.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
             for number in 1..queues.len().max(2) {
-                for number in [0, number] {
+                for number in [0, 0, number] {
                     if let Some(next) = queues.get_mut(number).and_then(Iterator::next) {
                         self.disturb_each(&bases[number], std::slice::from_ref(next));
                     }
@@ -274,14 +299,14 @@ impl<'s> Search<'s> {
     /// if even that fails.
     fn base(&mut self) -> Option<Base> {
         let history = History::plain(self.setting.declarations.len());
-        // The last state must be empty, and the others are what we want to find out.
-        let mut steps = vec![None; history.steps.len() - 1];
-        steps.push(Some(Snapshot::of_cluster(&self.setting.server)));
-        let mut expected = Expected {
-            steps,
-            ..Expected::default()
+        let mut expected = expect_plain(self.setting);
+        let outcome = match self.plain.take() {
+            Some(outcome) => {
+                self.found.histories += 1;
+                outcome
+            }
+            None => self.run(&history, &expected),
         };
-        let outcome = self.run(&history, &expected);
         if let Some(why) = outcome.rejected {
             let message = format!("the server rejects a declaration: {why}");
             self.fail(Oracle::End, message, history, outcome.events);

@@ -4,6 +4,7 @@
 //! object in a different version, the server converts both states to the manager's version and
 //! compares them there.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -24,6 +25,7 @@ pub(super) struct Changes<'a> {
     version: &'a Version,
     /// The written subresource; empty for the object itself.
     subresource: &'a str,
+    own: OnceCell<Rc<Difference>>,
     compared: BTreeMap<String, Option<Rc<Difference>>>,
 }
 
@@ -41,13 +43,15 @@ impl<'a> Changes<'a> {
             after,
             version,
             subresource,
+            own: OnceCell::new(),
             compared: BTreeMap::new(),
         }
     }
 
     /// Returns the difference in the version of both states.
-    pub(super) fn own(&self) -> Difference {
-        self.compare(self.before, self.after, self.version)
+    pub(super) fn own(&self) -> Rc<Difference> {
+        let compare = || Rc::new(self.compare(self.before, self.after, self.version));
+        Rc::clone(self.own.get_or_init(compare))
     }
 
     /// Returns the difference in an API version; `None` if the kind no longer has this version, in
@@ -62,10 +66,9 @@ impl<'a> Changes<'a> {
             Some(version) => {
                 let before = self.versions.convert(self.before, version)?;
                 let after = self.versions.convert(self.after, version)?;
-                Some(self.compare(&before, &after, version))
+                Some(Rc::new(self.compare(&before, &after, version)))
             }
         };
-        let compared = compared.map(Rc::new);
         self.compared.insert(api_version.to_owned(), compared.clone());
         Ok(compared)
     }

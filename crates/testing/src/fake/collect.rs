@@ -40,6 +40,18 @@ pub(super) struct Collector {
     due: Option<Instant>,
     /// Deleted owners whose dependents are being released.
     releases: Vec<Release>,
+    /// The resource version at which nothing was left to do.
+    idle_at: Option<u64>,
+}
+
+impl Collector {
+    /// Forgets that nothing was left to do, such as when another kind is served.
+    pub(super) fn looking_again(self) -> Self {
+        Self {
+            idle_at: None,
+            ..self
+        }
+    }
 }
 
 /// A deleted owner whose dependents are being released.
@@ -98,11 +110,15 @@ impl State {
 
     /// Schedules the next step after a change, unless it is already scheduled.
     pub(super) fn plan_collection(&mut self) {
-        if self.collector.is_some() && self.next_collection().is_none() && self.next_step().is_some() {
-            let due = Instant::now() + STEP;
-            if let Some(collector) = &mut self.collector {
-                collector.due = Some(due);
-            }
+        let version = self.version();
+        let waits = |collector: &Collector| collector.due.is_none() && collector.idle_at != Some(version);
+        if self.collector.as_ref().is_none_or(|collector| !waits(collector)) {
+            return;
+        }
+        let due = self.next_step().map(|_| Instant::now() + STEP);
+        if let Some(collector) = &mut self.collector {
+            collector.due = due;
+            collector.idle_at = due.is_none().then_some(version);
         }
     }
 

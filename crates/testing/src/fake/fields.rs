@@ -275,14 +275,12 @@ pub(super) struct Difference {
 
 impl Difference {
     pub(super) fn between(before: &Value, after: &Value, schema: Option<&Schema>) -> Self {
+        if before == after {
+            return Self::default();
+        }
         if matches!(form_of(before, schema), Form::Whole) || matches!(form_of(after, schema), Form::Whole) {
-            let changed = if before == after {
-                Fields::default()
-            } else {
-                Fields::root()
-            };
             return Self {
-                changed,
+                changed: Fields::root(),
                 removed: Fields::default(),
             };
         }

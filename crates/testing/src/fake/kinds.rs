@@ -372,7 +372,10 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// Returns the string at a JSON pointer, or an empty string.
+/// Returns the string at a JSON pointer of names without escapes, or an empty string.
 pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    // `Value::pointer` allocates each name twice, to decode it.
+    let mut names = pointer.split('/').skip(1);
+    let found = names.try_fold(value, |value, name| value.get(name));
+    found.and_then(Value::as_str).unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 //! to the status.
 
 use rbuilder_schema::Schema;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::changes::Changes;
 use super::failure::Failure;
@@ -139,50 +139,51 @@ pub(super) fn note_update(
             managers[position].time = writer.time;
         }
         None => managers.push(Manager {
-            fields: own.changed,
+            fields: own.changed.clone(),
             ..writer
         }),
     }
     Ok(())
 }
 
+/// Fields of the metadata that have no managers.
+const SERVER_METADATA: [&str; 10] = [
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+];
+
 /// Returns the part of an object whose fields have managers when this subresource is written, or
 /// the object itself if `subresource` is empty.
 pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
-    let mut part = object.clone();
-    let Some(fields) = part.as_object_mut() else {
-        return part;
+    let Some(fields) = object.as_object() else {
+        return object.clone();
+    };
+    // Copy only what is kept: the other fields are larger.
+    let copy = |fields: &Map<String, Value>, is_kept: &dyn Fn(&str) -> bool| -> Map<String, Value> {
+        let kept = fields.iter().filter(|(name, _)| is_kept(name));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     if subresource == "status" {
-        fields.retain(|name, _| name == "status");
-        return part;
+        return copy(fields, &|name| name == "status").into();
     }
-    for name in ["apiVersion", "kind"] {
-        fields.remove(name);
-    }
-    if has_status {
-        fields.remove("status");
-    }
-    if !fields.contains_key("metadata") {
-        fields.insert("metadata".to_owned(), json!({}));
-    }
-    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-        for name in [
-            "name",
-            "namespace",
-            "uid",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "generation",
-            "managedFields",
-            "resourceVersion",
-            "selfLink",
-        ] {
-            metadata.remove(name);
-        }
-    }
-    part
+    let mut part = copy(fields, &|name| {
+        !(matches!(name, "apiVersion" | "kind" | "metadata") || has_status && name == "status")
+    });
+    let metadata = match fields.get("metadata") {
+        Some(Value::Object(metadata)) => copy(metadata, &|name| !SERVER_METADATA.contains(&name)).into(),
+        Some(other) => other.clone(),
+        None => json!({}),
+    };
+    part.insert("metadata".to_owned(), metadata);
+    part.into()
 }
 
 /// Returns the difference between the manageable parts of two objects.

@@ -66,7 +66,8 @@
 // `delete`). Writes are decoded and validated by `rbuilder-judge` (`verdicts`, `typed` for applied
 // configurations). Webhooks are called between two attempts to handle a request (`webhooks`).
 // Objects are converted when they are read or stored (`versions`). Changes are appended to a log,
-// from which watches and lists of older versions read (`store`, `watch`). Ownership of fields is
+// from which watches and lists of older versions read (`store`, `watch`). A simulation repeats the
+// results of the same writes (`results`). Ownership of fields is
 // split into sets of fields (`fields`), the entries of managers (`managers`, `changes`) and the
 // merge (`apply`). Only watches use tasks and timers, so a paused clock only advances when all
 // watches are idle.
@@ -89,6 +90,7 @@ mod patch;
 mod prune;
 mod read;
 mod request;
+mod results;
 mod roles;
 mod routes;
 mod scale;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use http::Method;
+use hyper::body::Bytes;
 use serde_json::Value;
 
 use super::kinds::ResourceId;
@@ -94,6 +95,8 @@ pub struct Request {
     pub body: Value,
     /// Paths of fields that occur more than once in the body.
     pub(super) duplicates: Vec<String>,
+    /// The body as it was received; empty if the server itself makes the request.
+    pub(super) text: Bytes,
     /// Whether the request was sent by a client returned by
     /// [`ApiServer::admin`](super::ApiServer::admin).
     pub by_admin: bool,
@@ -205,6 +208,7 @@ impl Request {
             parameters,
             body: Value::Null,
             duplicates: Vec::new(),
+            text: Bytes::new(),
             by_admin: false,
             code: 0,
         })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -27,6 +28,8 @@ pub(super) struct Headers {
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Value),
+    /// An object as JSON.
+    Text(u16, Bytes),
     /// 404, because the path is not served.
     NoSuchPath,
     Lines(Box<Watch>),
@@ -117,11 +120,10 @@ impl Call<'_> {
                 let watch = Watch::open(shared, self.state, writer, self.view.clone())?;
                 return Ok(Answer::Lines(Box::new(watch)));
             }
-            Verb::Create => (201, self.state.create(writer)?),
-            Verb::Update => (200, self.state.update(writer)?),
-            Verb::Patch => {
-                let (object, made) = self.state.patch(writer, &self.headers.content_type)?;
-                (if made { 201 } else { 200 }, object)
+            Verb::Create | Verb::Update | Verb::Patch => {
+                let (object, made) = self.state.write(writer, &self.headers.content_type)?;
+                let is_created = made || request.verb == Verb::Create;
+                (if is_created { 201 } else { 200 }, object)
             }
             Verb::Delete => {
                 let answer = self.state.delete(writer)?;
@@ -140,7 +142,10 @@ impl Call<'_> {
                 return Ok(Answer::Object(200, list));
             }
         };
-        Ok(Answer::Object(code, self.view.object(&object, writer.reviews)?))
+        Ok(Answer::Text(
+            code,
+            self.view.text(self.state, &object, writer.reviews)?,
+        ))
     }
 
     fn scale(self) -> Result<Answer, Failure> {

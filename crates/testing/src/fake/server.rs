@@ -28,6 +28,7 @@ use super::request::{Request, Verb};
 use super::roles::{OWN_NAMESPACE, Permission, Roles};
 use super::routes::{Answer, Headers, answer_request};
 use super::store::{State, Taken};
+use super::view::to_json;
 use super::warnings::Warnings;
 use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
@@ -455,10 +456,11 @@ impl ApiServer {
         let made = answer_internal(&self.shared, &request, &Headers::default());
         self.shared.wake();
         match made {
-            Ok(Answer::Object(_, namespace)) => namespace["metadata"]["name"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
+            Ok(Answer::Text(_, text)) => {
+                let namespace: Value = serde_json::from_slice(&text).unwrap_or_default();
+                let name = namespace["metadata"]["name"].as_str();
+                name.unwrap_or_default().to_owned()
+            }
             Ok(_) => unreachable!("a create is answered with an object"),
             Err(failure) => panic!(
                 "cannot create namespace `{prefix}-…`: {}",
@@ -532,7 +534,12 @@ impl ApiServer {
             let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
             return Ok(json_response(failure.code, &failure.to_json()));
         }
-        (request.body, request.duplicates) = parse_body(&bytes, &headers.content_type);
+        let results = self.shared.state().results.clone();
+        (request.body, request.duplicates) = match results {
+            Some(results) => results.parse(&bytes, &headers.content_type),
+            None => parse_body(&bytes, &headers.content_type),
+        };
+        request.text = bytes;
         let number = self.shared.state().requests.note(request.clone());
         let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
@@ -560,6 +567,7 @@ impl ApiServer {
         };
         let mut response = match answered {
             Ok(Answer::Object(code, object)) => json_response(code, &object),
+            Ok(Answer::Text(code, text)) => text_response(code, text),
             Ok(Answer::NoSuchPath) => no_such_path(),
             Ok(Answer::Lines(watch)) => {
                 let frames = watch.lines().map(|line| Ok(Frame::data(line)));
@@ -639,6 +647,7 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
         parameters: std::collections::BTreeMap::new(),
         body: Value::Null,
         duplicates: Vec::new(),
+        text: Bytes::new(),
         by_admin: true,
         code: 0,
     }
@@ -670,7 +679,7 @@ fn read_headers(headers: &HeaderMap) -> Headers {
 
 /// Parses a request body. Returns `null` if it is empty or malformed; handlers that need a body
 /// reject it. The second value contains the paths of fields that occur more than once.
-fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
+pub(super) fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     if let Ok(body) = rbuilder_judge::Body::parse(text) {
         return (body.value().clone(), body.duplicates().to_vec());
@@ -688,7 +697,11 @@ fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {
 }
 
 pub(super) fn json_response(code: u16, object: &Value) -> Response<ResponseBody> {
-    let mut response = response(code, Full::from(object.to_string()).boxed_unsync());
+    text_response(code, to_json(object))
+}
+
+fn text_response(code: u16, text: Bytes) -> Response<ResponseBody> {
+    let mut response = response(code, Full::from(text).boxed_unsync());
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response

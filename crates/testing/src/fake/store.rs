@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::past::Past;
 use super::request::Request;
+use super::results::Results;
 use super::roles::Roles;
 use super::watch::BOOKMARK_INTERVAL;
 use super::webhooks::WebhookHandler;
@@ -58,11 +59,13 @@ pub(super) struct State {
     pub(super) past: Option<Past>,
     /// Calls webhooks. If unset, no webhooks are called.
     pub(super) webhooks: Option<WebhookHandler>,
+    /// If set, results of writes are kept and repeated.
+    pub(super) results: Option<Results>,
     /// How often watches receive a bookmark.
     pub(super) bookmark_interval: Duration,
     /// Whether lists and watches apply the shard selector; `None` if the test has not set it.
     pub(super) sharding: Option<bool>,
-    names: u64,
+    pub(super) names: u64,
     clock: Clock,
     /// Values used by the current request.
     taken: Taken,
@@ -143,6 +146,7 @@ impl State {
             collector: None,
             past: None,
             webhooks: None,
+            results: None,
             bookmark_interval: BOOKMARK_INTERVAL,
             sharding: None,
             names: 0,
@@ -185,6 +189,7 @@ impl State {
             collector: self.collector.is_some().then(Collector::default),
             past: None,
             webhooks: self.webhooks.clone(),
+            results: self.results.clone(),
             bookmark_interval: self.bookmark_interval,
             sharding: self.sharding,
             names: self.names,
@@ -211,6 +216,7 @@ impl State {
     }
 
     pub(super) fn serve(&mut self, mut definition: Definition) {
+        self.collector = self.collector.take().map(Collector::looking_again);
         definition.since = self.version;
         self.kinds.insert(definition.id.clone(), Arc::new(definition));
     }
@@ -278,9 +284,13 @@ impl State {
 
     /// Stores an object with a new resource version and returns it.
     pub(super) fn put(&mut self, id: &ResourceId, key: Key, mut object: Value) -> Arc<Value> {
+        object["metadata"]["resourceVersion"] = (self.version + 1).to_string().into();
+        self.put_shared(id, key, Arc::new(object))
+    }
+
+    /// Stores an object that already has the next resource version.
+    pub(super) fn put_shared(&mut self, id: &ResourceId, key: Key, object: Arc<Value>) -> Arc<Value> {
         self.version += 1;
-        object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        let object = Arc::new(object);
         let objects = self.objects.entry(id.clone()).or_default();
         let before = objects.insert(key.clone(), object.clone());
         self.changes.push(Change {

@@ -19,6 +19,10 @@ impl Warnings {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     /// Returns the header values.
     pub(super) fn to_headers(&self) -> Vec<String> {
         let quote = |text: &String| {

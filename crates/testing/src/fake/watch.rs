@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::Stream;
 use hyper::body::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::kinds::ResourceId;
 use super::selectors::Selector;
 use super::store::{Change, Key, State};
-use super::view::View;
+use super::view::{View, to_json};
 use super::webhooks::Reviews;
 use super::write::Writer;
 
@@ -185,7 +185,7 @@ impl Watch {
         }
         self.reviews.set_handler(state.webhooks.clone());
         for change in state.since(self.version).filter(|change| change.id == self.id) {
-            match self.event(change) {
+            match self.event(&state, change) {
                 Ok(line) => self.lines.extend(line),
                 Err(_) if self.reviews.is_pending() => return,
                 Err(failure) => {
@@ -202,7 +202,7 @@ impl Watch {
 
     /// Returns the watch event for a change, if any. An object that starts to match the selector is
     /// added, and an object that no longer matches is deleted.
-    fn event(&self, change: &Change) -> Result<Option<Bytes>, Failure> {
+    fn event(&self, state: &State, change: &Change) -> Result<Option<Bytes>, Failure> {
         let (before, after) = (
             self.selects(change, &change.before)?,
             self.selects(change, &change.after)?,
@@ -213,8 +213,8 @@ impl Watch {
             (true, false) => "DELETED",
             (false, false) => return Ok(None),
         };
-        let object = self.view.object(&change.object, &self.reviews)?;
-        Ok(Some(line(event, &object)))
+        let text = self.view.text(state, &change.object, &self.reviews)?;
+        Ok(Some(text_line(event, &text)))
     }
 
     fn selects(&self, change: &Change, object: &Option<Arc<Value>>) -> Result<bool, Failure> {
@@ -258,5 +258,12 @@ impl Watch {
 }
 
 fn line(event: &str, object: &Value) -> Bytes {
-    format!("{}\n", json!({ "type": event, "object": object })).into()
+    text_line(event, &to_json(object))
+}
+
+/// Returns the line of an event. As on a real server, the type is first: serde then decodes the object as
+/// it reads it.
+fn text_line(event: &str, object: &[u8]) -> Bytes {
+    let start = format!("{{\"type\":\"{event}\",\"object\":");
+    [start.as_bytes(), object, b"}\n"].concat().into()
 }

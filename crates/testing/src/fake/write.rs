@@ -325,7 +325,7 @@ impl State {
         Ok(object)
     }
 
-    fn check_namespace(&self, writer: Writer<'_>, name: &str) -> Result<(), Failure> {
+    pub(super) fn check_namespace(&self, writer: Writer<'_>, name: &str) -> Result<(), Failure> {
         let Some(namespace) = &writer.request.namespace else {
             return Ok(());
         };
@@ -446,22 +446,15 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
     if !writer.definition.counts_generation || writer.definition.custom {
         return;
     }
-    let content = |object: &Value| {
-        let mut content = object.clone();
-        if let Some(fields) = content.as_object_mut() {
-            fields.remove("metadata");
-            fields.remove("apiVersion");
-            if writer.version.status || *writer.id() == ResourceId::crds() {
-                fields.remove("status");
-            }
-        }
-        content
+    let ignored: &[&str] = match writer.version.status || *writer.id() == ResourceId::crds() {
+        true => &["metadata", "apiVersion", "status"],
+        false => &["metadata", "apiVersion"],
     };
     let generation = match old {
         None => 1,
         Some(old) => {
             let before = old["metadata"]["generation"].as_i64().unwrap_or(1);
-            before + i64::from(content(old) != content(new))
+            before + i64::from(!is_same_except(ignored, old, new))
         }
     };
     new["metadata"]["generation"] = generation.into();
@@ -469,12 +462,24 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
 
 /// Returns true if two states of an object differ only in their managed fields.
 fn is_same(old: &Value, new: &Value) -> bool {
-    let without = |object: &Value| {
-        let mut object = object.clone();
-        set(&mut object["metadata"], "managedFields", None);
-        object
+    is_same_except(&["metadata"], old, new)
+        && is_same_except(&["managedFields"], &old["metadata"], &new["metadata"])
+}
+
+/// Returns true if two objects have the same fields with the same values, apart from the ignored ones.
+fn is_same_except(ignored: &[&str], old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return old == new;
     };
-    without(old) == without(new)
+    fn compared<'v>(
+        fields: &'v Map<String, Value>,
+        ignored: &[&str],
+    ) -> impl Iterator<Item = (&'v String, &'v Value)> {
+        fields
+            .iter()
+            .filter(move |(name, _)| !ignored.contains(&name.as_str()))
+    }
+    compared(old, ignored).eq(compared(new, ignored))
 }
 
 /// Returns true if an object is deleted and no finalizers or grace period prevent its removal.
