@@ -65,6 +65,7 @@ mod run;
 mod search;
 mod setting;
 mod settings;
+mod simpler;
 mod simulation;
 mod timeline;
 mod traffic;

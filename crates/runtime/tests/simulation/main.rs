@@ -2,6 +2,7 @@
 
 mod on_server;
 mod replicas;
+mod values;
 mod webhooks;
 
 use std::collections::BTreeMap;

@@ -7,11 +7,13 @@
 
 mod bases;
 mod server;
+mod shrink;
 
 use std::collections::BTreeSet;
 
 use rbuilder_testing::Random;
 
+use self::shrink::Reported;
 use crate::history::{History, Perturbation, Step};
 use crate::kept::{Kept, KeptOutcome};
 use crate::oracle::{Oracle, Violation};
@@ -410,8 +412,18 @@ impl<'s> Search<'s> {
     /// Shrinks a failing history and records it.
     fn add(&mut self, history: &History, expected: &Expected, outcome: &Outcome, violation: &Violation) {
         let oracle = violation.oracle;
-        let (history, violation, events) = self.shrink(history, expected, violation, outcome);
-        let again = run(self.setting, &history, expected);
+        let Reported {
+            history,
+            expected,
+            violation,
+            events,
+        } = self.shrink(Reported {
+            history: history.clone(),
+            expected: expected.clone(),
+            violation: violation.clone(),
+            events: outcome.events.clone(),
+        });
+        let again = run(self.setting, &history, &expected);
         if let Some(difference) = first_difference(&events, &again.events) {
             self.fail(Oracle::Determinism, difference, history, again.events);
             return;
@@ -426,29 +438,6 @@ impl<'s> Search<'s> {
             history,
             events,
         });
-    }
-
-    /// Removes perturbations one by one while the same oracle keeps reporting a violation.
-    fn shrink(
-        &mut self,
-        history: &History,
-        expected: &Expected,
-        violation: &Violation,
-        outcome: &Outcome,
-    ) -> (History, Violation, Vec<Event>) {
-        let mut best = (history.clone(), violation.clone(), outcome.events.clone());
-        let mut number = 0;
-        while number < best.0.perturbations.len() && best.0.perturbations.len() > 1 {
-            let mut smaller = best.0.clone();
-            smaller.perturbations.remove(number);
-            let outcome = self.run(&smaller, expected);
-            let mut found = outcome.violations.into_iter();
-            match found.find(|found| found.oracle == violation.oracle) {
-                Some(found) => best = (smaller, found, outcome.events),
-                None => number += 1,
-            }
-        }
-        best
     }
 }
 

@@ -1,0 +1,142 @@
+//! Shrinking of a failing history: fewer perturbations, and simpler random values.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Search;
+use crate::history::{History, Step};
+use crate::oracle::Violation;
+use crate::run::{Expected, Outcome};
+use crate::simpler::simpler;
+use crate::timeline::Event;
+
+/// The largest number of simpler declarations to try for a failure.
+const MOST_TRIES: usize = 100;
+
+/// A history that an oracle reports.
+#[derive(Clone)]
+pub(super) struct Reported {
+    pub(super) history: History,
+    pub(super) expected: Expected,
+    pub(super) violation: Violation,
+    pub(super) events: Vec<Event>,
+}
+
+impl Search<'_> {
+    /// Removes perturbations, and simplifies random values, as long as the same oracle reports the history.
+    pub(super) fn shrink(&mut self, reported: Reported) -> Reported {
+        let mut best = self.remove_perturbations(reported);
+        for number in 0..best.history.steps.len() {
+            if self.is_random(&best.history.steps[number]) {
+                best = self.simplify(best, number);
+            }
+        }
+        best
+    }
+
+    fn remove_perturbations(&mut self, mut best: Reported) -> Reported {
+        let mut number = 0;
+        while number < best.history.perturbations.len() && best.history.perturbations.len() > 1 {
+            let mut smaller = best.history.clone();
+            smaller.perturbations.remove(number);
+            match self.reports(&smaller, &best.expected, &best.violation) {
+                Some(found) => best = found,
+                None => number += 1,
+            }
+        }
+        best
+    }
+
+    /// Returns whether a step declares random values of the schema.
+    fn is_random(&self, step: &Step) -> bool {
+        let Step::ApplyWith(number, changes) = step else {
+            return false;
+        };
+        self.setting.declarations[*number].random.contains(changes)
+    }
+
+    /// Simplifies the values that a step declares: the first simpler ones that the oracle still reports are
+    /// simplified in turn.
+    fn simplify(&mut self, mut best: Reported, step: usize) -> Reported {
+        let mut tries = 0;
+        'simplified: loop {
+            let Step::ApplyWith(number, changes) = best.history.steps[step].clone() else {
+                return best;
+            };
+            for changes in simpler_changes(&changes) {
+                if self.setting.is_rejected(number, &changes) {
+                    continue;
+                }
+                tries += 1;
+                if tries > MOST_TRIES {
+                    return best;
+                }
+                let mut smaller = best.history.clone();
+                smaller.steps[step] = Step::ApplyWith(number, changes.clone());
+                let expected = self.expect_with(&best.expected, step, number, changes);
+                if let Some(found) = self.reports(&smaller, &expected, &best.violation) {
+                    best = found;
+                    continue 'simplified;
+                }
+            }
+            return best;
+        }
+    }
+
+    /// Returns the expected states if a step declares other values: it must settle in the state of these
+    /// values from nothing.
+    fn expect_with(
+        &mut self,
+        expected: &Expected,
+        step: usize,
+        number: usize,
+        changes: BTreeMap<String, Value>,
+    ) -> Expected {
+        let mut expected = expected.clone();
+        if expected.steps[step].is_some() {
+            let count = self.setting.declarations.len();
+            let mut fresh = History::plain(count);
+            fresh.steps[number] = Step::ApplyWith(number, changes);
+            let alone = self.run(&fresh, &Expected::default());
+            expected.steps[step] = alone.settled.get(count - 1).cloned();
+        }
+        expected
+    }
+
+    /// Runs a history. Returns what the oracle of a known violation reports.
+    fn reports(&mut self, history: &History, expected: &Expected, known: &Violation) -> Option<Reported> {
+        let Outcome {
+            violations, events, ..
+        } = self.run(history, expected);
+        let violation = violations
+            .into_iter()
+            .find(|found| found.oracle == known.oracle)?;
+        Some(Reported {
+            history: history.clone(),
+            expected: expected.clone(),
+            violation,
+            events,
+        })
+    }
+}
+
+/// Returns simpler changes of a declared object: without one of them, or with a simpler value. One remains.
+fn simpler_changes(changes: &BTreeMap<String, Value>) -> Vec<BTreeMap<String, Value>> {
+    let mut all = Vec::new();
+    if changes.len() > 1 {
+        for pointer in changes.keys() {
+            let mut fewer = changes.clone();
+            fewer.remove(pointer);
+            all.push(fewer);
+        }
+    }
+    for (pointer, value) in changes {
+        for value in simpler(value) {
+            let mut other = changes.clone();
+            other.insert(pointer.clone(), value);
+            all.push(other);
+        }
+    }
+    all
+}
