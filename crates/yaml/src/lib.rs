@@ -12,7 +12,7 @@ use memchr::{memchr_iter, memmem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use place::{Content, Node, parse_nodes};
+pub use place::{Content, Fields, Node, first_names, parse_nodes};
 
 /// Nodes that aliases may repeat in a text of any length. Above that, the limit is the length of
 /// the text, so memory is proportional to the length.

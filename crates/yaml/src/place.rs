@@ -26,8 +26,57 @@ pub enum Content {
     Scalar(Value),
     /// The items of a list.
     List(Vec<Node>),
-    /// The fields, each with the place of its name.
-    Fields(Vec<(String, Range<usize>, Node)>),
+    /// The fields of an object.
+    Fields(Fields),
+}
+
+/// The fields of an object, each with the place of its name.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    entries: Vec<(String, Range<usize>, Node)>,
+    /// Indexes of the entries, sorted by name. A flood of messages looks up each field.
+    by_name: Vec<usize>,
+}
+
+impl Fields {
+    fn new(entries: Vec<(String, Range<usize>, Node)>) -> Fields {
+        let mut by_name: Vec<usize> = (0..entries.len()).collect();
+        by_name.sort_by_key(|index| &entries[*index].0);
+        Fields { entries, by_name }
+    }
+
+    /// Returns the last field with a name.
+    fn find(&self, name: &str) -> Option<&(String, Range<usize>, Node)> {
+        let end = self
+            .by_name
+            .partition_point(|index| self.entries[*index].0.as_str() <= name);
+        let entry = &self.entries[self.by_name[end.checked_sub(1)?]];
+        (entry.0 == name).then_some(entry)
+    }
+}
+
+/// Maximum length in bytes of a name with dots that is looked up in the middle of a path. Keys of
+/// labels have up to 317.
+const LONGEST_NAME: usize = 512;
+
+/// Returns the names with which a path may begin, and the rest after each. Names may contain dots,
+/// so the longest is first.
+pub fn first_names(path: &str) -> Vec<(&str, &str)> {
+    let is_short = |(at, _): &(usize, &str)| *at <= LONGEST_NAME;
+    let mut names: Vec<(&str, &str)> = match path.strip_prefix('[') {
+        Some(bracketed) => {
+            let ends = bracketed.match_indices(']').take_while(is_short);
+            ends.map(|(at, _)| (&bracketed[..at], &bracketed[at + 1..]))
+                .collect()
+        }
+        None => {
+            let ends = path.match_indices(['.', '[']).take_while(is_short);
+            let whole = std::iter::once((path, ""));
+            ends.map(|(at, _)| path.split_at(at)).chain(whole).collect()
+        }
+    };
+    names.reverse();
+    names
 }
 
 /// The part of a field that a message is about.
@@ -44,7 +93,8 @@ impl Node {
             Content::Scalar(value) => value.clone(),
             Content::List(items) => items.iter().map(Node::value).collect(),
             Content::Fields(fields) => {
-                let fields = fields.iter().map(|(name, _, node)| (name.clone(), node.value()));
+                let fields = fields.entries.iter();
+                let fields = fields.map(|(name, _, node)| (name.clone(), node.value()));
                 Value::Object(fields.collect::<Map<_, _>>())
             }
         }
@@ -55,22 +105,21 @@ impl Node {
         let Content::Fields(fields) = &self.content else {
             return None;
         };
-        let field = fields.iter().find(|(found, ..)| found == name);
-        field.map(|(_, _, node)| node)
+        fields.find(name).map(|(_, _, node)| node)
     }
 
     /// Returns the path of each field that occurs more than once in its object, such as `spec.size`,
     /// and whether its last two values are equal. Of such a field, [`value`](Node::value) has the last
     /// value.
     pub fn find_duplicates(&self) -> Vec<(String, bool)> {
-        let mut found = Vec::new();
+        let mut found = Duplicates::default();
         if self.may_repeat {
             self.add_duplicates("", &mut found);
         }
-        found
+        found.list.into_iter().flatten().collect()
     }
 
-    fn add_duplicates(&self, path: &str, found: &mut Vec<(String, bool)>) {
+    fn add_duplicates(&self, path: &str, found: &mut Duplicates) {
         match &self.content {
             Content::Scalar(_) => {}
             Content::List(items) => {
@@ -80,16 +129,14 @@ impl Node {
             }
             Content::Fields(fields) => {
                 let mut last: BTreeMap<&str, &Node> = BTreeMap::new();
-                for (name, _, node) in fields {
+                for (name, _, node) in &fields.entries {
                     let below = match path.is_empty() {
                         true => name.clone(),
                         false => format!("{path}.{name}"),
                     };
                     node.add_duplicates(&below, found);
                     if let Some(before) = last.insert(name, node) {
-                        let is_same = before.value() == node.value();
-                        found.retain(|(known, _)| *known != below);
-                        found.push((below, is_same));
+                        found.add(below, before.value() == node.value());
                     }
                 }
             }
@@ -122,7 +169,7 @@ impl Node {
     fn start(&self) -> Range<usize> {
         match &self.content {
             Content::Fields(fields) => {
-                let kind = fields.iter().find(|(name, ..)| name == "kind").or(fields.first());
+                let kind = fields.find("kind").or(fields.entries.first());
                 kind.map_or_else(|| self.range.clone(), |(_, _, node)| node.range.clone())
             }
             _ => self.range.clone(),
@@ -149,17 +196,10 @@ impl Node {
                 )
             }
             Content::Fields(fields) => {
-                // Names may contain dots, so take the longest that fits.
-                let rest_after = |name: &str| match path.strip_prefix('[') {
-                    Some(bracketed) => bracketed.strip_prefix(name)?.strip_prefix(']'),
-                    None => path
-                        .strip_prefix(name)
-                        .filter(|rest| matches!(rest.chars().next(), None | Some('.' | '['))),
-                };
-                let fitting = fields
-                    .iter()
-                    .filter_map(|field| Some((field, rest_after(&field.0)?)));
-                match fitting.max_by_key(|((name, ..), _)| name.len()) {
+                let mut fitting = first_names(path)
+                    .into_iter()
+                    .filter_map(|(name, rest)| Some((fields.find(name)?, rest)));
+                match fitting.next() {
                     Some(((_, name, node), rest)) => node.find(rest, name, part),
                     None => nearest.clone(),
                 }
@@ -173,9 +213,27 @@ impl Node {
             Content::Scalar(_) => self.range.clone(),
             Content::List(_) => nearest.clone(),
             Content::Fields(fields) => fields
+                .entries
                 .first()
                 .map_or_else(|| nearest.clone(), |(_, name, _)| name.clone()),
         }
+    }
+}
+
+/// Fields that occur more than once, in the order of their last occurrence.
+#[derive(Default)]
+struct Duplicates {
+    /// The paths, and whether the last two values are equal. `None` where another occurrence follows.
+    list: Vec<Option<(String, bool)>>,
+    positions: BTreeMap<String, usize>,
+}
+
+impl Duplicates {
+    fn add(&mut self, path: String, is_same: bool) {
+        if let Some(before) = self.positions.insert(path.clone(), self.list.len()) {
+            self.list[before] = None;
+        }
+        self.list.push(Some((path, is_same)));
     }
 }
 
@@ -232,7 +290,7 @@ impl Raw {
                     .map(|item| item.value.place(item.referenced, may_repeat))
                     .collect(),
             ),
-            Raw::Fields(fields) => Content::Fields(
+            Raw::Fields(fields) => Content::Fields(Fields::new(
                 fields
                     .into_iter()
                     .map(|(name, field)| {
@@ -243,7 +301,7 @@ impl Raw {
                         )
                     })
                     .collect(),
-            ),
+            )),
         };
         Node {
             content,
@@ -320,6 +378,37 @@ impl<'de> Visitor<'de> for RawVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_at_the_start_of_a_path_are_longest_first() {
+        for (path, expected) in [
+            ("a", &[("a", "")][..]),
+            (
+                "a.b[0].c",
+                &[
+                    ("a.b[0].c", ""),
+                    ("a.b[0]", ".c"),
+                    ("a.b", "[0].c"),
+                    ("a", ".b[0].c"),
+                ],
+            ),
+            ("[a.b].c", &[("a.b", ".c")]),
+            ("[a]b].c", &[("a]b", ".c"), ("a", "b].c")]),
+            ("[a", &[]),
+        ] {
+            assert_eq!(first_names(path), expected, "{path}");
+        }
+        // A long path is not taken apart at each of its dots.
+        assert!(first_names(&"a.".repeat(100_000)).len() < 1000);
+    }
+
+    #[test]
+    fn repeated_fields_are_listed_once() {
+        let text = "a: 1\nb: { x: 1, x: 2, x: 2 }\na: 1\nc: 1\nb: { x: 1, x: 2 }\na: 2\n";
+        let found = parse_nodes(text).unwrap()[0].find_duplicates();
+        let expected = [("b.x", false), ("b", true), ("a", false)];
+        assert_eq!(found, expected.map(|(path, is_same)| (path.to_owned(), is_same)));
+    }
 
     #[test]
     fn finds_places_of_fields() {

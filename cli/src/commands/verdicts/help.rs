@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use rbuilder_diagnostic::suggest::{find_misspelled, find_nearest, is_misspelling, list_names};
 use rbuilder_judge::{FieldError, Judge, Reason};
 use rbuilder_schema::Schema;
+use rbuilder_yaml::first_names;
 use serde_json::{Number, Value};
 
 use super::builtin::object_meta;
@@ -159,11 +160,11 @@ impl<'o> Helper<'o> {
                     (Step { name, value, schema }, after)
                 }
                 Value::Object(fields) => {
-                    // Names may contain dots, so take the longest that fits.
-                    let fitting = fields
-                        .iter()
-                        .filter_map(|(name, value)| Some((name, value, after(rest, name)?)));
-                    let (name, value, after) = fitting.max_by_key(|(name, ..)| name.len())?;
+                    let mut fitting = first_names(rest).into_iter();
+                    let (name, value, after) = fitting.find_map(|(name, after)| {
+                        let (name, value) = fields.get_key_value(name)?;
+                        Some((name, value, after))
+                    })?;
                     let schema = self.schema_of(above.schema, name, steps.len() == 1);
                     (Step { name, value, schema }, after)
                 }
@@ -183,17 +184,6 @@ impl<'o> Helper<'o> {
         inner
             .or(schema?.additional_properties.as_ref())
             .map(AsRef::as_ref)
-    }
-}
-
-/// Returns the rest of a path after a name.
-fn after<'p>(path: &'p str, name: &str) -> Option<&'p str> {
-    match path.strip_prefix('[') {
-        Some(bracketed) => bracketed.strip_prefix(name)?.strip_prefix(']'),
-        None => {
-            let rest = path.strip_prefix(name)?;
-            matches!(rest.chars().next(), None | Some('.' | '[')).then_some(rest)
-        }
     }
 }
 
