@@ -118,7 +118,7 @@ fn every_property_has_the_expected_schema() {
         "properties": {"name": {"type": "string", "maxLength": 63}}});
     let page = |entries: Value| {
         json!({"type": "object", "required": ["entries"],
-            "description": "A generic type, nested in itself with another argument: no recursion.",
+            "description": "A generic type that contains itself with a different argument. This is not recursive.",
             "properties": {"entries": {"type": "array", "items": entries}}})
     };
     for (property, expected) in [
