@@ -1,8 +1,8 @@
 //! Source replacements proposed by the help of diagnostics, for editors and
 //! `rbuilder manifests --fix`.
 //!
-//! The [table](table::ROWS) lists the combinations of message and help that determine a
-//! replacement. It contains no row if the help leaves a choice, such as "remove it, or write …", or
+//! The table in `table.rs` lists the combinations of message and help that determine a replacement.
+//! It contains no row if the help leaves a choice, such as "remove it, or write …", or
 //! shows an example. Crates report diagnostics without knowing about replacements, just as they do
 //! not know about codes.
 //!
