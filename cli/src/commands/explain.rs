@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::codes::{Code, ExamplePlace, SUBJECTS};
-use rbuilder_generator::{Minor, Options, SourceSet, generate};
+use rbuilder_generator::{Minor, Options, SourceSet, generate_each};
 use serde_json::{Value, json};
 
 use super::verdicts::{Judges, judge_text};
@@ -92,11 +92,12 @@ fn is_corrected_object(code: &Code) -> bool {
     for (path, text) in code.package(code.wrong) {
         sources.insert(path, text.as_str());
     }
+    let options = Options {
+        definitions: true,
+        ..Options::default()
+    };
     let mut judges = Judges::new(Minor::LATEST);
-    for file in generate(&sources, &Options::default()).files {
-        // Roles define no kind.
-        let _ = judges.add_text(&file.path, &file.text);
-    }
+    judges.add_all(generate_each(&sources, &options, &mut |_| {}).definitions);
     let object = code.object(code.wrong);
     let said = judge_text(&mut judges, "object.yaml", &object).unwrap_or_default();
     said.iter().any(|said| find_replacement(said, &object).is_some())

@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use rbuilder_generator::replacement::Replacement;
-use rbuilder_generator::{Diagnostic, KindSummary, OutputFile, Sources};
+use rbuilder_generator::{Diagnostic, KindSummary, Minor, Sources};
 
 use super::project_keys::find_misspelled_keys;
 use super::rendered::has_errors;
-use super::samples::{Definitions, check_sample_by, list_samples};
+use super::samples::{check_sample_by, list_samples};
 use super::versions::find_unlisted;
-use super::{Request, generate_in_memory};
+use super::{Request, apply_levels, generate_in_memory};
+use crate::commands::verdicts::Judges;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::replacement::{correct, find_replacement, replace_all};
@@ -47,17 +48,16 @@ pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Resu
 /// Adds the corrected samples, by the CRDs that the source has, and PROJECT. None if the source has
 /// errors.
 fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
-    let mut crds = Definitions::default();
-    let mut add = |file: OutputFile| crds.add(&file.path, &file.text);
-    let (_, mut found) = generate_in_memory(plan, tree, request, &mut add)?;
+    let mut request = request.clone();
+    request.options.definitions = true;
+    let (_, mut found) = generate_in_memory(plan, tree, &request, &mut |_| {})?;
     if has_errors(&found.diagnostics) {
         return Ok(());
     }
+    let mut crds = Judges::new(Minor::LATEST);
+    crds.add_all(std::mem::take(&mut found.definitions));
     let levels = &request.options.levels;
-    let mut keep = |said: Vec<Diagnostic>| -> Vec<Diagnostic> {
-        let said = said.into_iter().filter(|said| !found.allows.covers(said));
-        said.filter_map(|said| levels.apply(said)).collect()
-    };
+    let mut keep = |said: Vec<Diagnostic>| apply_levels(said, &mut found.allows, levels);
     for path in list_samples(plan, tree) {
         correct_file(plan, tree, &path, &mut |text| {
             keep(check_sample_by(&path, text, &crds))

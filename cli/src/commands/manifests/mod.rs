@@ -5,6 +5,7 @@ mod breaking;
 mod crd_place;
 mod definition;
 mod fix;
+mod generated_paths;
 mod held_back;
 mod kept;
 mod layout;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{
-    Diagnostic, Findings, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
+    Allows, Diagnostic, Findings, Levels, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
 };
 use serde_json::{Value, json};
 
@@ -45,6 +46,7 @@ use crate::tree::{Tree, TreeSources};
 
 pub(super) use crd_place::CrdPlace;
 use definition::read_changed_files;
+pub(super) use generated_paths::GeneratedPaths;
 use layout::Generated;
 use loss::{add_losses, find_losses};
 use nothing::explain_nothing;
@@ -125,22 +127,6 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
         Some(failure) => Err(failure),
         None => Ok(outcome.plan.changes().keys().cloned().collect()),
     }
-}
-
-/// The directories of what is rendered from the manifests of a project.
-const RENDERED_FOLDERS: [&str; 2] = ["dist/", "bundle/"];
-
-/// Returns whether a file is generated from the source or rendered from the manifests of a project.
-pub(super) fn is_generated(tree: &Tree, path: &str) -> bool {
-    let exists = |path: &str| matches!(tree.read(path), Ok(Some(_)));
-    if RENDERED_FOLDERS.iter().any(|folder| path.starts_with(folder)) && exists(FILE) {
-        return true;
-    }
-    let request = exists("Cargo.toml").then(|| Request::default().with_settings(tree));
-    let Some(Ok(Request { layout, .. })) = request else {
-        return false;
-    };
-    layout.holds_crd(path) || layout.is_role(path) || layout.is_webhooks(path)
 }
 
 /// Generates the manifests according to the project settings, collecting warnings and notes along
@@ -264,15 +250,16 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             return Err(source_errors(&found, &sources, request));
         }
         // The generator has already done this for its own diagnostics.
-        let levels = &request.options.levels;
         let diagnostics = std::mem::take(&mut found.diagnostics);
-        found.diagnostics = diagnostics
-            .into_iter()
-            .filter(|said| !found.allows.covers(said))
-            .filter_map(|said| levels.apply(said))
-            .collect();
+        found.diagnostics = apply_levels(diagnostics, &mut found.allows, &request.options.levels);
     }
-    render_findings(&found, &sources, request)
+    render_findings(found, &sources, request)
+}
+
+/// Drops diagnostics that are suppressed by a marker or a level, and sets the levels of the others.
+fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Levels) -> Vec<Diagnostic> {
+    let said = diagnostics.into_iter().filter(|said| !allows.covers(said));
+    said.filter_map(|said| levels.apply(said)).collect()
 }
 
 /// Generates the manifests and passes each one to a callback, leaving the plan untouched. Returns
@@ -318,7 +305,7 @@ fn read(
         let said = explain_nothing(&found, sources);
         found.diagnostics.extend(said);
     }
-    render_findings(&found, sources, request)
+    render_findings(found, sources, request)
 }
 
 /// Returns the options for the generator. This includes settings in Cargo's configuration and in

@@ -1,7 +1,7 @@
 //! Renders diagnostics of the generator as text, as JSON, and as the error of a command.
 
 use anyhow::{Result, anyhow};
-use rbuilder_generator::{CsvMarkers, Diagnostic, Findings};
+use rbuilder_generator::{CsvMarkers, Definition, Diagnostic, Findings};
 use serde_json::Value;
 
 use super::held_back::{HeldBack, count_asked, count_readable};
@@ -23,12 +23,19 @@ pub(in crate::commands) struct RenderedDiagnostics {
     pub(super) failure: Option<anyhow::Error>,
     /// Markers for a ClusterServiceVersion, if requested.
     csv: Vec<CsvMarkers>,
+    /// Definitions of the generated kinds, if requested.
+    definitions: Vec<Definition>,
 }
 
 impl RenderedDiagnostics {
     /// Returns the markers for a ClusterServiceVersion.
     pub(in crate::commands) fn csv_markers(&self) -> &[CsvMarkers] {
         &self.csv
+    }
+
+    /// Removes and returns the definitions of the generated kinds.
+    pub(in crate::commands) fn take_definitions(&mut self) -> Vec<Definition> {
+        std::mem::take(&mut self.definitions)
     }
 
     /// Returns all warnings as JSON.
@@ -84,21 +91,22 @@ const MAX_PRINTED: usize = 2000;
 ///
 /// Fails if there is an error, except for requests that can use partial results.
 pub(super) fn render_findings(
-    found: &Findings,
+    found: Findings,
     sources: &TreeSources,
     request: &Request,
 ) -> Result<RenderedDiagnostics> {
     let has_errors = has_errors(&found.diagnostics);
     if has_errors && !request.options.keep_going {
-        return Err(source_errors(found, sources, request));
+        return Err(source_errors(&found, sources, request));
     }
     let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
-    let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources, request.writes)));
+    let failure = has_errors.then(|| anyhow!(HeldBack::new(&found, sources, request.writes)));
     Ok(RenderedDiagnostics {
         text,
         data,
         failure,
-        csv: found.csv.clone(),
+        csv: found.csv,
+        definitions: found.definitions,
     })
 }
 

@@ -41,22 +41,19 @@ pub(super) fn find_refused(
         return Vec::new();
     }
     let changed = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let (mut crds, mut before) = (Definitions::default(), Definitions::default());
+    let (mut crds, mut before) = (Judges::new(Minor::LATEST), Judges::new(Minor::LATEST));
     let is_generated = generated.is_some();
-    generated
-        .into_iter()
-        .flatten()
-        .for_each(|definition| crds.add_one(definition));
+    crds.add_all(generated.into_iter().flatten());
     for (path, change) in changed() {
         if !is_generated {
-            crds.add(path, change.after().unwrap_or_default());
+            add_crds(&mut crds, path, change.after().unwrap_or_default());
         }
-        before.add(path, change.before());
+        add_crds(&mut before, path, change.before());
     }
-    if crds.is_empty() && before.is_empty() {
+    if crds.has_no_crds() && before.has_no_crds() {
         return Vec::new();
     }
-    let was_known = |_: &str, object: &Object| before.judges.find(object).is_some();
+    let was_known = |_: &str, object: &Object| before.find(object).is_some();
     check_samples(plan, tree, &crds, &was_known)
 }
 
@@ -77,7 +74,7 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
 ///
 /// Fails if a directory or a CRD can't be read.
 pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
-    let (mut crds, mut groups) = (Definitions::default(), BTreeSet::new());
+    let (mut crds, mut groups) = (Judges::new(Minor::LATEST), BTreeSet::new());
     for path in layout.list_crds(tree)? {
         let text = plan.read(tree, &path)?.unwrap_or_default();
         let found = read_crds(&text);
@@ -87,7 +84,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
                 .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
         );
         if !plan.changes().contains_key(&path) {
-            crds.add(&path, &text);
+            add_crds(&mut crds, &path, &text);
         }
     }
     // `find_refused` checks everything that's modified by the plan.
@@ -111,36 +108,10 @@ fn read_crds(text: &str) -> Vec<Value> {
     documents
 }
 
-/// CRDs for validating samples.
-pub(super) struct Definitions {
-    judges: Judges,
-    count: usize,
-}
-
-impl Default for Definitions {
-    fn default() -> Self {
-        Definitions {
-            judges: Judges::new(Minor::LATEST),
-            count: 0,
-        }
-    }
-}
-
-impl Definitions {
-    /// Adds all CRDs in a file. If it doesn't contain any, this does nothing.
-    pub(super) fn add(&mut self, path: &str, text: &str) {
-        if text.contains("CustomResourceDefinition") && self.judges.add_text(path, text).is_ok() {
-            self.count += 1;
-        }
-    }
-
-    fn add_one(&mut self, definition: Definition) {
-        self.judges.add(definition);
-        self.count += 1;
-    }
-
-    fn is_empty(&self) -> bool {
-        self.count == 0
+/// Adds all CRDs in a file. If it doesn't contain any, this does nothing.
+fn add_crds(judges: &mut Judges, path: &str, text: &str) {
+    if text.contains("CustomResourceDefinition") {
+        let _ = judges.add_text(path, text);
     }
 }
 
@@ -159,7 +130,7 @@ pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
-    crds: &Definitions,
+    crds: &Judges,
     is_own: &dyn Fn(&str, &Object) -> bool,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -175,27 +146,27 @@ fn check_samples(
 fn check_sample(
     path: &str,
     text: &str,
-    crds: &Definitions,
+    crds: &Judges,
     is_own: &dyn Fn(&str, &Object) -> bool,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for object in parse_objects(path, text).unwrap_or_default() {
-        if let Some(judge) = crds.judges.find(&object) {
+        if let Some(judge) = crds.find(&object) {
             let verdict = judge_object(judge, &object, &[], FieldValidation::Strict);
             let said = describe_verdict(&verdict, &object, judge);
             found.extend(said.into_iter().filter_map(|said| warn_of_invalid(said, &object)));
         } else if is_own(path, &object) {
-            found.push(warn_of_unknown(&object, &crds.judges));
+            found.push(warn_of_unknown(&object, crds));
         }
     }
     found
 }
 
 /// Validates a sample using all CRDs of the project. This also finds misspelled kinds and groups.
-pub(super) fn check_sample_by(path: &str, text: &str, crds: &Definitions) -> Vec<Diagnostic> {
+pub(super) fn check_sample_by(path: &str, text: &str, crds: &Judges) -> Vec<Diagnostic> {
     check_sample(path, text, crds, &|_, object| {
-        let right = find_misspelled_stanza(object, &crds.judges);
-        right.is_some_and(|right| right.is_defined(object, &crds.judges))
+        let right = find_misspelled_stanza(object, crds);
+        right.is_some_and(|right| right.is_defined(object, crds))
     })
 }
 

@@ -12,7 +12,7 @@ use rbuilder_generator::Diagnostic;
 
 use super::inputs::plain;
 use super::{Judged, Object};
-use crate::commands::manifests::is_generated;
+use crate::commands::manifests::GeneratedPaths;
 use crate::commands::verdicts::{is_in_file, parse_objects};
 use crate::commands::{Outcome, decide_and_apply, preview};
 use crate::plan::{Change, Plan, render_diff};
@@ -36,8 +36,9 @@ pub(super) fn correct_files(
     let mut make = |tree: &Tree| {
         let mut plan = Plan::default();
         left.clear();
+        let generated = GeneratedPaths::read(tree);
         for file in files.iter() {
-            correct_file(file, tree, &mut plan, judge, &mut left)?;
+            correct_file(file, tree, &generated, &mut plan, judge, &mut left)?;
         }
         Ok(Outcome {
             plan,
@@ -80,6 +81,7 @@ pub(super) fn correct_files(
 fn correct_file(
     file: &InputFile,
     tree: &Tree,
+    generated: &GeneratedPaths,
     plan: &mut Plan,
     judge: &mut dyn FnMut(&InputFile) -> Vec<Diagnostic>,
     left: &mut BTreeSet<String>,
@@ -100,7 +102,7 @@ fn correct_file(
             let Some(text) = correct(&file.text, &mut judge_text) else {
                 return Ok(());
             };
-            if is_generated(tree, &path) {
+            if generated.contain(&path) {
                 left.insert(format!("{} is not corrected: it is generated", file.path));
                 return Ok(());
             }

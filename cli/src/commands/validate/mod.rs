@@ -107,15 +107,11 @@ fn read_judges(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut S
     };
     let mut judges = Judges::new(minor);
     if has_package {
-        let request = Request::for_source(&flags.source, shell);
-        let (_, (files, found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
+        let mut request = Request::for_source(&flags.source, shell);
+        request.options.definitions = true;
+        let (_, (_, mut found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
         found.print_around("", shell);
-        for file in files
-            .iter()
-            .filter(|file| file.text.contains("CustomResourceDefinition"))
-        {
-            judges.add_text(&file.path, &file.text)?;
-        }
+        judges.add_all(found.take_definitions());
     }
     judges.add_files(typed_in, &flags.crds)?;
     Ok(judges)

@@ -193,16 +193,18 @@ impl Judges {
         for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
             let found =
                 Definition::of_crd(&definition).map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
-            found.into_iter().for_each(|definition| self.add(definition));
+            self.add_all(found);
         }
         Ok(())
     }
 
-    /// Adds a definition.
-    pub(in crate::commands) fn add(&mut self, definition: Definition) {
-        let version = format!("{}/{}", definition.group, definition.version);
-        let key = (version, definition.kind.clone());
-        self.judges.insert(key, Judge::new(definition));
+    /// Adds definitions.
+    pub(in crate::commands) fn add_all(&mut self, definitions: impl IntoIterator<Item = Definition>) {
+        for definition in definitions {
+            let version = format!("{}/{}", definition.group, definition.version);
+            let key = (version, definition.kind.clone());
+            self.judges.insert(key, Judge::new(definition));
+        }
     }
 
     /// Returns true if there is no definition of a custom resource.
