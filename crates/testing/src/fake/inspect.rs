@@ -9,10 +9,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::failure::Failure;
+use super::http_messages::{ResponseBody, json_response};
 use super::kinds::ResourceId;
 use super::past::Past;
 use super::results::Results;
-use super::server::{ApiServer, ResponseBody, Shared, json_response};
+use super::server::{ApiServer, Shared};
 use super::webhooks::WebhookHandler;
 
 /// An object that the server stores.

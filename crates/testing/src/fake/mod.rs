@@ -61,16 +61,16 @@
 //! pass instantly: [`tokio::time::sleep`] in the test first fires all timers that are due earlier,
 //! in order, and the clock does not advance while a task is ready to run.
 
-// The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
-// (`kinds`, `builtin`), and it is handled under one lock (`routes`, `read`, `write`, `patch`,
-// `delete`). Writes are decoded and validated by `rbuilder-judge` (`verdicts`, `typed` for applied
-// configurations). Webhooks are called between two attempts to handle a request (`webhooks`).
-// Objects are converted when they are read or stored (`versions`). Changes are appended to a log,
-// from which watches and lists of older versions read (`store`, `watch`). A simulation repeats the
-// results of the same writes (`results`). Ownership of fields is
-// split into sets of fields (`fields`), the entries of managers (`managers`, `changes`) and the
-// merge (`apply`). Only watches use tasks and timers, so a paused clock only advances when all
-// watches are idle.
+// The server is a state and functions on it. A request is parsed (`request`, `http_messages`), its
+// kind is looked up (`kinds`, `builtin`), and it is handled under one lock (`routes`, `read`,
+// `write`, `patch`, `delete`). Writes are decoded and validated by `rbuilder-judge` (`verdicts`,
+// `typed` for applied configurations). Webhooks are called between two attempts to handle a request
+// (`webhooks`). Objects are converted when they are read or stored (`versions`). Changes are
+// appended to a log, from which watches and lists of older versions read (`store`, `watch`). A
+// simulation repeats the results of the same writes (`results`). Ownership of fields is split into
+// sets of fields (`fields`), the entries of managers (`managers`, `changes`) and the merge
+// (`apply`). Only watches use tasks and timers, so a paused clock only advances when all watches
+// are idle.
 
 mod apply;
 mod builtin;
@@ -82,6 +82,7 @@ mod discovery;
 mod failure;
 mod fault;
 mod fields;
+mod http_messages;
 mod inspect;
 mod kinds;
 mod managers;
@@ -109,10 +110,11 @@ mod webhooks;
 mod write;
 
 pub use fault::Fault;
+pub use http_messages::ResponseBody;
 pub use inspect::StoredObject;
 pub use request::{Request, Verb};
 pub use roles::Permission;
-pub use server::{ApiServer, ResponseBody};
+pub use server::ApiServer;
 pub use webhooks::{WebhookHandler, Webhooks};
 
 use server::Shared;

@@ -11,11 +11,11 @@ use hyper::body::Bytes;
 use serde_json::Value;
 
 use super::failure::Failure;
+use super::http_messages::parse_body;
 use super::kinds::{Definition, ResourceId, string_at};
 use super::read::key_of;
 use super::request::Verb;
 use super::roles::Permission;
-use super::server::parse_body;
 use super::store::State;
 use super::write::Writer;
 

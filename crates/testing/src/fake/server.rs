@@ -1,13 +1,11 @@
 //! The server handle for tests, and the HTTP service behind its clients.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use http::{HeaderMap, Response, header};
-use http_body_util::combinators::UnsyncBoxBody;
+use http::{Response, header};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -23,18 +21,17 @@ use super::builtin;
 use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::{self, Effect, Fault};
+use super::http_messages::{
+    ResponseBody, json_response, no_such_path, parse_body, read_headers, response, text_response,
+};
 use super::kinds::{Definition, ResourceId, Version};
 use super::request::{Request, Verb};
 use super::roles::{OWN_NAMESPACE, Permission, Roles};
 use super::routes::{Answer, Headers, answer_request};
 use super::store::{State, Taken};
-use super::view::to_json;
 use super::warnings::Warnings;
 use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
-
-/// The body of a response. Each frame of a watch is a line with one event.
-pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// An API server in the test process. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
@@ -663,50 +660,4 @@ fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -
         &Warnings::default(),
         &Reviews::new(None),
     )
-}
-
-fn read_headers(headers: &HeaderMap) -> Headers {
-    let read = |name| {
-        let value = headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    Headers {
-        accept: read(header::ACCEPT),
-        content_type: read(header::CONTENT_TYPE),
-        user_agent: read(header::USER_AGENT),
-    }
-}
-
-/// Parses a request body. Returns `null` if it is empty or malformed; handlers that need a body
-/// reject it. The second value contains the paths of fields that occur more than once.
-pub(super) fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    if let Ok(body) = rbuilder_judge::Body::parse(text) {
-        return (body.value().clone(), body.duplicates().to_vec());
-    }
-    let text = Some(text).filter(|_| content_type.contains("yaml"));
-    let value = text.and_then(|text| serde_saphyr::from_str(text).ok());
-    (value.unwrap_or_default(), Vec::new())
-}
-
-fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {
-    let mut response = Response::new(body);
-    *response.status_mut() =
-        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    response
-}
-
-pub(super) fn json_response(code: u16, object: &Value) -> Response<ResponseBody> {
-    text_response(code, to_json(object))
-}
-
-fn text_response(code: u16, text: Bytes) -> Response<ResponseBody> {
-    let mut response = response(code, Full::from(text).boxed_unsync());
-    let json = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
-}
-
-fn no_such_path() -> Response<ResponseBody> {
-    response(404, Full::from("404 page not found\n").boxed_unsync())
 }

@@ -7,6 +7,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::http_messages::to_json;
 use super::kinds::{Definition, Version};
 use super::store::{Key, State};
 use super::versions::{Selected, Versions};
@@ -121,9 +122,4 @@ impl View {
         }
         json!({ "kind": kind, "apiVersion": api_version, "metadata": metadata })
     }
-}
-
-/// Serializes a value. In debug builds, this is half the work of `to_string`, which formats.
-pub(super) fn to_json(value: &Value) -> Bytes {
-    serde_json::to_vec(value).unwrap_or_default().into()
 }

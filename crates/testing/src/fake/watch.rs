@@ -12,10 +12,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
 use super::failure::Failure;
+use super::http_messages::to_json;
 use super::kinds::ResourceId;
 use super::selectors::Selector;
 use super::store::{Change, Key, State};
-use super::view::{View, to_json};
+use super::view::View;
 use super::webhooks::Reviews;
 use super::write::Writer;
 
