@@ -374,18 +374,11 @@ fn is_text_format(format: &str) -> bool {
 
 /// Returns the usual name of a string format.
 fn known_format(format: &str) -> Option<&'static str> {
+    fn letters(format: &str) -> impl Iterator<Item = u8> {
+        format.bytes().filter(|byte| *byte != b'-')
+    }
     let mut known = FORMATS.iter().copied();
-    let found = match known.find(|known| *known == format) {
-        Some(same) => Some(same),
-        None => {
-            let bare = format.replace('-', "");
-            FORMATS
-                .iter()
-                .copied()
-                .find(|known| known.replace('-', "") == bare)
-        }
-    };
-    found.filter(|known| format_type(known) == Some(SchemaType::String))
+    known.find(|known| letters(known).eq(letters(format)) && format_type(known) == Some(SchemaType::String))
 }
 
 /// Returns a value's type and format, in the validator's terms.
