@@ -77,22 +77,21 @@ impl Base {
 
 /// Runs the history without perturbations.
 pub(crate) fn run_plain(setting: &Setting) -> Outcome {
-    run(
-        setting,
-        &History::plain(setting.declarations.len()),
-        &expect_plain(setting),
-    )
+    let (history, expected) = plain(setting);
+    run(setting, &history, &expected)
 }
 
-/// Returns the states of the history without perturbations as far as they are known before it runs: after
+/// Returns the history without perturbations, and its states as far as they are known before it runs: after
 /// the last deletion, nothing must be left.
-fn expect_plain(setting: &Setting) -> Expected {
-    let mut steps = vec![None; History::plain(setting.declarations.len()).steps.len() - 1];
+fn plain(setting: &Setting) -> (History, Expected) {
+    let history = History::plain(setting.declarations.len());
+    let mut steps = vec![None; history.steps.len() - 1];
     steps.push(Some(Snapshot::of_cluster(&setting.server)));
-    Expected {
+    let expected = Expected {
         steps,
         ..Expected::default()
-    }
+    };
+    (history, expected)
 }
 
 impl<'s> Search<'s> {
@@ -300,8 +299,7 @@ impl<'s> Search<'s> {
     /// Runs the undisturbed history, which declares everything and deletes it again. Returns `None`
     /// if even that fails.
     fn base(&mut self) -> Option<Base> {
-        let history = History::plain(self.setting.declarations.len());
-        let mut expected = expect_plain(self.setting);
+        let (history, mut expected) = plain(self.setting);
         let outcome = match self.plain.take() {
             Some(outcome) => {
                 self.found.histories += 1;

@@ -123,20 +123,11 @@ impl Search<'_> {
 
 /// Returns simpler changes of a declared object: without one of them, or with a simpler value. One remains.
 fn simpler_changes(changes: &BTreeMap<String, Value>) -> Vec<BTreeMap<String, Value>> {
-    let mut all = Vec::new();
-    if changes.len() > 1 {
-        for pointer in changes.keys() {
-            let mut fewer = changes.clone();
-            fewer.remove(pointer);
-            all.push(fewer);
-        }
-    }
-    for (pointer, value) in changes {
-        for value in simpler(value) {
-            let mut other = changes.clone();
-            other.insert(pointer.clone(), value);
-            all.push(other);
-        }
-    }
-    all
+    let object = Value::Object(changes.clone().into_iter().collect());
+    let all = simpler(&object).into_iter();
+    all.filter_map(|simpler| match simpler {
+        Value::Object(fields) if !fields.is_empty() => Some(fields.into_iter().collect()),
+        _ => None,
+    })
+    .collect()
 }
