@@ -24,10 +24,10 @@ mod proxy;
 mod scenario;
 #[path = "process/sharding.rs"]
 mod sharding;
+#[allow(dead_code)] // it can do more than is needed here
+mod tls_client;
 #[path = "process/traces.rs"]
 mod traces;
-#[path = "process/webhook_client.rs"]
-mod webhook_client;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! What a tracer provider gets to see: reconciles with their requests, and webhooks. The API server
 //! is a fake.
 
-use std::fs;
-use std::path::Path;
+#[allow(dead_code)] // it can do more than is needed here
+mod tls_client;
+
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -19,13 +20,9 @@ use rbuilder::fake::ApiServer;
 use rbuilder::testing::eventually;
 use rbuilder::webhook::AdmissionRequest;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result};
-use rcgen::{CertificateParams, KeyPair};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use tls_client::{ask, review_of_a_config_map, write_certificate};
 
 /// Longer than anything could take, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -214,47 +211,6 @@ async fn allow(request: AdmissionRequest) -> AdmissionResponse {
     AdmissionResponse::from(&request)
 }
 
-/// Writes a self-signed certificate and its key.
-fn write_certificate(folder: &Path) -> CertificateDer<'static> {
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
-    fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
-    certificate.der().clone()
-}
-
-/// Sends a review in the same way as the API server. Returns the response.
-async fn send_review(port: u16, trusted: &CertificateDer<'static>, parent: &str) -> std::io::Result<String> {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted.clone()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-    let group = json!({ "group": "", "version": "v1", "kind": "ConfigMap", "resource": "configmaps" });
-    let request = json!({
-        "uid": "1", "kind": group, "resource": group, "operation": "CREATE", "name": "a",
-        "userInfo": {}, "object": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } },
-    });
-    let review =
-        json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request });
-    let body = review.to_string();
-    let head = format!(
-        "POST /traced HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         traceparent: {parent}\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
-}
-
 #[tokio::test]
 async fn review_span_joins_the_trace_of_the_api_server() {
     LazyLock::force(&SPANS);
@@ -270,7 +226,12 @@ async fn review_span_joins_the_trace_of_the_api_server() {
     let manager = Manager::with_client("traces.example.com", ApiServer::new().client(), args);
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let asked = async {
-        let answer = eventually(SOON, || send_review(port, &certificate, parent)).await;
+        let review = review_of_a_config_map("1").to_string();
+        let headers = [("Content-Type", "application/json"), ("traceparent", parent)];
+        let answer = eventually(SOON, || {
+            ask(port, &certificate, "POST /traced", &headers, &review)
+        })
+        .await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     };
     manager

@@ -10,9 +10,10 @@
 
 #![allow(clippy::disallowed_macros)] // prints the measurements
 
+#[allow(dead_code)] // it can do more than is needed here
+mod tls_client;
+
 use std::alloc::System;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -26,8 +27,9 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use tls_client::{connector, write_certificate};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -230,29 +232,10 @@ async fn measure(served: &Served, lengths: &str) {
     }
 }
 
-fn write_certificate(folder: &Path) -> CertificateDer<'static> {
-    let key = rcgen::KeyPair::generate().unwrap();
-    let params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    std::fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
-    std::fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
-    certificate.der().clone()
-}
-
-fn connector_to(trusted: CertificateDer<'static>) -> TlsConnector {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let config = config.with_safe_default_protocol_versions().unwrap();
-    TlsConnector::from(Arc::new(
-        config.with_root_certificates(roots).with_no_client_auth(),
-    ))
-}
-
 #[tokio::test]
 async fn conversion_memory_is_a_small_multiple_of_the_review() {
     let folder = tempfile::tempdir().unwrap();
-    let connector = connector_to(write_certificate(folder.path()));
+    let connector = connector(&write_certificate(folder.path()));
     let reserved = ReservedPort::reserve().unwrap();
     let port = reserved.number();
     let args = ManagerArgs {

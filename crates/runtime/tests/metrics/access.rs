@@ -1,7 +1,6 @@
 //! Access to the metrics server: certificates, tokens, roles and requests.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -9,13 +8,10 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::tls_client::ask;
 
 /// Returns a directory for `--metrics-cert-path`. It contains a certificate for `localhost` and its
 /// key.
@@ -88,29 +84,13 @@ impl MetricsPort {
     /// Sends a request with a token. The client does not trust anything except for the server's
     /// certificate. Returns the response.
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let config = config.with_safe_default_protocol_versions().unwrap();
-        let connector = TlsConnector::from(Arc::new(
-            config.with_root_certificates(roots).with_no_client_auth(),
-        ));
-        let answer = async {
-            let stream = TcpStream::connect(("127.0.0.1", self.number)).await?;
-            let mut stream = connector
-                .connect(ServerName::try_from("localhost").unwrap(), stream)
-                .await?;
-            let authorization = token
-                .map(|token| format!("Authorization: Bearer {token}\r\n"))
-                .unwrap_or_default();
-            let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close");
-            stream
-                .write_all(format!("{head}\r\n{authorization}\r\n").as_bytes())
-                .await?;
-            let mut text = String::new();
-            stream.read_to_string(&mut text).await?;
-            Ok(text)
-        };
-        answer.await.map_err(|error: std::io::Error| error.to_string())
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = bearer
+            .iter()
+            .map(|bearer| ("Authorization", bearer.as_str()))
+            .collect();
+        let line = format!("{method} {path}");
+        let answer = ask(self.number, &self.certificate, &line, &headers, "").await;
+        answer.map_err(|error| error.to_string())
     }
 }

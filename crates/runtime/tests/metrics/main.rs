@@ -5,6 +5,9 @@ mod access;
 mod debug;
 #[cfg(feature = "profiling")]
 mod profile;
+#[allow(dead_code)] // it can do more than is needed here
+#[path = "../tls_client/mod.rs"]
+mod tls_client;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use super::*;
 use crate::operator::PANIC;
-use crate::webhook_client::{connect, write_certificate};
+use crate::tls_client::{connect, write_certificate};
 
 /// How long it may take until a released lease is acquired by another process. The retry period is
 /// 4.4 s including jitter.

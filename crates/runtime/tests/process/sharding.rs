@@ -7,7 +7,7 @@ use kube::api::ListParams;
 
 use super::*;
 use crate::operator::ID;
-use crate::webhook_client::{review, write_certificate};
+use crate::tls_client::{ask, review_of_a_config_map, write_certificate};
 
 /// Maximum delay for objects of a suspended replica, i.e. 20 s plus a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
@@ -81,9 +81,10 @@ async fn replica_without_ranges_serves_webhooks() {
     let is_reviewed = |port: u16, uid: &'static str| {
         let trusted = &trusted;
         eventually(SOON, move || async move {
-            let response = review(port, trusted, uid)
-                .await
-                .map_err(|error| error.to_string())?;
+            let review = review_of_a_config_map(uid).to_string();
+            let json = [("Content-Type", "application/json")];
+            let response = ask(port, trusted, "POST /allow", &json, &review).await;
+            let response = response.map_err(|error| error.to_string())?;
             let is_allowed =
                 response.contains(&format!(r#""uid":"{uid}""#)) && response.contains(r#""allowed":true"#);
             is_allowed.then_some(()).ok_or(response)

@@ -1,5 +1,6 @@
-//! A client for the operator's webhook server, and the certificate of the server.
+//! A client of the operator's HTTPS servers, and certificates for them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -24,11 +25,8 @@ pub(crate) fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Connects with a client that trusts this certificate and nothing else.
-pub(crate) async fn connect(
-    port: u16,
-    trusted: &CertificateDer<'static>,
-) -> io::Result<TlsStream<TcpStream>> {
+/// Returns a connector of a client that trusts this certificate and nothing else.
+pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -36,28 +34,45 @@ pub(crate) async fn connect(
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+/// Connects with a client that trusts this certificate and nothing else.
+pub(crate) async fn connect(
+    port: u16,
+    trusted: &CertificateDer<'static>,
+) -> io::Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    connector(trusted).connect(name, stream).await
 }
 
-/// Sends a review of a new ConfigMap to the webhook at `/allow`. Returns the HTTP response.
-pub(crate) async fn review(port: u16, trusted: &CertificateDer<'static>, uid: &str) -> io::Result<String> {
-    let body = review_of_a_config_map(uid).to_string();
-    let head =
-        "POST /allow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close";
-    let request = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let mut stream = connect(port, trusted).await?;
-    stream.write_all(request.as_bytes()).await?;
-    let mut response = String::new();
-    match stream.read_to_string(&mut response).await {
-        // If the server closes the connection without a TLS alert, that is fine.
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-        _ => Ok(response),
+/// Sends a request. `line` is its method and path. Returns the response with its head.
+pub(crate) async fn ask(
+    port: u16,
+    trusted: &CertificateDer<'static>,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> io::Result<String> {
+    let mut request = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        write!(request, "{name}: {value}\r\n").unwrap();
     }
+    if !body.is_empty() {
+        write!(request, "Content-Length: {}\r\n", body.len()).unwrap();
+    }
+    let mut stream = connect(port, trusted).await?;
+    stream
+        .write_all(format!("{request}\r\n{body}").as_bytes())
+        .await?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await?;
+    Ok(response)
 }
 
-fn review_of_a_config_map(uid: &str) -> Value {
+/// Returns a review of the creation of a ConfigMap.
+pub(crate) fn review_of_a_config_map(uid: &str) -> Value {
     let resource = json!({ "group": "", "version": "v1", "resource": "configmaps" });
     let kind = json!({ "group": "", "version": "v1", "kind": "ConfigMap" });
     json!({
