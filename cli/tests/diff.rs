@@ -220,11 +220,7 @@ fn unknown_base_is_an_error_with_advice() {
 
 #[test]
 fn project_is_compared_by_its_source() {
-    let folder = Folder::new();
-    folder.run("init --domain example.com --project-name shop").ok();
-    folder
-        .run("create api --group cache --version v1 --kind Cup")
-        .ok();
+    let folder = Folder::with_cup();
     let (types, controller) = ("src/api/v1/cup.rs", "src/controller/cup.rs");
     let [text, rules] = [types, controller].map(|path| folder.tree()[path].clone());
     folder.git("init --quiet --initial-branch main");

@@ -11,17 +11,6 @@ use support::Folder;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-fn project() -> Folder {
-    let folder = Folder::new();
-    for command in [
-        "init --domain example.com --project-name shop",
-        "create api --group cache --version v1 --kind Cup",
-    ] {
-        folder.run(command).ok();
-    }
-    folder
-}
-
 /// Returns the findings about the project by name: status, message and help.
 fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) {
     let before = folder.tree();
@@ -40,7 +29,7 @@ fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) 
 /// Changes a project and checks one finding about it.
 #[track_caller]
 fn check(change: impl Fn(&Folder), name: &str, status: &str, message: &str, help: &str) {
-    let folder = project();
+    let folder = Folder::with_cup();
     change(&folder);
     let (code, findings) = examine(&folder);
     let found = &findings[name];
@@ -65,7 +54,7 @@ fn edit(path: &'static str, from: &'static str, to: &'static str) -> impl Fn(&Fo
 
 #[test]
 fn new_project_has_no_findings() {
-    let (_, findings) = examine(&project());
+    let (_, findings) = examine(&Folder::with_cup());
     for name in ["project", "library", "scaffold", "manifests", "rust"] {
         assert_eq!(findings[name].0, "ok", "{:?}", findings[name]);
     }
@@ -186,7 +175,7 @@ fn reports_stale_manifests_and_changed_files() {
 /// Changes that commands make to scaffolded files do not count as changes of the user.
 #[test]
 fn edits_by_commands_do_not_count_as_changes() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder
         .run("create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation")
         .ok();
@@ -269,7 +258,7 @@ fn undeployable_config_is_an_error() {
 #[cfg(unix)]
 #[test]
 fn linked_config_files_exist() {
-    let folder = project();
+    let folder = Folder::with_cup();
     let path = folder.path().join("config/manager/manager.yaml");
     folder.write("manager.yaml", &folder.tree()["config/manager/manager.yaml"]);
     folder.remove("config/manager/manager.yaml");
@@ -282,7 +271,7 @@ fn linked_config_files_exist() {
 /// includes files that several commands have edited.
 #[test]
 fn line_endings_do_not_count_as_changes() {
-    let folder = project();
+    let folder = Folder::with_cup();
     for (path, text) in folder.tree() {
         if !path.starts_with(".rbuilder/") {
             folder.write(&path, &text.replace('\n', "\r\n"));
@@ -374,7 +363,7 @@ fn reports_unknown_keys_and_values_in_project_file() {
             "choose one with `rbuilder edit --license`: `apache2`, `mit`, `none`",
         ),
     ] {
-        let folder = project();
+        let folder = Folder::with_cup();
         edit("PROJECT", from, to)(&folder);
         let text = folder.run("doctor").out;
         let expected = format!("warning project: {message}\n");
@@ -385,7 +374,7 @@ fn reports_unknown_keys_and_values_in_project_file() {
 /// A deleted scaffolded file can be restored, with everything that commands have added to it.
 #[test]
 fn deleted_files_are_restored() {
-    let folder = project();
+    let folder = Folder::with_cup();
     let before = folder.tree();
     for path in ["src/main.rs", "config/manager/manager.yaml", "Dockerfile"] {
         folder.remove(path);
@@ -430,7 +419,7 @@ fn deleted_files_are_restored() {
 /// project.
 #[test]
 fn help_for_deleted_source_restores_it() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder
         .run("create api --group cache --version v1 --kind Cup")
         .ok();
@@ -479,7 +468,6 @@ mod programs {
 
     use serde_json::Value;
 
-    use super::project;
     use crate::support::Folder;
 
     /// Acts like rustup's proxies: runs the programs that the toolchain file of its directory
@@ -542,7 +530,7 @@ echo "$(basename "$0") 1.99.0 (x)"
 
     #[test]
     fn toolchain_of_the_repository_is_not_run() {
-        let folder = project();
+        let folder = Folder::with_cup();
         assert_eq!(examine(&folder)["status"], "ok");
         add_toolchain_file(&folder);
         let found = examine(&folder);
@@ -554,7 +542,7 @@ echo "$(basename "$0") 1.99.0 (x)"
 
     #[test]
     fn toolchain_file_with_a_release_is_obeyed() {
-        let folder = project();
+        let folder = Folder::with_cup();
         folder.write("rust-toolchain.toml", "[toolchain]\nchannel = \"1.98\"\n");
         let message = examine(&folder)["message"].clone();
         assert!(
@@ -572,7 +560,7 @@ echo "$(basename "$0") 1.99.0 (x)"
                 "#!/bin/sh\nif [ {condition} ]; then echo \"error: toolchain '$RUSTUP_TOOLCHAIN-x86_64' is not installed\" >&2; exit 1; fi\necho \"$(basename \"$0\") 1.99.0 (x)\"\n"
             )
         };
-        let folder = project();
+        let folder = Folder::with_cup();
         let check = |proxy: &str, message: &str, help: &str| {
             let found = examine_with(&folder, proxy, "1.70");
             assert_eq!(found["message"], message, "{found}");
@@ -596,7 +584,7 @@ echo "$(basename "$0") 1.99.0 (x)"
 
     #[test]
     fn pipes_instead_of_settings_do_not_block() {
-        let folder = project();
+        let folder = Folder::with_cup();
         std::fs::create_dir_all(folder.path().join(".cargo")).expect("a folder");
         for name in [".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml"] {
             let made = Command::new("mkfifo").arg(folder.path().join(name)).status();
@@ -616,7 +604,7 @@ fn checks_the_shards_of_a_deployment() {
     const PATCH: &str = "config/sharding/manager_sharding_patch.yaml";
     const ROLE: &str = "config/sharding/sharding_role.yaml";
     const MANAGER: &str = "config/manager/manager.yaml";
-    let (_, findings) = examine(&project());
+    let (_, findings) = examine(&Folder::with_cup());
     assert!(!findings.contains_key("shards") && !findings.contains_key("cluster"));
 
     let enable = |folder: &Folder| drop(folder.run("edit --enable sharding").ok());

@@ -4,15 +4,6 @@ use crate::support::Folder;
 
 use serde_json::Value;
 
-fn project() -> Folder {
-    let folder = Folder::new();
-    folder.run("init --domain example.com --project-name shop").ok();
-    folder
-        .run("create api --group cache --version v1 --kind Cup")
-        .ok();
-    folder
-}
-
 /// Returns the file with the types of the kind, and its text.
 fn types(folder: &Folder) -> (String, String) {
     let is_types =
@@ -23,7 +14,7 @@ fn types(folder: &Folder) -> (String, String) {
 
 /// A project with a warning: a format that the API server does not know.
 fn project_with_warning() -> Folder {
-    let folder = project();
+    let folder = Folder::with_cup();
     let (path, text) = types(&folder);
     folder.write(
         &path,
@@ -120,7 +111,7 @@ fn levels_of_the_project_apply_to_all_commands() {
 /// `allow(…)` in the source applies to warnings of the command too, and not to other fields.
 #[test]
 fn markers_allow_warnings_about_changes() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder.run("manifests").ok();
     let (path, text) = types(&folder);
     folder.git("init -q");
@@ -158,7 +149,7 @@ fn denied_warnings_include_samples() {
 /// The samples of CRDs that are up to date are validated, too.
 #[test]
 fn edited_samples_are_reported() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder.run("manifests").ok();
     let ran = folder.run("manifests --check").ok();
     assert_eq!(ran.err, "");
@@ -174,7 +165,7 @@ fn edited_samples_are_reported() {
 /// The replacements are in JSON for editors, and `--fix` applies them.
 #[test]
 fn proposed_names_replace_wrong_ones() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder.run("manifests").ok();
     let (path, text) = types(&folder);
     let wrong = text.replacen("max_length = 63", "max_lenght = 63", 1);
@@ -199,7 +190,7 @@ fn proposed_names_replace_wrong_ones() {
 
 #[test]
 fn nothing_is_fixed_while_other_errors_remain() {
-    let folder = project();
+    let folder = Folder::with_cup();
     let (path, text) = types(&folder);
     folder.write(
         &path,
@@ -215,7 +206,7 @@ fn nothing_is_fixed_while_other_errors_remain() {
 /// Several mistakes in files with CRLF, one of which has a byte order mark.
 #[test]
 fn fixes_keep_line_ends_and_byte_order_marks() {
-    let folder = project();
+    let folder = Folder::with_cup();
     folder.run("manifests").ok();
     let (path, text) = types(&folder);
     let is_controller = |(_, text): &(String, String)| text.contains("resources = \"cups/status\"");
@@ -251,7 +242,7 @@ fn fixes_keep_line_ends_and_byte_order_marks() {
 /// A rule that cannot be read, or that is for a wrong name, does not look as if it were missing.
 #[test]
 fn fixes_add_no_permission_twice() {
-    let folder = project();
+    let folder = Folder::with_cup();
     let is_controller = |(_, text): &(String, String)| text.contains("resources = \"cups/status\"");
     let (controller, code) = folder.tree().into_iter().find(is_controller).expect("a role");
     let wrong = code

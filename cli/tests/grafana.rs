@@ -13,11 +13,7 @@ const CUSTOM_DASHBOARD: &str = "grafana/custom-metrics/custom-metrics-dashboard.
 
 fn project() -> Folder {
     static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
-        let folder = Folder::new();
-        folder.run("init --domain example.com --project-name shop").ok();
-        folder
-            .run("create api --group cache --version v1 --kind Cup")
-            .ok();
+        let folder = Folder::with_cup();
         folder.run("grafana").ok();
         folder.save()
     });

@@ -45,11 +45,7 @@ fn folder(spec: &str) -> Folder {
 
 #[test]
 fn samples_of_a_project_are_judged_by_its_source() {
-    let folder = Folder::new();
-    folder.run("init --domain example.com --project-name shop").ok();
-    folder
-        .run("create api --group cache --version v1 --kind Cup")
-        .ok();
+    let folder = Folder::with_cup();
     let ran = folder.run("validate").ok();
     assert_eq!(ran.out, "1 object accepted, 0 refused\n");
     let sample = "config/samples/cache_v1_cup.yaml";

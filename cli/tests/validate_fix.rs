@@ -274,11 +274,7 @@ fn fix_does_not_leave_the_directory() {
 }
 
 fn project() -> Folder {
-    let folder = Folder::new();
-    folder.run("init --domain example.com --project-name shop").ok();
-    folder
-        .run("create api --group cache --version v1 --kind Cup")
-        .ok();
+    let folder = Folder::with_cup();
     folder.run("manifests").ok();
     folder
 }

@@ -43,6 +43,16 @@ impl Folder {
         Folder(folder.expect("a temporary folder"))
     }
 
+    /// Creates the project `shop` with the kind `Cup`.
+    pub(crate) fn with_cup() -> Folder {
+        let folder = Folder::new();
+        folder.run("init --domain example.com --project-name shop").ok();
+        folder
+            .run("create api --group cache --version v1 --kind Cup")
+            .ok();
+        folder
+    }
+
     /// Runs git in the directory. `line` has its arguments, separated by spaces.
     pub(crate) fn git(&self, line: &str) {
         let ran = std::process::Command::new("git")
