@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::answers::LONGEST_WATCH;
 use crate::context;
 use crate::declaration::Declaration;
-use crate::environment::{Behavior, Environment, World};
+use crate::environment::{self, Behavior, Environment, World};
 use crate::history::{History, Pace, Perturbation, Step};
 use crate::network::Network;
 use crate::operator::Program;
@@ -66,7 +66,10 @@ pub(crate) struct Setting {
     pub(crate) declarations: Vec<Declaration>,
     /// Oracles that have been turned off.
     pub(crate) accepted: Vec<Oracle>,
+    /// Controllers that the test adds to those of every cluster.
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
+    /// Whether workloads have ReplicaSets and Pods.
+    pub(crate) has_pods: bool,
     pub(crate) invariants: Vec<Invariant>,
 }
 
@@ -157,11 +160,13 @@ impl<'r> Run<'r> {
         let network = Network::new(server, history.perturbations.clone());
         let notifications = network.server.notifications();
         let processes = Processes::start(setting, &network, history.replicated);
+        let mut behaviors = environment::of_cluster(setting.has_pods);
+        behaviors.extend(setting.behaviors.iter().cloned());
         Self {
             setting,
             history,
             expected,
-            environment: Environment::new(setting.behaviors.clone(), history.environment),
+            environment: Environment::new(behaviors, history.environment),
             seen: None,
             notifications,
             processes,

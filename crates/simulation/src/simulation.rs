@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::environment::{self, Behavior, World};
+use crate::environment::{Behavior, World};
 use crate::history::VARIABLE;
 use crate::identity::Identity;
 use crate::kept;
@@ -88,7 +88,7 @@ impl Simulation {
             declarations: Vec::new(),
             alternatives: Vec::new(),
             random: Vec::new(),
-            behaviors: environment::of_cluster(),
+            behaviors: Vec::new(),
             invariants: Vec::new(),
             namespace: None,
             roles: None,
@@ -387,7 +387,7 @@ impl Simulation {
         let mut report = on_own_thread(move || {
             let mut plain = Some(run_plain(&setting));
             if plain.as_ref().is_some_and(|outcome| outcome.asks_for_pods) {
-                setting.behaviors.extend(environment::of_pods());
+                setting.has_pods = true;
                 plain = None;
             }
             let search = Search::new(&setting, plain, Budget::start(limit), Progress::new(name));
@@ -432,6 +432,7 @@ impl Simulation {
             roles: self.roles,
             accepted: self.accepted,
             behaviors: self.behaviors,
+            has_pods: false,
             invariants: self.invariants,
         }
     }

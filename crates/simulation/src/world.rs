@@ -31,6 +31,9 @@ pub(crate) const SEED: &str = "seed-";
 /// the cluster, so nothing deletes them and they aren't included in snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
+/// Annotation in which the Deployment controller numbers rollouts.
+pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
+
 /// Prefix of all UIDs assigned by the simulated API server.
 pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
@@ -154,6 +157,16 @@ pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
+/// Returns whether a Deployment only keeps the object for `kubectl rollout undo`. How many there are
+/// depends on the history, so they're excluded from snapshots.
+fn is_former_replica_set(stored: &StoredObject) -> bool {
+    let object = stored.value();
+    stored.group == "apps"
+        && stored.resource == "replicasets"
+        && object["spec"]["replicas"] == 0
+        && object["metadata"]["annotations"][REVISION].is_string()
+}
+
 /// Looks up an object on the server.
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
     let objects = server.objects();
@@ -244,7 +257,7 @@ impl Snapshot {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
-            if is_seed || is_given || is_record(&name) {
+            if is_seed || is_given || is_record(&name) || is_former_replica_set(&stored) {
                 continue;
             }
             let value = normalize(&stored.object);
@@ -275,6 +288,15 @@ fn normalize(object: &Value) -> Value {
     let mut value = object.clone();
     if let Some(metadata) = value["metadata"].as_object_mut() {
         metadata.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| name != REVISION);
+        }
+        if metadata
+            .get("annotations")
+            .is_some_and(|annotations| *annotations == json!({}))
+        {
+            metadata.remove("annotations");
+        }
         if metadata.contains_key("generateName") {
             metadata.remove("name");
         }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::ResourceExt;
 use kube::api::Patch;
-use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
+use rbuilder::{Action, Controller, Ctx, Manager, ObjectRef, Result, Watch};
 use serde_json::json;
 
 use crate::Case;
-use crate::children::{config_map, delete_cached, service};
-use crate::kinds::{Note, Site, crds, declared, namespace, report};
+use crate::children::{config_map, delete_cached, deployment, service};
+use crate::kinds::{Note, Site, Web, crds, declared, namespace, report};
 
 const CLASS: &str = "declaration that is not monotone";
 
@@ -43,6 +44,16 @@ pub(crate) const CASES: &[Case] = &[
         repaired: left_status::register::<true>,
         crds: crds::<Note>,
         declarations: || vec![declared::<Note>(json!({ "text": "hello", "title": "dear" }))],
+        role: None,
+    },
+    Case {
+        name: "latest_replica_set_taken_for_the_current_one",
+        class: CLASS,
+        oracle: "path",
+        broken: latest_set::register::<false>,
+        repaired: latest_set::register::<true>,
+        crds: crds::<Web>,
+        declarations: || vec![declared::<Web>(json!({ "image": "nginx", "size": 2 }))],
         role: None,
     },
 ];
@@ -111,5 +122,48 @@ mod left_status {
 
     pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
         manager.controller(Controller::new(reconcile::<REPAIRED>, ()).owns::<ConfigMap>())
+    }
+}
+
+/// After a rollback, the ReplicaSet that was created last belongs to the former template:
+/// babylonhealth/shipcat#435.
+mod latest_set {
+    use super::*;
+
+    const REVISION: &str = "deployment.kubernetes.io/revision";
+
+    async fn reconcile<const REPAIRED: bool>(web: Arc<Web>, ctx: Ctx<()>) -> Result {
+        let wanted = deployment(web.name_any(), &web.spec.image, web.spec.size);
+        let applied = ctx.apply_owned(&*web, wanted).await?;
+        let all = ctx.cached::<ReplicaSet>()?.in_namespace(&namespace(&*web));
+        let mut sets = all
+            .iter()
+            .filter(|set| set.labels().get("app") == Some(&web.name_any()));
+        let current = match REPAIRED {
+            true => sets.find(|set| set.annotations().get(REVISION) == applied.annotations().get(REVISION)),
+            false => sets.max_by_key(|set| set.creation_timestamp()),
+        };
+        if let Some(set) = current {
+            report(&ctx, &*web, |status| status.id = image(set)).await?;
+        }
+        Ok(Action::await_change())
+    }
+
+    fn image(set: &ReplicaSet) -> Option<String> {
+        let containers = &set.spec.template.as_ref()?.spec.as_ref()?.containers;
+        containers.first()?.image.clone()
+    }
+
+    /// Returns the Web of a ReplicaSet according to the label `app`.
+    fn web_of(set: &ReplicaSet) -> Vec<ObjectRef<Web>> {
+        let name = set.labels().get("app").into_iter();
+        name.map(|name| ObjectRef::new(name).within(&namespace(set)))
+            .collect()
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, ());
+        let controller = controller.owns::<Deployment>();
+        manager.controller(controller.watches(|set: &ReplicaSet, _| web_of(set)))
     }
 }

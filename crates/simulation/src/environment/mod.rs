@@ -2,6 +2,7 @@
 //! addresses.
 
 mod pods;
+mod rollouts;
 mod storage;
 mod workloads;
 
@@ -179,21 +180,23 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the behaviors that exist in every cluster.
-pub(crate) fn of_cluster() -> Vec<Arc<dyn Behavior>> {
-    vec![
+/// Returns the behaviors that exist in every cluster. If the operator reads Pods or ReplicaSets,
+/// `has_pods` requests them for the workloads that create them in a cluster.
+pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
+    let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
         Arc::new(workloads::Workloads),
         Arc::new(workloads::Jobs),
         Arc::new(workloads::Pods),
         Arc::new(storage::Volumes),
         Arc::new(storage::LoadBalancers),
-    ]
-}
-
-/// Returns the behaviors that create ReplicaSets and Pods, which are used in addition to those of
-/// [`of_cluster`] if the operator reads Pods or ReplicaSets.
-pub(crate) fn of_pods() -> Vec<Arc<dyn Behavior>> {
-    vec![Arc::new(pods::ReplicaSets), Arc::new(pods::Replicas)]
+    ];
+    if has_pods {
+        behaviors.push(Arc::new(rollouts::Rollouts));
+        behaviors.push(Arc::new(pods::Replicas));
+    } else {
+        behaviors.push(Arc::new(workloads::Deployments));
+    }
+    behaviors
 }
 
 impl Environment {

@@ -1,4 +1,4 @@
-//! ReplicaSets and Pods of workloads. These are only simulated for operators that read them.
+//! Pods of workloads. They are only simulated for operators that read Pods or ReplicaSets.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -9,59 +9,9 @@ use crate::world::owner_uids;
 
 /// Upper limit for the Pods of a workload. Some histories set `replicas` to the maximum of the
 /// schema, which may well be in the millions.
-const MOST_PODS: i64 = 10;
-/// Label with the template hash, set on ReplicaSets and their Pods.
-const TEMPLATE_HASH: &str = "pod-template-hash";
-/// Equivalent of [`TEMPLATE_HASH`] for Pods of StatefulSets and DaemonSets.
+pub(super) const MOST_PODS: i64 = 10;
+/// Label with the template hash, set on Pods of StatefulSets and DaemonSets.
 const REVISION_HASH: &str = "controller-revision-hash";
-
-/// Keeps exactly one ReplicaSet per Deployment. Unlike in a real cluster, a rollout doesn't keep
-/// old ReplicaSets around.
-pub(super) struct ReplicaSets;
-
-impl Behavior for ReplicaSets {
-    fn next(&self, world: &World, _: Pace) -> Vec<Act> {
-        let deployments = world.of("apps", "deployments");
-        let living = deployments.filter(|deployment| !is_going(deployment));
-        living
-            .flat_map(|deployment| next_sets(world, deployment))
-            .collect()
-    }
-}
-
-fn next_sets(world: &World, deployment: &StoredObject) -> Vec<Act> {
-    let hash = template_hash(deployment);
-    let replicas = &deployment.value()["spec"]["replicas"];
-    let (current, former): (Vec<_>, Vec<_>) =
-        owned(world, "apps", "replicasets", deployment).partition(|set| has_hash(set, TEMPLATE_HASH, &hash));
-    let former = former.into_iter().map(Act::delete);
-    let next = match current.first() {
-        None => Some(Act::create("apps", "replicasets", replica_set(deployment, &hash))),
-        Some(set) if set.value()["spec"]["replicas"] != *replicas => {
-            Some(Act::merge(set, json!({ "spec": { "replicas": replicas } })))
-        }
-        Some(_) => None,
-    };
-    next.into_iter().chain(former).collect()
-}
-
-fn replica_set(deployment: &StoredObject, hash: &str) -> Value {
-    let mut spec = json!({});
-    for field in ["replicas", "selector", "template"] {
-        spec[field] = deployment.value()["spec"][field].clone();
-    }
-    spec["selector"]["matchLabels"][TEMPLATE_HASH] = hash.into();
-    spec["template"]["metadata"]["labels"][TEMPLATE_HASH] = hash.into();
-    let labels = spec["template"]["metadata"]["labels"].clone();
-    json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": spec,
-        "metadata": {
-            "name": format!("{}-{hash}", deployment.metadata("name")),
-            "namespace": deployment.metadata("namespace"),
-            "labels": labels, "ownerReferences": [controller(deployment)],
-        },
-    })
-}
 
 /// Keeps the desired number of Pods for each workload, and replaces Pods of outdated templates.
 pub(super) struct Replicas;
@@ -94,7 +44,8 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
                 .and_then(|number| number.parse().ok()),
             false => i64::try_from(index).ok(),
         };
-        let is_current = workload.resource == "replicasets" || has_hash(pod, REVISION_HASH, &hash);
+        let is_current =
+            workload.resource == "replicasets" || pod.value()["metadata"]["labels"][REVISION_HASH] == *hash;
         is_current && place.is_some_and(|place| place < wanted)
     };
     let (kept, surplus): (Vec<_>, Vec<_>) = pods
@@ -135,7 +86,7 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
 
 /// Returns the objects of the given kind which are controlled by `workload` and aren't being
 /// deleted.
-fn owned<'w>(
+pub(super) fn owned<'w>(
     world: &'w World,
     group: &'w str,
     plural: &'w str,
@@ -145,7 +96,7 @@ fn owned<'w>(
     objects.filter(|stored| owner_uids(stored.value()).any(|uid| uid == owner.metadata("uid")))
 }
 
-fn controller(owner: &StoredObject) -> Value {
+pub(super) fn controller(owner: &StoredObject) -> Value {
     let object = owner.value();
     json!({
         "apiVersion": object["apiVersion"], "kind": object["kind"], "name": owner.metadata("name"),
@@ -153,12 +104,8 @@ fn controller(owner: &StoredObject) -> Value {
     })
 }
 
-fn has_hash(stored: &StoredObject, label: &str, hash: &str) -> bool {
-    stored.value()["metadata"]["labels"][label] == hash
-}
-
 /// Hashes the template of a workload. The hash doesn't depend on the order of fields.
-fn template_hash(workload: &StoredObject) -> String {
+pub(super) fn template_hash(workload: &StoredObject) -> String {
     let mut hash = 0x811c_9dc5;
     add_to_hash(&workload.value()["spec"]["template"], &mut hash);
     format!("{hash:x}")
@@ -190,7 +137,7 @@ mod tests {
     use rbuilder_testing::fake::ApiServer;
 
     use super::*;
-    use crate::environment::{Environment, of_pods};
+    use crate::environment::{Environment, of_cluster};
     use crate::network::Network;
     use crate::timeline::Actor;
     use crate::world::ObjectName;
@@ -204,7 +151,7 @@ mod tests {
             .build();
         runtime.expect("a runtime").block_on(async {
             let network = Network::new(ApiServer::new().collecting_garbage(), Vec::new());
-            let mut environment = Environment::new(of_pods(), Pace::Prompt);
+            let mut environment = Environment::new(of_cluster(true), Pace::Prompt);
             workload["metadata"] = json!({ "name": "web", "namespace": "default" });
             let name = ObjectName {
                 group: "apps".to_owned(),
@@ -244,19 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn rollout_replaces_the_replica_set_and_its_pods() {
+    fn pods_of_a_former_template_are_replaced() {
         let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
-        let [before, after] = children("deployments", workload("Deployment"), &labels);
-        let kinds = |names: &[String]| {
-            let kinds = names.iter().filter_map(|name| name.split(' ').next());
-            kinds.map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(kinds(&before), ["pods", "pods", "replicasets"], "{before:?}");
-        assert_eq!(kinds(&after), ["pods", "pods", "replicasets"], "{after:?}");
-        assert!(
-            before.iter().all(|name| !after.contains(name)),
-            "{before:?} {after:?}"
-        );
+        let [before, after] = children("daemonsets", workload("DaemonSet"), &labels);
+        assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
+        assert_ne!(before, after);
     }
 
     #[test]

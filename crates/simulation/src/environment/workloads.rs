@@ -1,7 +1,8 @@
-//! Controllers for Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
+//! Controllers for StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods, and for Deployments without
+//! ReplicaSets.
 //!
 //! The status of a workload always reports the expected number of replicas, even when no Pods are
-//! created for it (see [`of_pods`](super::of_pods)).
+//! created for it (see [`of_cluster`](super::of_cluster)).
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -12,16 +13,29 @@ use crate::history::Pace;
 /// An arbitrary timestamp for conditions. Timestamps are ignored when states are compared.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
+/// StatefulSets, DaemonSets and ReplicaSets.
 pub(super) struct Workloads;
 
 impl Behavior for Workloads {
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
-        let kinds = ["deployments", "statefulsets", "daemonsets", "replicasets"];
-        let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
-        all.filter(|stored| !is_going(stored))
-            .filter_map(|stored| status_act(stored, status(stored, pace)))
-            .collect()
+        next_statuses(world, &["statefulsets", "daemonsets", "replicasets"], pace)
     }
+}
+
+/// Deployments whose ReplicaSets aren't simulated, so that a rollout only shows in the status.
+pub(super) struct Deployments;
+
+impl Behavior for Deployments {
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        next_statuses(world, &["deployments"], pace)
+    }
+}
+
+fn next_statuses(world: &World, kinds: &[&str], pace: Pace) -> Vec<Act> {
+    let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
+    all.filter(|stored| !is_going(stored))
+        .filter_map(|stored| status_act(stored, status(stored, pace)))
+        .collect()
 }
 
 /// Returns the next status of a workload. In a slow environment, replicas become ready one at a
@@ -33,7 +47,8 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     let is_observed = object["status"]["observedGeneration"] == generation;
     let ready = match pace {
         Pace::Prompt => wanted,
-        Pace::Slow if !is_observed => 0,
+        // The template of a ReplicaSet never changes, so all of its Pods stay.
+        Pace::Slow if !is_observed && stored.resource != "replicasets" => 0,
         Pace::Slow => {
             let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
             (before + 1).min(wanted)
@@ -53,22 +68,11 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     });
     match stored.resource.as_str() {
         "deployments" => {
-            let is_available = ready >= wanted;
-            let failed = pace == Pace::Failing && wanted > 0;
-            status["conditions"] = json!([
-                condition(
-                    "Available",
-                    is_available,
-                    "MinimumReplicasAvailable",
-                    "MinimumReplicasUnavailable"
-                ),
-                condition(
-                    "Progressing",
-                    !failed,
-                    "NewReplicaSetAvailable",
-                    "ProgressDeadlineExceeded"
-                ),
-            ]);
+            let progress = match pace {
+                Pace::Failing if wanted > 0 => Err("ProgressDeadlineExceeded"),
+                _ => Ok("NewReplicaSetAvailable"),
+            };
+            status["conditions"] = deployment_conditions(ready >= wanted, progress);
         }
         "statefulsets" => status["currentReplicas"] = wanted.into(),
         "replicasets" => {
@@ -81,16 +85,25 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     status
 }
 
-fn condition(kind: &str, holds: bool, reason: &str, otherwise: &str) -> Value {
-    let (status, reason) = if holds {
-        ("True", reason)
-    } else {
-        ("False", otherwise)
+/// Returns the conditions of a Deployment. `progress` is the reason why it is progressing, or why it
+/// isn't.
+pub(super) fn deployment_conditions(is_available: bool, progress: Result<&str, &str>) -> Value {
+    let availability = match is_available {
+        true => Ok("MinimumReplicasAvailable"),
+        false => Err("MinimumReplicasUnavailable"),
     };
-    json!({
-        "type": kind, "status": status, "reason": reason, "message": "",
-        "lastUpdateTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
-    })
+    let condition = |kind: &str, state: Result<&str, &str>| {
+        let status = if state.is_ok() { "True" } else { "False" };
+        let (Ok(reason) | Err(reason)) = state;
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": "",
+            "lastUpdateTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
+        })
+    };
+    json!([
+        condition("Available", availability),
+        condition("Progressing", progress)
+    ])
 }
 
 pub(super) struct Jobs;

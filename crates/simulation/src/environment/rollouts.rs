@@ -1,0 +1,509 @@
+//! Rollouts of Deployments. A template has a ReplicaSet of its own, and during a rollout the
+//! ReplicaSets of two templates have Pods.
+//!
+//! The order and the limits are those of the Deployment controller of Kubernetes: scale up first,
+//! and only scale down what isn't needed for `maxUnavailable`.
+
+use rbuilder_testing::fake::StoredObject;
+use serde_json::{Value, json};
+
+use super::pods::{MOST_PODS, controller, owned, template_hash};
+use super::workloads::deployment_conditions;
+use super::{Act, Behavior, World, is_going, status_act};
+use crate::history::Pace;
+use crate::world::REVISION;
+
+/// Label with the template hash, set on ReplicaSets and their Pods.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+/// Share of the replicas, in percent, for `maxSurge` and `maxUnavailable`.
+const DEFAULT_SHARE: i64 = 25;
+/// Default of `revisionHistoryLimit`.
+const DEFAULT_HISTORY: i64 = 10;
+
+/// Creates and scales the ReplicaSets of Deployments, and reports their sums in the status.
+pub(super) struct Rollouts;
+
+impl Behavior for Rollouts {
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        let deployments = world.of("apps", "deployments");
+        let living = deployments.filter(|deployment| !is_going(deployment));
+        living
+            .flat_map(|deployment| {
+                let rollout = Rollout::of(world, deployment);
+                let status = status_act(deployment, rollout.status(pace));
+                status.into_iter().chain(rollout.next())
+            })
+            .collect()
+    }
+}
+
+/// A Deployment and its ReplicaSets.
+struct Rollout<'w> {
+    deployment: &'w StoredObject,
+    hash: String,
+    wanted: i64,
+    /// Limits of a rolling update, as numbers of Pods. `None` for the strategy `Recreate`.
+    limits: Option<Limits>,
+    current: Option<&'w StoredObject>,
+    /// ReplicaSets of former templates. Sorted by revision.
+    former: Vec<&'w StoredObject>,
+}
+
+#[derive(Clone, Copy)]
+struct Limits {
+    surge: i64,
+    unavailable: i64,
+}
+
+impl Limits {
+    fn of(deployment: &StoredObject, wanted: i64) -> Option<Self> {
+        let strategy = &deployment.value()["spec"]["strategy"];
+        if strategy["type"] == "Recreate" {
+            return None;
+        }
+        if wanted > MOST_PODS {
+            // One Pod at a time would never end.
+            let (surge, unavailable) = (wanted, wanted);
+            return Some(Self { surge, unavailable });
+        }
+        let settings = &strategy["rollingUpdate"];
+        let surge = count(&settings["maxSurge"], wanted, 99);
+        let unavailable = count(&settings["maxUnavailable"], wanted, 0);
+        // Kubernetes rounds small shares in a way that could make both zero.
+        let unavailable = if surge == 0 {
+            unavailable.max(1)
+        } else {
+            unavailable
+        };
+        Some(Self { surge, unavailable })
+    }
+}
+
+/// Resolves a number or a percentage of `wanted`, which is divided after `round_up` was added.
+fn count(setting: &Value, wanted: i64, round_up: i64) -> i64 {
+    let share = |percent: i64| (wanted * percent + round_up) / 100;
+    match setting {
+        Value::Number(number) => number.as_i64().unwrap_or_default(),
+        Value::String(text) => {
+            let percent = text.strip_suffix('%').and_then(|percent| percent.parse().ok());
+            share(percent.unwrap_or(DEFAULT_SHARE))
+        }
+        _ => share(DEFAULT_SHARE),
+    }
+}
+
+impl<'w> Rollout<'w> {
+    fn of(world: &'w World, deployment: &'w StoredObject) -> Self {
+        let hash = template_hash(deployment);
+        let wanted = deployment.value()["spec"]["replicas"]
+            .as_i64()
+            .unwrap_or(1)
+            .max(0);
+        let sets = owned(world, "apps", "replicasets", deployment);
+        let (current, mut former): (Vec<_>, Vec<_>) =
+            sets.partition(|set| set.value()["metadata"]["labels"][TEMPLATE_HASH] == *hash);
+        former.sort_by_key(|set| revision(set));
+        Self {
+            deployment,
+            hash,
+            wanted,
+            limits: Limits::of(deployment, wanted),
+            current: current.first().copied(),
+            former,
+        }
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &'w StoredObject> {
+        self.current.into_iter().chain(self.former.iter().copied())
+    }
+
+    fn sum(&self, pointer: &str) -> i64 {
+        self.sets().map(|set| number(set, pointer)).sum()
+    }
+
+    fn former_replicas(&self) -> i64 {
+        self.former.iter().map(|set| number(set, "/spec/replicas")).sum()
+    }
+
+    /// Returns whether only the current ReplicaSet has replicas, and all of them are available.
+    fn is_complete(&self) -> bool {
+        self.sum("/status/replicas") == self.wanted
+            && self
+                .current
+                .is_some_and(|set| number(set, "/status/availableReplicas") == self.wanted)
+    }
+
+    fn status(&self, pace: Pace) -> Value {
+        let available = self.sum("/status/availableReplicas");
+        let unavailable = self.limits.map_or(0, |limits| limits.unavailable);
+        let updated = self.current.map(|set| number(set, "/status/replicas"));
+        let progress = match (self.is_complete(), pace) {
+            (true, _) => Ok("NewReplicaSetAvailable"),
+            (false, Pace::Failing) => Err("ProgressDeadlineExceeded"),
+            (false, Pace::Prompt | Pace::Slow) => Ok("ReplicaSetUpdated"),
+        };
+        json!({
+            "observedGeneration": self.deployment.value()["metadata"]["generation"],
+            "replicas": self.sum("/status/replicas"), "updatedReplicas": updated.unwrap_or(0),
+            "readyReplicas": self.sum("/status/readyReplicas"), "availableReplicas": available,
+            "unavailableReplicas": (self.wanted - available).max(0),
+            "conditions": deployment_conditions(available >= self.wanted - unavailable, progress),
+        })
+    }
+
+    fn next(&self) -> Vec<Act> {
+        let acts = self.scale_up();
+        if !acts.is_empty() {
+            return acts;
+        }
+        let acts = self.scale_down();
+        if !acts.is_empty() || !self.is_complete() {
+            return acts;
+        }
+        self.remove_history()
+    }
+
+    /// Creates the current ReplicaSet or scales it towards `wanted`.
+    fn scale_up(&self) -> Vec<Act> {
+        let most = match self.limits {
+            Some(limits) => self.wanted + limits.surge - self.former_replicas(),
+            None if self.former.iter().any(|set| number(set, "/status/replicas") > 0) => 0,
+            None => self.wanted,
+        };
+        let target = most.clamp(0, self.wanted);
+        let Some(set) = self.current else {
+            return match self.limits {
+                None if target < self.wanted => Vec::new(),
+                _ => self.with_revision(|revision| {
+                    let body = replica_set(self.deployment, &self.hash, target, revision);
+                    Act::create("apps", "replicasets", body)
+                }),
+            };
+        };
+        let replicas = number(set, "/spec/replicas");
+        let is_latest = self.former.iter().all(|former| revision(former) < revision(set));
+        if !is_latest {
+            return self.with_revision(|revision| {
+                let annotations = json!({ REVISION: revision.to_string() });
+                Act::merge(set, json!({ "metadata": { "annotations": annotations } }))
+            });
+        }
+        let target = if replicas > self.wanted {
+            self.wanted
+        } else {
+            target.max(replicas)
+        };
+        if replicas == target {
+            return Vec::new();
+        }
+        vec![scale(set, target)]
+    }
+
+    /// Records the next revision, in the ReplicaSet that `act` changes and in the Deployment.
+    fn with_revision(&self, act: impl FnOnce(i64) -> Act) -> Vec<Act> {
+        let revision = self.sets().map(revision).max().unwrap_or(0) + 1;
+        let annotations = json!({ REVISION: revision.to_string() });
+        let recorded = Act::merge(
+            self.deployment,
+            json!({ "metadata": { "annotations": annotations } }),
+        );
+        vec![act(revision), recorded]
+    }
+
+    /// Scales former ReplicaSets down: first Pods that aren't available, then as many of the others
+    /// as the available Pods of all ReplicaSets permit.
+    fn scale_down(&self) -> Vec<Act> {
+        let Some(limits) = self.limits else {
+            let running = self.former.iter().filter(|set| number(set, "/spec/replicas") > 0);
+            return running.map(|set| scale(set, 0)).collect();
+        };
+        let needed = self.wanted - limits.unavailable;
+        let pending = self.current.map_or(0, |set| {
+            number(set, "/spec/replicas") - number(set, "/status/availableReplicas")
+        });
+        let mut removable = self.sum("/spec/replicas") - needed - pending.max(0);
+        let mut dispensable = self.sum("/status/availableReplicas") - needed;
+        let mut acts = Vec::new();
+        for set in &self.former {
+            let replicas = number(set, "/spec/replicas");
+            let available = number(set, "/status/availableReplicas").min(replicas);
+            let broken = (replicas - available).min(removable).max(0);
+            let surplus = available.min(dispensable).min(removable - broken).max(0);
+            removable -= broken + surplus;
+            dispensable -= surplus;
+            if broken + surplus > 0 {
+                acts.push(scale(set, replicas - broken - surplus));
+            }
+        }
+        acts
+    }
+
+    /// Deletes the oldest ReplicaSets beyond `revisionHistoryLimit`.
+    fn remove_history(&self) -> Vec<Act> {
+        let limit = self.deployment.value()["spec"]["revisionHistoryLimit"].as_i64();
+        let kept = usize::try_from(limit.unwrap_or(DEFAULT_HISTORY)).unwrap_or(0);
+        let surplus = self.former.len().saturating_sub(kept);
+        self.former
+            .iter()
+            .take(surplus)
+            .map(|set| Act::delete(set))
+            .collect()
+    }
+}
+
+fn number(set: &StoredObject, pointer: &str) -> i64 {
+    set.value().pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+fn revision(set: &StoredObject) -> i64 {
+    let revision = set.value()["metadata"]["annotations"][REVISION].as_str();
+    revision.and_then(|revision| revision.parse().ok()).unwrap_or(0)
+}
+
+fn scale(set: &StoredObject, replicas: i64) -> Act {
+    Act::merge(set, json!({ "spec": { "replicas": replicas } }))
+}
+
+fn replica_set(deployment: &StoredObject, hash: &str, replicas: i64, revision: i64) -> Value {
+    let mut spec = json!({ "replicas": replicas });
+    for field in ["selector", "template"] {
+        spec[field] = deployment.value()["spec"][field].clone();
+    }
+    spec["selector"]["matchLabels"][TEMPLATE_HASH] = hash.into();
+    spec["template"]["metadata"]["labels"][TEMPLATE_HASH] = hash.into();
+    let labels = spec["template"]["metadata"]["labels"].clone();
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": spec,
+        "metadata": {
+            "name": format!("{}-{hash}", deployment.metadata("name")),
+            "namespace": deployment.metadata("namespace"),
+            "annotations": { REVISION: revision.to_string() },
+            "labels": labels, "ownerReferences": [controller(deployment)],
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rbuilder_testing::fake::ApiServer;
+
+    use super::*;
+    use crate::environment::{Environment, of_cluster};
+    use crate::network::Network;
+    use crate::timeline::Actor;
+    use crate::world::ObjectName;
+
+    /// A simulated cluster with a single Deployment.
+    struct Cluster {
+        network: Network,
+        environment: Environment,
+        name: ObjectName,
+    }
+
+    impl Cluster {
+        /// Creates a Deployment of image `web:1`, and waits until it's rolled out.
+        async fn with(spec: Value, pace: Pace) -> Self {
+            let network = Network::new(ApiServer::new().collecting_garbage(), Vec::new());
+            let environment = Environment::new(of_cluster(true), pace);
+            let name = ObjectName {
+                group: "apps".to_owned(),
+                plural: "deployments".to_owned(),
+                version: "v1".to_owned(),
+                namespace: "default".to_owned(),
+                name: "web".to_owned(),
+            };
+            let mut deployment = json!({
+                "apiVersion": "apps/v1", "kind": "Deployment", "spec": {
+                    "selector": { "matchLabels": { "app": "web" } },
+                    "template": { "metadata": { "labels": { "app": "web" } } },
+                },
+                "metadata": { "name": "web", "namespace": "default" },
+            });
+            for (field, value) in spec.as_object().into_iter().flatten() {
+                deployment["spec"][field] = value.clone();
+            }
+            deployment["spec"]["template"]["spec"] = of_image("web:1")["spec"]["template"]["spec"].clone();
+            network.create(Actor::User, &name, &deployment).await;
+            let mut cluster = Self {
+                network,
+                environment,
+                name,
+            };
+            cluster.settle().await;
+            cluster
+        }
+
+        /// Returns the states while the cluster rolls out an image, without repetitions.
+        async fn roll_out(&mut self, image: &str) -> Vec<State> {
+            self.network
+                .merge(Actor::User, &self.name, "", &of_image(image))
+                .await;
+            self.settle().await
+        }
+
+        async fn settle(&mut self) -> Vec<State> {
+            let mut states = Vec::new();
+            for _ in 0..600 {
+                self.environment.step(&self.network).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                states.push(self.state());
+            }
+            states.dedup();
+            states
+        }
+
+        fn objects(&self, plural: &str) -> Vec<StoredObject> {
+            let mut objects = self.network.server.objects();
+            objects.retain(|stored| stored.resource == plural);
+            objects
+        }
+
+        fn state(&self) -> State {
+            let images = |plural: &str, pointer: &str| {
+                let objects = self.objects(plural);
+                let images = objects
+                    .iter()
+                    .filter_map(|stored| stored.value().pointer(pointer)?.as_str());
+                let mut images: Vec<String> = images.map(str::to_owned).collect();
+                images.sort();
+                images
+            };
+            let status = self.objects("deployments")[0].value()["status"].clone();
+            State {
+                sets: images("replicasets", "/spec/template/spec/containers/0/image"),
+                pods: images("pods", "/spec/containers/0/image"),
+                available: status["availableReplicas"].as_i64().unwrap_or(0),
+                updated: status["updatedReplicas"].as_i64().unwrap_or(0),
+                progress: status["conditions"][1]["reason"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            }
+        }
+    }
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct State {
+        /// Images of the ReplicaSets.
+        sets: Vec<String>,
+        /// Images of the Pods.
+        pods: Vec<String>,
+        available: i64,
+        updated: i64,
+        progress: String,
+    }
+
+    fn of_image(image: &str) -> Value {
+        json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": image }] } } } })
+    }
+
+    fn block_on(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        runtime.expect("a runtime").block_on(test);
+    }
+
+    #[test]
+    fn two_templates_have_pods_during_a_rollout() {
+        for pace in [Pace::Prompt, Pace::Slow] {
+            block_on(async {
+                let mut cluster = Cluster::with(json!({ "replicas": 3 }), pace).await;
+                let states = cluster.roll_out("web:2").await;
+                let both = |state: &State| state.pods.first() != state.pods.last();
+                assert!(states.iter().any(both), "{states:#?}");
+                // By default, a quarter is added and nothing is taken away first.
+                for state in &states {
+                    assert!(state.available >= 3 && state.pods.len() <= 4, "{state:#?}");
+                }
+                let last = states.last().expect("a state");
+                assert_eq!(last.pods, ["web:2"; 3]);
+                assert_eq!(
+                    last.sets,
+                    ["web:1", "web:2"],
+                    "the former one stays for a rollback"
+                );
+                assert_eq!((last.available, last.updated), (3, 3));
+                assert_eq!(last.progress, "NewReplicaSetAvailable");
+            });
+        }
+    }
+
+    #[test]
+    fn rollback_uses_the_former_replica_set_with_a_new_revision() {
+        block_on(async {
+            let mut cluster = Cluster::with(json!({ "replicas": 2 }), Pace::Prompt).await;
+            cluster.roll_out("web:2").await;
+            let states = cluster.roll_out("web:1").await;
+            let last = states.last().expect("a state");
+            assert_eq!((last.pods.len(), last.sets.len()), (2, 2), "{last:#?}");
+            assert_eq!(last.pods, ["web:1"; 2]);
+            let mut revisions: Vec<i64> = cluster.objects("replicasets").iter().map(revision).collect();
+            revisions.sort_unstable();
+            assert_eq!(revisions, [2, 3]);
+            assert_eq!(revision(&cluster.objects("deployments")[0]), 3);
+        });
+    }
+
+    #[test]
+    fn recreate_stops_all_pods_first() {
+        block_on(async {
+            let spec = json!({ "replicas": 2, "strategy": { "type": "Recreate" } });
+            let mut cluster = Cluster::with(spec, Pace::Slow).await;
+            let states = cluster.roll_out("web:2").await;
+            let both = |state: &State| state.pods.first() != state.pods.last();
+            assert!(!states.iter().any(both), "{states:#?}");
+            assert!(states.iter().any(|state| state.pods.is_empty()), "{states:#?}");
+            assert_eq!(states.last().expect("a state").pods, ["web:2"; 2]);
+        });
+    }
+
+    #[test]
+    fn limits_of_the_strategy_are_kept() {
+        block_on(async {
+            let limits = json!({ "maxSurge": 0, "maxUnavailable": "50%" });
+            let spec = json!({ "replicas": 4, "strategy": { "rollingUpdate": limits } });
+            let mut cluster = Cluster::with(spec, Pace::Slow).await;
+            let states = cluster.roll_out("web:2").await;
+            let fewest = states.iter().map(|state| state.available).min();
+            let most = states.iter().map(|state| state.pods.len()).max();
+            assert_eq!((fewest, most), (Some(2), Some(4)), "{states:#?}");
+        });
+    }
+
+    #[test]
+    fn failing_rollout_exceeds_its_deadline() {
+        block_on(async {
+            let mut cluster = Cluster::with(json!({ "replicas": 3 }), Pace::Prompt).await;
+            cluster.environment.fail();
+            let states = cluster.roll_out("web:2").await;
+            let last = states.last().expect("a state");
+            assert_eq!(last.progress, "ProgressDeadlineExceeded", "{last:#?}");
+            assert_eq!(last.available, 0);
+        });
+    }
+
+    #[test]
+    fn oldest_replica_sets_beyond_the_history_are_deleted() {
+        block_on(async {
+            let spec = json!({ "replicas": 1, "revisionHistoryLimit": 1 });
+            let mut cluster = Cluster::with(spec, Pace::Prompt).await;
+            cluster.roll_out("web:2").await;
+            let states = cluster.roll_out("web:3").await;
+            assert_eq!(states.last().expect("a state").sets, ["web:2", "web:3"]);
+        });
+    }
+
+    #[test]
+    fn large_deployments_are_rolled_out_in_a_few_steps() {
+        block_on(async {
+            let spec = json!({ "replicas": 2_000_000, "strategy": { "rollingUpdate": { "maxSurge": 1 } } });
+            let mut cluster = Cluster::with(spec, Pace::Prompt).await;
+            let states = cluster.roll_out("web:2").await;
+            assert_eq!(states.last().expect("a state").updated, 2_000_000);
+        });
+    }
+}
