@@ -500,7 +500,8 @@ mod tests {
     #[test]
     fn large_deployments_are_rolled_out_in_a_few_steps() {
         block_on(async {
-            let spec = json!({ "replicas": 2_000_000, "strategy": { "rollingUpdate": { "maxSurge": 1 } } });
+            let limits = json!({ "maxSurge": 1, "maxUnavailable": 0 });
+            let spec = json!({ "replicas": 2_000_000, "strategy": { "rollingUpdate": limits } });
             let mut cluster = Cluster::with(spec, Pace::Prompt).await;
             let states = cluster.roll_out("web:2").await;
             assert_eq!(states.last().expect("a state").updated, 2_000_000);
