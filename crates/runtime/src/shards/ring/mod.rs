@@ -20,7 +20,9 @@
 //!    renewal.
 //! 4. A replica does not give up a range until none of its keys are being processed, and doesn't
 //!    take new ones from before it sends this write. If it does not get a result, the range stays
-//!    given up until the claims have changed. Until then, the write might still arrive.
+//!    given up until the claims have changed. Until then, the write might still arrive. Claims that
+//!    were restored may precede a write that did arrive, so the range also stays given up while
+//!    they're fresh.
 //!
 //! If somebody deletes the claims, they're restored by a replica that remembers them. A replica
 //! which doesn't remember them waits for the lease duration first. More ranges may have been
@@ -340,8 +342,9 @@ impl Ring {
             self.lost |= !is_own && matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. });
             *state = match (*state, is_own) {
                 (_, false) => RangeState::Elsewhere,
-                // Another replica may not have read yet that it does not own the range anymore.
-                (RangeState::Elsewhere, true) if !is_settled => RangeState::Elsewhere,
+                // Another replica may have acquired the range after the claims that were restored,
+                // and may not have read yet that it does not own the range anymore.
+                (RangeState::Elsewhere | RangeState::Releasing, true) if !is_settled => *state,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
                     RangeState::Draining { since: now }

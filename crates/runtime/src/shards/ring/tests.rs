@@ -391,6 +391,28 @@ fn number_of_ranges_changes_once_nobody_owns_one() {
     assert_eq!(world.store.claims.unwrap().0.space(), 4);
 }
 
+/// The claims are restored by a replica that hasn't read that the range was given up, and acquired
+/// by another one.
+#[test]
+fn range_stays_given_up_while_restored_claims_are_fresh() {
+    let mut world = settled(1);
+    for newcomer in [1, 2] {
+        world.start(RANGES);
+        world.round(newcomer, Network::Works);
+    }
+    world.now += PERIOD;
+    world.round(0, Network::LosesResponseOfWrite);
+    world.round(2, Network::Works);
+    assert_eq!(world.shares(), [3, 0, 2]);
+    world.store.claims = None;
+    world.store.leases.remove("replica-3");
+    world.round(1, Network::Works);
+    world.round(0, Network::Works);
+    world.check();
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.served(), RANGES as usize);
+}
+
 /// It's not sufficient to stop taking keys of the range, since some may still be in progress.
 #[test]
 fn replica_whose_claim_was_removed_has_lost() {
