@@ -18,12 +18,7 @@ const PROJECT: &str = include_str!("mutations/project.tsv");
 const NEXT: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --dry-run";
 
 fn project() -> Folder {
-    let folder = Folder::new();
-    folder.run("init --domain example.com --project-name sample").ok();
-    folder
-        .run("create api --group cache --version v1alpha1 --kind Memcached")
-        .ok();
-    folder
+    Folder::with_api("sample", "--group cache --version v1alpha1 --kind Memcached")
 }
 
 /// Runs the command and compares the result with the row.

@@ -45,11 +45,16 @@ impl Folder {
 
     /// Creates the project `shop` with the kind `Cup`.
     pub(crate) fn with_cup() -> Folder {
+        Folder::with_api("shop", "--group cache --version v1 --kind Cup")
+    }
+
+    /// Creates a project with one API. `api` has the flags of `create api`.
+    pub(crate) fn with_api(project: &str, api: &str) -> Folder {
         let folder = Folder::new();
-        folder.run("init --domain example.com --project-name shop").ok();
         folder
-            .run("create api --group cache --version v1 --kind Cup")
+            .run(&format!("init --domain example.com --project-name {project}"))
             .ok();
+        folder.run(&format!("create api {api}")).ok();
         folder
     }
 
