@@ -31,7 +31,7 @@ pub(crate) const SEED: &str = "seed-";
 /// the cluster, so nothing deletes them and they aren't included in snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
-/// Annotation in which the Deployment controller numbers rollouts.
+/// Annotation with which the Deployment controller numbers rollouts.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// Prefix of all UIDs assigned by the simulated API server.
@@ -157,9 +157,9 @@ pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
-/// Returns whether a Deployment only keeps the object for `kubectl rollout undo`. How many there are
-/// depends on the history, so they're excluded from snapshots.
-fn is_former_replica_set(stored: &StoredObject) -> bool {
+/// Returns whether the object is an old ReplicaSet, which a Deployment keeps for rollbacks. Snapshots
+/// exclude these, because their number depends on the history.
+fn is_old_replica_set(stored: &StoredObject) -> bool {
     let object = stored.value();
     stored.group == "apps"
         && stored.resource == "replicasets"
@@ -257,7 +257,7 @@ impl Snapshot {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
-            if is_seed || is_given || is_record(&name) || is_former_replica_set(&stored) {
+            if is_seed || is_given || is_record(&name) || is_old_replica_set(&stored) {
                 continue;
             }
             let value = normalize(&stored.object);
@@ -288,15 +288,7 @@ fn normalize(object: &Value) -> Value {
     let mut value = object.clone();
     if let Some(metadata) = value["metadata"].as_object_mut() {
         metadata.retain(|name, _| !VOLATILE.contains(&name.as_str()));
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.retain(|name, _| name != REVISION);
-        }
-        if metadata
-            .get("annotations")
-            .is_some_and(|annotations| *annotations == json!({}))
-        {
-            metadata.remove("annotations");
-        }
+        remove_revision(metadata);
         if metadata.contains_key("generateName") {
             metadata.remove("name");
         }
@@ -307,6 +299,16 @@ fn normalize(object: &Value) -> Value {
     }
     normalize_values(&mut value, generation);
     value
+}
+
+/// Removes the number of a rollout, which depends on the history.
+fn remove_revision(metadata: &mut Map<String, Value>) {
+    let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
+        return;
+    };
+    if annotations.remove(REVISION).is_some() && annotations.is_empty() {
+        metadata.remove("annotations");
+    }
 }
 
 fn normalize_values(value: &mut Value, generation: Option<i64>) {
