@@ -1,6 +1,8 @@
 //! The parts of a cluster that operators depend on, i.e. the controllers for workloads, volumes and
 //! addresses.
 
+#[cfg(test)]
+mod cluster;
 mod pods;
 mod rollouts;
 mod storage;
@@ -180,8 +182,8 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the behaviors that exist in every cluster. If the operator reads Pods or ReplicaSets,
-/// `has_pods` requests them for the workloads that create them in a cluster.
+/// Returns the behaviors that exist in every cluster. With `has_pods`, workloads create ReplicaSets
+/// and Pods. This is only needed for operators that read them.
 pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
     let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
         Arc::new(workloads::Workloads),

@@ -134,78 +134,40 @@ fn add_to_hash(value: &Value, hash: &mut u32) {
 
 #[cfg(test)]
 mod tests {
-    use rbuilder_testing::fake::ApiServer;
-
     use super::*;
-    use crate::environment::{Environment, of_cluster};
-    use crate::network::Network;
-    use crate::timeline::Actor;
-    use crate::world::ObjectName;
+    use crate::environment::cluster::{Cluster, block_on, workload};
 
-    /// Creates a workload and then patches it. Returns the names of its children and Pods, before
-    /// and after the patch.
-    fn children(plural: &str, mut workload: Value, patch: &Value) -> [Vec<String>; 2] {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build();
-        runtime.expect("a runtime").block_on(async {
-            let network = Network::new(ApiServer::new().collecting_garbage(), Vec::new());
-            let mut environment = Environment::new(of_cluster(true), Pace::Prompt);
-            workload["metadata"] = json!({ "name": "web", "namespace": "default" });
-            let name = ObjectName {
-                group: "apps".to_owned(),
-                plural: plural.to_owned(),
-                version: "v1".to_owned(),
-                namespace: "default".to_owned(),
-                name: "web".to_owned(),
-            };
-            network.create(Actor::User, &name, &workload).await;
-            let before = settle(&network, &mut environment).await;
-            network.merge(Actor::User, &name, "", patch).await;
-            [before, settle(&network, &mut environment).await]
-        })
+    /// Returns the names of a workload's Pods, before and after a patch.
+    async fn pods_around(plural: &str, kind: &str, patch: Value) -> [Vec<String>; 2] {
+        let mut cluster = Cluster::with(plural, &workload(kind), Pace::Prompt).await;
+        let before = pods_of(&cluster);
+        cluster.patch(&patch).await;
+        cluster.settle(|_| ()).await;
+        [before, pods_of(&cluster)]
     }
 
-    async fn settle(network: &Network, environment: &mut Environment) -> Vec<String> {
-        for _ in 0..6 {
-            environment.step(network).await;
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        }
-        let objects = network.server.objects();
-        let made = objects.iter().filter(|stored| stored.metadata("name") != "web");
-        made.map(|stored| format!("{} {}", stored.resource, stored.metadata("name")))
-            .collect()
-    }
-
-    fn workload(kind: &str) -> Value {
-        let template = json!({
-            "metadata": { "labels": { "app": "web" } },
-            "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
-        });
-        let selector = json!({ "matchLabels": { "app": "web" } });
-        json!({
-            "apiVersion": "apps/v1", "kind": kind,
-            "spec": { "replicas": 2, "selector": selector, "template": template },
-        })
+    fn pods_of(cluster: &Cluster) -> Vec<String> {
+        let pods = cluster.objects("pods");
+        pods.iter().map(|pod| pod.metadata("name").to_owned()).collect()
     }
 
     #[test]
-    fn pods_of_a_former_template_are_replaced() {
-        let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
-        let [before, after] = children("daemonsets", workload("DaemonSet"), &labels);
-        assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
-        assert_ne!(before, after);
+    fn template_change_replaces_pods() {
+        block_on(async {
+            let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
+            let [before, after] = pods_around("daemonsets", "DaemonSet", labels).await;
+            assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
+            assert_ne!(before, after);
+        });
     }
 
     #[test]
     fn pods_of_stateful_sets_have_numbers() {
-        let [before, after] = children(
-            "statefulsets",
-            workload("StatefulSet"),
-            &json!({ "spec": { "replicas": 3 } }),
-        );
-        assert_eq!(before, ["pods web-0", "pods web-1"]);
-        assert_eq!(after, ["pods web-0", "pods web-1", "pods web-2"]);
+        block_on(async {
+            let replicas = json!({ "spec": { "replicas": 3 } });
+            let [before, after] = pods_around("statefulsets", "StatefulSet", replicas).await;
+            assert_eq!(before, ["web-0", "web-1"]);
+            assert_eq!(after, ["web-0", "web-1", "web-2"]);
+        });
     }
 }

@@ -1,8 +1,8 @@
-//! Rollouts of Deployments. A template has a ReplicaSet of its own, and during a rollout the
-//! ReplicaSets of two templates have Pods.
+//! Rollouts of Deployments. Each Pod template gets its own ReplicaSet. During a rollout, both the
+//! new and the old ReplicaSet have Pods.
 //!
-//! The order and the limits are those of the Deployment controller of Kubernetes: scale up first,
-//! and only scale down what isn't needed for `maxUnavailable`.
+//! Like the Deployment controller of Kubernetes, we scale up before we scale down, and keep within
+//! `maxSurge` and `maxUnavailable`.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -45,8 +45,8 @@ struct Rollout<'w> {
     /// Limits of a rolling update, as numbers of Pods. `None` for the strategy `Recreate`.
     limits: Option<Limits>,
     current: Option<&'w StoredObject>,
-    /// ReplicaSets of former templates. Sorted by revision.
-    former: Vec<&'w StoredObject>,
+    /// ReplicaSets of previous templates, sorted by revision.
+    old: Vec<&'w StoredObject>,
 }
 
 #[derive(Clone, Copy)]
@@ -69,7 +69,8 @@ impl Limits {
         let settings = &strategy["rollingUpdate"];
         let surge = count(&settings["maxSurge"], wanted, 99);
         let unavailable = count(&settings["maxUnavailable"], wanted, 0);
-        // Kubernetes rounds small shares in a way that could make both zero.
+        // Shares of a few replicas may both be rounded to zero. Kubernetes allows one Pod to be
+        // unavailable in this case, since the rollout couldn't proceed otherwise.
         let unavailable = if surge == 0 {
             unavailable.max(1)
         } else {
@@ -79,7 +80,8 @@ impl Limits {
     }
 }
 
-/// Resolves a number or a percentage of `wanted`, which is divided after `round_up` was added.
+/// Resolves an absolute number or a percentage of `wanted`. Percentages are rounded down if
+/// `round_up` is 0, and up if it is 99.
 fn count(setting: &Value, wanted: i64, round_up: i64) -> i64 {
     let share = |percent: i64| (wanted * percent + round_up) / 100;
     match setting {
@@ -100,32 +102,33 @@ impl<'w> Rollout<'w> {
             .unwrap_or(1)
             .max(0);
         let sets = owned(world, "apps", "replicasets", deployment);
-        let (current, mut former): (Vec<_>, Vec<_>) =
+        let (current, mut old): (Vec<_>, Vec<_>) =
             sets.partition(|set| set.value()["metadata"]["labels"][TEMPLATE_HASH] == *hash);
-        former.sort_by_key(|set| revision(set));
+        old.sort_by_key(|set| revision(set));
         Self {
             deployment,
             hash,
             wanted,
             limits: Limits::of(deployment, wanted),
             current: current.first().copied(),
-            former,
+            old,
         }
     }
 
     fn sets(&self) -> impl Iterator<Item = &'w StoredObject> {
-        self.current.into_iter().chain(self.former.iter().copied())
+        self.current.into_iter().chain(self.old.iter().copied())
     }
 
     fn sum(&self, pointer: &str) -> i64 {
         self.sets().map(|set| number(set, pointer)).sum()
     }
 
-    fn former_replicas(&self) -> i64 {
-        self.former.iter().map(|set| number(set, "/spec/replicas")).sum()
+    fn old_replicas(&self) -> i64 {
+        self.old.iter().map(|set| number(set, "/spec/replicas")).sum()
     }
 
-    /// Returns whether only the current ReplicaSet has replicas, and all of them are available.
+    /// Returns whether the rollout is complete: only the current ReplicaSet has replicas, and all of
+    /// them are available.
     fn is_complete(&self) -> bool {
         self.sum("/status/replicas") == self.wanted
             && self
@@ -166,8 +169,8 @@ impl<'w> Rollout<'w> {
     /// Creates the current ReplicaSet or scales it towards `wanted`.
     fn scale_up(&self) -> Vec<Act> {
         let most = match self.limits {
-            Some(limits) => self.wanted + limits.surge - self.former_replicas(),
-            None if self.former.iter().any(|set| number(set, "/status/replicas") > 0) => 0,
+            Some(limits) => self.wanted + limits.surge - self.old_replicas(),
+            None if self.old.iter().any(|set| number(set, "/status/replicas") > 0) => 0,
             None => self.wanted,
         };
         let target = most.clamp(0, self.wanted);
@@ -181,7 +184,7 @@ impl<'w> Rollout<'w> {
             };
         };
         let replicas = number(set, "/spec/replicas");
-        let is_latest = self.former.iter().all(|former| revision(former) < revision(set));
+        let is_latest = self.old.iter().all(|old| revision(old) < revision(set));
         if !is_latest {
             return self.with_revision(|revision| {
                 let annotations = json!({ REVISION: revision.to_string() });
@@ -199,7 +202,8 @@ impl<'w> Rollout<'w> {
         vec![scale(set, target)]
     }
 
-    /// Records the next revision, in the ReplicaSet that `act` changes and in the Deployment.
+    /// Starts the next revision. Adds its number to the Deployment and passes it to `act`, which
+    /// adds it to the ReplicaSet.
     fn with_revision(&self, act: impl FnOnce(i64) -> Act) -> Vec<Act> {
         let revision = self.sets().map(revision).max().unwrap_or(0) + 1;
         let annotations = json!({ REVISION: revision.to_string() });
@@ -210,11 +214,11 @@ impl<'w> Rollout<'w> {
         vec![act(revision), recorded]
     }
 
-    /// Scales former ReplicaSets down: first Pods that aren't available, then as many of the others
-    /// as the available Pods of all ReplicaSets permit.
+    /// Scales down old ReplicaSets. Unavailable Pods are removed first, followed by available ones
+    /// that aren't needed for `maxUnavailable`.
     fn scale_down(&self) -> Vec<Act> {
         let Some(limits) = self.limits else {
-            let running = self.former.iter().filter(|set| number(set, "/spec/replicas") > 0);
+            let running = self.old.iter().filter(|set| number(set, "/spec/replicas") > 0);
             return running.map(|set| scale(set, 0)).collect();
         };
         let needed = self.wanted - limits.unavailable;
@@ -224,7 +228,7 @@ impl<'w> Rollout<'w> {
         let mut removable = self.sum("/spec/replicas") - needed - pending.max(0);
         let mut dispensable = self.sum("/status/availableReplicas") - needed;
         let mut acts = Vec::new();
-        for set in &self.former {
+        for set in &self.old {
             let replicas = number(set, "/spec/replicas");
             let available = number(set, "/status/availableReplicas").min(replicas);
             let broken = (replicas - available).min(removable).max(0);
@@ -242,8 +246,8 @@ impl<'w> Rollout<'w> {
     fn remove_history(&self) -> Vec<Act> {
         let limit = self.deployment.value()["spec"]["revisionHistoryLimit"].as_i64();
         let kept = usize::try_from(limit.unwrap_or(DEFAULT_HISTORY)).unwrap_or(0);
-        let surplus = self.former.len().saturating_sub(kept);
-        self.former
+        let surplus = self.old.len().saturating_sub(kept);
+        self.old
             .iter()
             .take(surplus)
             .map(|set| Act::delete(set))
@@ -285,103 +289,25 @@ fn replica_set(deployment: &StoredObject, hash: &str, replicas: i64, revision: i
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use rbuilder_testing::fake::ApiServer;
-
     use super::*;
-    use crate::environment::{Environment, of_cluster};
-    use crate::network::Network;
-    use crate::timeline::Actor;
-    use crate::world::ObjectName;
+    use crate::environment::cluster::{Cluster, block_on, workload};
 
-    /// A simulated cluster with a single Deployment.
-    struct Cluster {
-        network: Network,
-        environment: Environment,
-        name: ObjectName,
+    /// Creates a Deployment of image `web:1`, and waits until it is rolled out.
+    async fn deployment(spec: Value, pace: Pace) -> Cluster {
+        let mut deployment = workload("Deployment");
+        for (field, value) in spec.as_object().into_iter().flatten() {
+            deployment["spec"][field] = value.clone();
+        }
+        Cluster::with("deployments", &deployment, pace).await
     }
 
-    impl Cluster {
-        /// Creates a Deployment of image `web:1`, and waits until it's rolled out.
-        async fn with(spec: Value, pace: Pace) -> Self {
-            let network = Network::new(ApiServer::new().collecting_garbage(), Vec::new());
-            let environment = Environment::new(of_cluster(true), pace);
-            let name = ObjectName {
-                group: "apps".to_owned(),
-                plural: "deployments".to_owned(),
-                version: "v1".to_owned(),
-                namespace: "default".to_owned(),
-                name: "web".to_owned(),
-            };
-            let mut deployment = json!({
-                "apiVersion": "apps/v1", "kind": "Deployment", "spec": {
-                    "selector": { "matchLabels": { "app": "web" } },
-                    "template": { "metadata": { "labels": { "app": "web" } } },
-                },
-                "metadata": { "name": "web", "namespace": "default" },
-            });
-            for (field, value) in spec.as_object().into_iter().flatten() {
-                deployment["spec"][field] = value.clone();
-            }
-            deployment["spec"]["template"]["spec"] = of_image("web:1")["spec"]["template"]["spec"].clone();
-            network.create(Actor::User, &name, &deployment).await;
-            let mut cluster = Self {
-                network,
-                environment,
-                name,
-            };
-            cluster.settle().await;
-            cluster
-        }
-
-        /// Returns the states while the cluster rolls out an image, without repetitions.
-        async fn roll_out(&mut self, image: &str) -> Vec<State> {
-            self.network
-                .merge(Actor::User, &self.name, "", &of_image(image))
-                .await;
-            self.settle().await
-        }
-
-        async fn settle(&mut self) -> Vec<State> {
-            let mut states = Vec::new();
-            for _ in 0..600 {
-                self.environment.step(&self.network).await;
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                states.push(self.state());
-            }
-            states.dedup();
-            states
-        }
-
-        fn objects(&self, plural: &str) -> Vec<StoredObject> {
-            let mut objects = self.network.server.objects();
-            objects.retain(|stored| stored.resource == plural);
-            objects
-        }
-
-        fn state(&self) -> State {
-            let images = |plural: &str, pointer: &str| {
-                let objects = self.objects(plural);
-                let images = objects
-                    .iter()
-                    .filter_map(|stored| stored.value().pointer(pointer)?.as_str());
-                let mut images: Vec<String> = images.map(str::to_owned).collect();
-                images.sort();
-                images
-            };
-            let status = self.objects("deployments")[0].value()["status"].clone();
-            State {
-                sets: images("replicasets", "/spec/template/spec/containers/0/image"),
-                pods: images("pods", "/spec/containers/0/image"),
-                available: status["availableReplicas"].as_i64().unwrap_or(0),
-                updated: status["updatedReplicas"].as_i64().unwrap_or(0),
-                progress: status["conditions"][1]["reason"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-            }
-        }
+    /// Rolls out an image. Returns all states in between, without consecutive duplicates.
+    async fn roll_out(cluster: &mut Cluster, image: &str) -> Vec<State> {
+        cluster.patch(&of_image(image)).await;
+        let mut states = Vec::new();
+        cluster.settle(|cluster| states.push(State::of(cluster))).await;
+        states.dedup();
+        states
     }
 
     #[derive(Clone, Debug, PartialEq)]
@@ -395,37 +321,50 @@ mod tests {
         progress: String,
     }
 
-    fn of_image(image: &str) -> Value {
-        json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": image }] } } } })
+    impl State {
+        fn of(cluster: &Cluster) -> Self {
+            let images = |plural: &str, pointer: &str| {
+                let objects = cluster.objects(plural);
+                let images = objects
+                    .iter()
+                    .filter_map(|stored| stored.value().pointer(pointer)?.as_str());
+                let mut images: Vec<String> = images.map(str::to_owned).collect();
+                images.sort();
+                images
+            };
+            let status = cluster.objects("deployments")[0].value()["status"].clone();
+            Self {
+                sets: images("replicasets", "/spec/template/spec/containers/0/image"),
+                pods: images("pods", "/spec/containers/0/image"),
+                available: status["availableReplicas"].as_i64().unwrap_or(0),
+                updated: status["updatedReplicas"].as_i64().unwrap_or(0),
+                progress: status["conditions"][1]["reason"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            }
+        }
     }
 
-    fn block_on(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build();
-        runtime.expect("a runtime").block_on(test);
+    fn of_image(image: &str) -> Value {
+        json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": image }] } } } })
     }
 
     #[test]
     fn two_templates_have_pods_during_a_rollout() {
         for pace in [Pace::Prompt, Pace::Slow] {
             block_on(async {
-                let mut cluster = Cluster::with(json!({ "replicas": 3 }), pace).await;
-                let states = cluster.roll_out("web:2").await;
+                let mut cluster = deployment(json!({ "replicas": 3 }), pace).await;
+                let states = roll_out(&mut cluster, "web:2").await;
                 let both = |state: &State| state.pods.first() != state.pods.last();
                 assert!(states.iter().any(both), "{states:#?}");
-                // By default, a quarter is added and nothing is taken away first.
+                // Of three replicas, 25 % are one Pod for `maxSurge` and none for `maxUnavailable`.
                 for state in &states {
                     assert!(state.available >= 3 && state.pods.len() <= 4, "{state:#?}");
                 }
                 let last = states.last().expect("a state");
                 assert_eq!(last.pods, ["web:2"; 3]);
-                assert_eq!(
-                    last.sets,
-                    ["web:1", "web:2"],
-                    "the former one stays for a rollback"
-                );
+                assert_eq!(last.sets, ["web:1", "web:2"], "the old one is kept for rollbacks");
                 assert_eq!((last.available, last.updated), (3, 3));
                 assert_eq!(last.progress, "NewReplicaSetAvailable");
             });
@@ -433,11 +372,11 @@ mod tests {
     }
 
     #[test]
-    fn rollback_uses_the_former_replica_set_with_a_new_revision() {
+    fn rollback_uses_the_old_replica_set_with_a_new_revision() {
         block_on(async {
-            let mut cluster = Cluster::with(json!({ "replicas": 2 }), Pace::Prompt).await;
-            cluster.roll_out("web:2").await;
-            let states = cluster.roll_out("web:1").await;
+            let mut cluster = deployment(json!({ "replicas": 2 }), Pace::Prompt).await;
+            roll_out(&mut cluster, "web:2").await;
+            let states = roll_out(&mut cluster, "web:1").await;
             let last = states.last().expect("a state");
             assert_eq!((last.pods.len(), last.sets.len()), (2, 2), "{last:#?}");
             assert_eq!(last.pods, ["web:1"; 2]);
@@ -452,8 +391,8 @@ mod tests {
     fn recreate_stops_all_pods_first() {
         block_on(async {
             let spec = json!({ "replicas": 2, "strategy": { "type": "Recreate" } });
-            let mut cluster = Cluster::with(spec, Pace::Slow).await;
-            let states = cluster.roll_out("web:2").await;
+            let mut cluster = deployment(spec, Pace::Slow).await;
+            let states = roll_out(&mut cluster, "web:2").await;
             let both = |state: &State| state.pods.first() != state.pods.last();
             assert!(!states.iter().any(both), "{states:#?}");
             assert!(states.iter().any(|state| state.pods.is_empty()), "{states:#?}");
@@ -466,8 +405,8 @@ mod tests {
         block_on(async {
             let limits = json!({ "maxSurge": 0, "maxUnavailable": "50%" });
             let spec = json!({ "replicas": 4, "strategy": { "rollingUpdate": limits } });
-            let mut cluster = Cluster::with(spec, Pace::Slow).await;
-            let states = cluster.roll_out("web:2").await;
+            let mut cluster = deployment(spec, Pace::Slow).await;
+            let states = roll_out(&mut cluster, "web:2").await;
             let fewest = states.iter().map(|state| state.available).min();
             let most = states.iter().map(|state| state.pods.len()).max();
             assert_eq!((fewest, most), (Some(2), Some(4)), "{states:#?}");
@@ -477,9 +416,9 @@ mod tests {
     #[test]
     fn failing_rollout_exceeds_its_deadline() {
         block_on(async {
-            let mut cluster = Cluster::with(json!({ "replicas": 3 }), Pace::Prompt).await;
+            let mut cluster = deployment(json!({ "replicas": 3 }), Pace::Prompt).await;
             cluster.environment.fail();
-            let states = cluster.roll_out("web:2").await;
+            let states = roll_out(&mut cluster, "web:2").await;
             let last = states.last().expect("a state");
             assert_eq!(last.progress, "ProgressDeadlineExceeded", "{last:#?}");
             assert_eq!(last.available, 0);
@@ -490,9 +429,9 @@ mod tests {
     fn oldest_replica_sets_beyond_the_history_are_deleted() {
         block_on(async {
             let spec = json!({ "replicas": 1, "revisionHistoryLimit": 1 });
-            let mut cluster = Cluster::with(spec, Pace::Prompt).await;
-            cluster.roll_out("web:2").await;
-            let states = cluster.roll_out("web:3").await;
+            let mut cluster = deployment(spec, Pace::Prompt).await;
+            roll_out(&mut cluster, "web:2").await;
+            let states = roll_out(&mut cluster, "web:3").await;
             assert_eq!(states.last().expect("a state").sets, ["web:2", "web:3"]);
         });
     }
@@ -502,8 +441,8 @@ mod tests {
         block_on(async {
             let limits = json!({ "maxSurge": 1, "maxUnavailable": 0 });
             let spec = json!({ "replicas": 2_000_000, "strategy": { "rollingUpdate": limits } });
-            let mut cluster = Cluster::with(spec, Pace::Prompt).await;
-            let states = cluster.roll_out("web:2").await;
+            let mut cluster = deployment(spec, Pace::Prompt).await;
+            let states = roll_out(&mut cluster, "web:2").await;
             assert_eq!(states.last().expect("a state").updated, 2_000_000);
         });
     }

@@ -22,7 +22,7 @@ impl Behavior for Workloads {
     }
 }
 
-/// Deployments whose ReplicaSets aren't simulated, so that a rollout only shows in the status.
+/// Deployments without ReplicaSets. A rollout only changes their status.
 pub(super) struct Deployments;
 
 impl Behavior for Deployments {
@@ -47,7 +47,7 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     let is_observed = object["status"]["observedGeneration"] == generation;
     let ready = match pace {
         Pace::Prompt => wanted,
-        // The template of a ReplicaSet never changes, so all of its Pods stay.
+        // A new template makes all replicas unready. ReplicaSets keep their template.
         Pace::Slow if !is_observed && stored.resource != "replicasets" => 0,
         Pace::Slow => {
             let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
@@ -85,8 +85,8 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     status
 }
 
-/// Returns the conditions of a Deployment. `progress` is the reason why it is progressing, or why it
-/// isn't.
+/// Returns the conditions of a Deployment. `progress` is the reason of `Progressing`: `Ok` if it is
+/// true, and `Err` if it is false.
 pub(super) fn deployment_conditions(is_available: bool, progress: Result<&str, &str>) -> Value {
     let availability = match is_available {
         true => Ok("MinimumReplicasAvailable"),

@@ -1,0 +1,87 @@
+//! A cluster for tests of behaviors.
+
+use std::time::Duration;
+
+use rbuilder_testing::fake::{ApiServer, StoredObject};
+use serde_json::{Value, json};
+
+use super::{Environment, of_cluster};
+use crate::history::Pace;
+use crate::network::Network;
+use crate::timeline::Actor;
+use crate::world::ObjectName;
+
+/// Simulated seconds after which even a slow rollout is over.
+const SETTLED: u32 = 600;
+
+/// A simulated cluster with one workload, which is named `web`.
+pub(super) struct Cluster {
+    network: Network,
+    pub(super) environment: Environment,
+    name: ObjectName,
+}
+
+impl Cluster {
+    /// Creates a workload, and waits until it is settled.
+    pub(super) async fn with(plural: &str, workload: &Value, pace: Pace) -> Self {
+        let mut cluster = Self {
+            network: Network::new(ApiServer::new().collecting_garbage(), Vec::new()),
+            environment: Environment::new(of_cluster(true), pace),
+            name: ObjectName {
+                group: "apps".to_owned(),
+                plural: plural.to_owned(),
+                version: "v1".to_owned(),
+                namespace: "default".to_owned(),
+                name: "web".to_owned(),
+            },
+        };
+        cluster.network.create(Actor::User, &cluster.name, workload).await;
+        cluster.settle(|_| ()).await;
+        cluster
+    }
+
+    /// Applies a merge patch to the workload.
+    pub(super) async fn patch(&self, patch: &Value) {
+        self.network.merge(Actor::User, &self.name, "", patch).await;
+    }
+
+    /// Runs the environment until it is settled. Calls `observe` every second.
+    pub(super) async fn settle(&mut self, mut observe: impl FnMut(&Self)) {
+        for _ in 0..SETTLED {
+            self.environment.step(&self.network).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            observe(self);
+        }
+    }
+
+    /// Returns all objects of a kind.
+    pub(super) fn objects(&self, plural: &str) -> Vec<StoredObject> {
+        let mut objects = self.network.server.objects();
+        objects.retain(|stored| stored.resource == plural);
+        objects
+    }
+}
+
+/// Returns a workload with two replicas of image `web:1`.
+pub(super) fn workload(kind: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": kind,
+        "metadata": { "name": "web", "namespace": "default" },
+        "spec": {
+            "replicas": 2, "selector": { "matchLabels": { "app": "web" } },
+            "template": {
+                "metadata": { "labels": { "app": "web" } },
+                "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
+            },
+        },
+    })
+}
+
+/// Runs a test on a paused clock.
+pub(super) fn block_on(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    runtime.expect("a runtime").block_on(test);
+}
