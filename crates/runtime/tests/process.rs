@@ -24,7 +24,7 @@ mod proxy;
 mod scenario;
 #[path = "process/sharding.rs"]
 mod sharding;
-#[allow(dead_code)] // it can do more than is needed here
+#[allow(dead_code)] // each program uses a part of it
 mod tls_client;
 #[path = "process/traces.rs"]
 mod traces;

@@ -1,7 +1,7 @@
 //! What a tracer provider gets to see: reconciles with their requests, and webhooks. The API server
 //! is a fake.
 
-#[allow(dead_code)] // it can do more than is needed here
+#[allow(dead_code)] // each program uses a part of it
 mod tls_client;
 
 use std::sync::{Arc, LazyLock, Mutex};

@@ -10,7 +10,7 @@
 
 #![allow(clippy::disallowed_macros)] // prints the measurements
 
-#[allow(dead_code)] // it can do more than is needed here
+#[allow(dead_code)] // each program uses a part of it
 mod tls_client;
 
 use std::alloc::System;

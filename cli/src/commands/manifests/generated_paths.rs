@@ -1,4 +1,4 @@
-//! The paths of files that commands generate, and where corrections would be overwritten.
+//! Paths of generated files, in which the next command would overwrite corrections.
 
 use rbuilder_products::bundle;
 
@@ -7,10 +7,10 @@ use super::layout::Layout;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-/// The directories of what is rendered from the manifests of a project.
+/// Directories of files that are rendered from the manifests of a project.
 const RENDERED: [&str; 2] = ["dist", bundle::FOLDER];
 
-/// The paths of generated files in a directory.
+/// Looks up which files of a directory are generated.
 pub(in crate::commands) struct GeneratedPaths {
     /// `None` outside of packages, or if their settings are invalid.
     layout: Option<Layout>,

@@ -5,7 +5,7 @@ mod access;
 mod debug;
 #[cfg(feature = "profiling")]
 mod profile;
-#[allow(dead_code)] // it can do more than is needed here
+#[allow(dead_code)] // each program uses a part of it
 #[path = "../tls_client/mod.rs"]
 mod tls_client;
 

@@ -125,7 +125,7 @@ mod left_status {
     }
 }
 
-/// After a rollback, the ReplicaSet that was created last belongs to the former template:
+/// After a rollback, the newest ReplicaSet isn't the current one:
 /// babylonhealth/shipcat#435.
 mod latest_set {
     use super::*;

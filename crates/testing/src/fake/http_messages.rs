@@ -1,4 +1,4 @@
-//! The heads and bodies of requests and responses.
+//! Reads HTTP requests and builds responses.
 
 use std::convert::Infallible;
 

@@ -391,8 +391,7 @@ fn number_of_ranges_changes_once_nobody_owns_one() {
     assert_eq!(world.store.claims.unwrap().0.space(), 4);
 }
 
-/// The claims are restored by a replica that hasn't read that the range was given up, and acquired
-/// by another one.
+/// Replica 2 restores claims from before replica 1 gave up a range and replica 3 acquired it.
 #[test]
 fn range_stays_given_up_while_restored_claims_are_fresh() {
     let mut world = settled(1);
