@@ -265,7 +265,7 @@ pub(crate) fn decode(
     let mut object = body.value.clone();
     let describe =
         |reason: &str| format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}");
-    let unknown = settle(&mut object, schema).map_err(|reason| Failure::malformed(describe(&reason)))?;
+    let unknown = settle(&mut object, schema, Nulls::Drop).map_err(|reason| Failure::malformed(describe(&reason)))?;
     let duplicates = body
         .duplicates
         .iter()
@@ -284,8 +284,24 @@ pub(crate) fn decode(
     Ok(Decoded { object, warnings })
 }
 
+/// Completes an object that the server changed itself: decodes its metadata, prunes it and fills in
+/// the defaults. Keeps `null`, so that validation rejects it.
+pub(crate) fn complete(mut object: Value, schema: &Schema) -> Result<Value, String> {
+    normalize(&mut object);
+    settle(&mut object, schema, Nulls::Keep)?;
+    fill_defaults(&mut object, schema);
+    Ok(object)
+}
+
+/// What to do with `null` in fields that are not nullable and have no default.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Drop,
+    Keep,
+}
+
 /// Prunes an object and decodes its metadata. Returns the paths of unknown fields.
-fn settle(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
+fn settle(object: &mut Value, schema: &Schema, nulls: Nulls) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     let metadata = match object.get("metadata") {
         Some(metadata) => {
@@ -296,7 +312,9 @@ fn settle(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
         None => None,
     };
     unknown.extend(prune::prune(object, schema));
-    prune::drop_nulls(object, Some(schema));
+    if nulls == Nulls::Drop {
+        prune::drop_nulls(object, Some(schema));
+    }
     unknown.extend(prune::coerce_embedded(object, schema)?);
     if let (Some(metadata), Some(fields)) = (metadata, object.as_object_mut()) {
         fields.insert("metadata".to_owned(), metadata);
@@ -315,6 +333,6 @@ pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
 pub(crate) fn convert(object: &Value, schema: &Schema) -> Value {
     let mut converted = Body::from(prune::encode(object)).value;
     // The server drops fields that it cannot decode.
-    let _ = settle(&mut converted, schema);
+    let _ = settle(&mut converted, schema, Nulls::Drop);
     converted
 }

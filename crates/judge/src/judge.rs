@@ -202,6 +202,16 @@ impl Judge {
         Ok(decoded)
     }
 
+    /// Completes an object that the server changed itself, by an apply or with the patch of a webhook:
+    /// prunes it and fills in the defaults. Unlike [`decode`](Self::decode), keeps `null`, and
+    /// validation rejects it in fields that are not nullable.
+    ///
+    /// # Errors
+    /// Returns the server's failure if the metadata cannot be decoded.
+    pub fn complete(&self, object: Value) -> Result<Value, Failure> {
+        decode::complete(object, &self.definition.schema).map_err(Failure::malformed)
+    }
+
     fn decode_update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Result<Decoded, Failure> {
         let decoded = self.decode(body, fields)?;
         let (name, was) = (

@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::servers::{Server, on_both_servers};
@@ -16,6 +17,8 @@ on_both_servers!(
     apply_without_changes_keeps_the_version,
     field_that_is_no_longer_applied_is_removed,
     field_of_another_manager_is_kept,
+    emptied_map_is_null,
+    emptied_map_of_a_builtin_kind_is_absent,
     conflict_names_the_manager_and_the_field,
     force_takes_over_fields,
     field_with_the_same_value_is_shared,
@@ -140,6 +143,74 @@ async fn field_of_another_manager_is_kept(server: Server) {
         serde_json::to_value(left.data).unwrap(),
         json!({ "z": "1", "hand": "1" })
     );
+}
+
+async fn emptied_map_is_null(server: Server) {
+    let place = Place::new(server).await;
+    spec(&place, "one", json!({ "free": { "x": { "y": 1 } } })).await;
+    let left = spec(&place, "one", json!({ "free": { "x": {} } })).await;
+    assert_eq!(
+        left,
+        json!({ "size": 1, "colour": "white", "free": { "x": null } })
+    );
+    let emptied = apply(&place.jars(), "a", "one", jar("a", json!({ "free": {} }))).await;
+    refused(
+        emptied,
+        422,
+        "Invalid",
+        "Jar.apiserver.example.com \"a\" is invalid: spec.free: Invalid value: \"null\": spec.free in body \
+         must be of type object: \"null\"",
+    );
+    // Applied as an empty map from the beginning, it stays.
+    let created = apply(&place.jars(), "b", "one", jar("b", json!({ "free": {} })))
+        .await
+        .unwrap();
+    assert_eq!(created.data["spec"]["free"], json!({}));
+    let again = apply(&place.jars(), "b", "one", jar("b", json!({ "free": {} })))
+        .await
+        .unwrap();
+    assert_eq!(again, created);
+
+    let labelled = |labels: Value| {
+        let mut object = jar("c", json!({}));
+        object["metadata"]["labels"] = labels;
+        object
+    };
+    apply(&place.jars(), "c", "one", labelled(json!({ "a": "b" })))
+        .await
+        .unwrap();
+    let left = apply(&place.jars(), "c", "one", labelled(json!({}))).await.unwrap();
+    assert_eq!(left.metadata.labels, None);
+}
+
+async fn emptied_map_of_a_builtin_kind_is_absent(server: Server) {
+    let place = Place::new(server).await;
+    let deployments: Api<DynamicObject> =
+        Api::namespaced_with(place.client.clone(), &place.namespace, &ApiResource::erase::<Deployment>(&()));
+    let wanted = |annotations: Value, pod: Value| {
+        let labels = json!({ "app": "a" });
+        let mut spec = json!({ "containers": [{ "name": "web", "image": "x" }] });
+        for (name, value) in pod.as_object().unwrap() {
+            spec["containers"][0][name] = value.clone();
+        }
+        let metadata = json!({ "labels": labels, "annotations": annotations });
+        let template = json!({ "metadata": metadata, "spec": spec });
+        let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" }, "spec": spec })
+    };
+    let hook = json!({ "preStop": { "exec": { "command": ["true"] } } });
+    let full = wanted(
+        json!({ "x": "y" }),
+        json!({ "lifecycle": hook, "securityContext": { "privileged": false } }),
+    );
+    apply(&deployments, "a", "one", full).await.unwrap();
+    let empty = wanted(json!({}), json!({ "lifecycle": {}, "securityContext": {} }));
+    let left = apply(&deployments, "a", "one", empty).await.unwrap();
+    let template = &left.data["spec"]["template"];
+    assert_eq!(template["metadata"].get("annotations"), None);
+    let container = &template["spec"]["containers"][0];
+    assert_eq!(container.get("lifecycle"), None);
+    assert_eq!(container.get("securityContext"), None);
 }
 
 async fn conflict_names_the_manager_and_the_field(server: Server) {

@@ -649,9 +649,19 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
         "Jar.apiserver.example.com \"b\" is invalid: spec.size: Invalid value: 9: spec.size in body should be less than \
          or equal to 5"
     );
+    // A null is replaced by the default, or rejected.
+    let (_, jar) = create("c", json!([{ "op": "add", "path": "/spec/colour", "value": null }])).await;
+    assert_eq!(jar["spec"]["colour"], "white");
+    let (code, refusal) = create("d", json!([{ "op": "add", "path": "/spec/order", "value": null }])).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        refusal["message"],
+        "Jar.apiserver.example.com \"d\" is invalid: spec.order: Invalid value: \"null\": spec.order in body must be \
+         of type array: \"null\""
+    );
     // If there is a status subresource, webhooks cannot set the status.
     let (code, jar) = create(
-        "c",
+        "e",
         json!([{ "op": "add", "path": "/status", "value": { "size": 1 } }]),
     )
     .await;

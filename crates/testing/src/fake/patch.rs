@@ -89,7 +89,7 @@ impl State {
             version: writer.version,
         };
         let (new, managers) = apply.run(managers::read_managers(&live))?;
-        let new = writer.settled(new)?;
+        let new = writer.completed(new)?;
         Ok((self.save(writer, old, new, Some(managers))?, made))
     }
 }

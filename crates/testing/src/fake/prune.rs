@@ -107,7 +107,8 @@ fn reserve_metadata(mut fields: Fields) -> Fields {
     fields
 }
 
-/// Removes the fields that are in the first set but not in the second.
+/// Removes the fields that are in the first set but not in the second. A map or list that loses its
+/// last item becomes null, as in structured-merge-diff 6 (`typed/remove.go`).
 fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let keys = match form_of(value, schema) {
         Form::Whole => return,
@@ -117,6 +118,7 @@ fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&
     };
     let inner = item_schema(schema);
     let Value::Array(list) = value else { return };
+    let before = list.len();
     list.retain_mut(|item| {
         let step = item_step(item, keys.as_deref(), inner);
         match (earlier.get(&step), wanted.get(&step)) {
@@ -128,10 +130,14 @@ fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&
             }
         }
     });
+    if before > 0 && list.is_empty() {
+        *value = Value::Null;
+    }
 }
 
 fn remove_fields(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let Value::Object(fields) = value else { return };
+    let before = fields.len();
     for (step, earlier) in earlier.below() {
         let name = step.strip_prefix("f:").unwrap_or(step);
         match wanted.get(step) {
@@ -144,5 +150,8 @@ fn remove_fields(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: O
                 }
             }
         }
+    }
+    if before > 0 && fields.is_empty() {
+        *value = Value::Null;
     }
 }

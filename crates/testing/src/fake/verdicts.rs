@@ -35,10 +35,15 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Decodes an object that the server has created itself.
-    pub(super) fn settled(&self, object: Value) -> Result<Value, Failure> {
-        let decoded = self.decode(&Body::from(object), FieldValidation::Ignore)?;
-        Ok(decoded.object)
+    /// Completes an object that the server changed itself, by an apply or with the patch of a webhook.
+    pub(super) fn completed(&self, object: Value) -> Result<Value, Failure> {
+        match self.version.judge() {
+            Some(judge) => Ok(judge.complete(object)?),
+            None => {
+                let decoded = self.builtin().decode(&Body::from(object), FieldValidation::Ignore)?;
+                Ok(decoded.object)
+            }
+        }
     }
 
     fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, rbuilder_judge::Failure> {

@@ -142,7 +142,7 @@ impl State {
         let mut object = before.clone();
         json_patch::patch(&mut object, &patch).map_err(|error| Failure::internal(&error.to_string()))?;
         let writer = attributes.writer;
-        let object = writer.settled(attributes.convert(&object, writer.version)?)?;
+        let object = writer.completed(attributes.convert(&object, writer.version)?)?;
         Ok(Some(object).filter(|object| object != attributes.object))
     }
 
