@@ -265,7 +265,8 @@ pub(crate) fn decode(
     let mut object = body.value.clone();
     let describe =
         |reason: &str| format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}");
-    let unknown = settle(&mut object, schema, Nulls::Drop).map_err(|reason| Failure::malformed(describe(&reason)))?;
+    let unknown =
+        settle(&mut object, schema, Nulls::Drop).map_err(|reason| Failure::malformed(describe(&reason)))?;
     let duplicates = body
         .duplicates
         .iter()

@@ -109,9 +109,14 @@ async fn replay_on(
 
 /// Returns a CRD of the simulated server without the fields that are set by the server.
 fn as_written(crd: &Value) -> Value {
+    let metadata = &crd["metadata"];
     json!({
         "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
-        "metadata": { "name": crd["metadata"]["name"] },
+        "metadata": {
+            "name": metadata["name"], "labels": metadata["labels"],
+            // The server only accepts a protected group, such as `*.k8s.io`, with an annotation.
+            "annotations": metadata["annotations"],
+        },
     })
 }
 
@@ -198,12 +203,18 @@ impl Replay<'_> {
 
     /// Sets the status of an object of a built-in kind to the one in the simulation.
     async fn copy_status(&self, name: &ObjectName, expected: &Value, found: Value) -> Result<Value, String> {
-        let wanted = with_values(&expected["status"], &found["metadata"]["generation"]);
+        let mut wanted = with_values(&expected["status"], &found["metadata"]["generation"]);
         let is_custom = self
             .setting
             .server
             .schema_of(&name.group, &name.plural, &name.version)
             .is_some();
+        // Remove the fields that the simulated status no longer has.
+        if let (Some(wanted), Some(found)) = (wanted.as_object_mut(), found["status"].as_object()) {
+            for name in found.keys() {
+                wanted.entry(name).or_insert(Value::Null);
+            }
+        }
         if is_custom || wanted.is_null() || crate::environment::contains(&found["status"], &wanted) {
             return Ok(found);
         }

@@ -179,14 +179,19 @@ async fn emptied_map_is_null(server: Server) {
     apply(&place.jars(), "c", "one", labelled(json!({ "a": "b" })))
         .await
         .unwrap();
-    let left = apply(&place.jars(), "c", "one", labelled(json!({}))).await.unwrap();
+    let left = apply(&place.jars(), "c", "one", labelled(json!({})))
+        .await
+        .unwrap();
     assert_eq!(left.metadata.labels, None);
 }
 
 async fn emptied_map_of_a_builtin_kind_is_absent(server: Server) {
     let place = Place::new(server).await;
-    let deployments: Api<DynamicObject> =
-        Api::namespaced_with(place.client.clone(), &place.namespace, &ApiResource::erase::<Deployment>(&()));
+    let deployments: Api<DynamicObject> = Api::namespaced_with(
+        place.client.clone(),
+        &place.namespace,
+        &ApiResource::erase::<Deployment>(&()),
+    );
     let wanted = |annotations: Value, pod: Value| {
         let labels = json!({ "app": "a" });
         let mut spec = json!({ "containers": [{ "name": "web", "image": "x" }] });

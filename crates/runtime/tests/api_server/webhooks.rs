@@ -650,9 +650,17 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
          or equal to 5"
     );
     // A null is replaced by the default, or rejected.
-    let (_, jar) = create("c", json!([{ "op": "add", "path": "/spec/colour", "value": null }])).await;
+    let (_, jar) = create(
+        "c",
+        json!([{ "op": "add", "path": "/spec/colour", "value": null }]),
+    )
+    .await;
     assert_eq!(jar["spec"]["colour"], "white");
-    let (code, refusal) = create("d", json!([{ "op": "add", "path": "/spec/order", "value": null }])).await;
+    let (code, refusal) = create(
+        "d",
+        json!([{ "op": "add", "path": "/spec/order", "value": null }]),
+    )
+    .await;
     assert_eq!(code, 422);
     assert_eq!(
         refusal["message"],

@@ -8,7 +8,7 @@ use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
 
 use super::pods::{MOST_PODS, controller, owned, template_hash};
-use super::workloads::deployment_conditions;
+use super::workloads::{Progress, deployment_conditions, without_zeros};
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 use crate::world::REVISION;
@@ -141,17 +141,23 @@ impl<'w> Rollout<'w> {
         let unavailable = self.limits.map_or(0, |limits| limits.unavailable);
         let updated = self.current.map(|set| number(set, "/status/replicas"));
         let progress = match (self.is_complete(), pace) {
-            (true, _) => Ok("NewReplicaSetAvailable"),
-            (false, Pace::Failing) => Err("ProgressDeadlineExceeded"),
-            (false, Pace::Prompt | Pace::Slow) => Ok("ReplicaSetUpdated"),
+            (true, _) => Progress::Complete,
+            (false, Pace::Failing) => Progress::TimedOut,
+            (false, Pace::Prompt | Pace::Slow) => Progress::Updating,
         };
-        json!({
+        let subject = match self.current {
+            Some(set) => format!("ReplicaSet {:?}", set.metadata("name")),
+            None => format!("Deployment {:?}", self.deployment.metadata("name")),
+        };
+        let is_available = available >= self.wanted - unavailable;
+        let status = json!({
             "observedGeneration": self.deployment.value()["metadata"]["generation"],
             "replicas": self.sum("/status/replicas"), "updatedReplicas": updated.unwrap_or(0),
             "readyReplicas": self.sum("/status/readyReplicas"), "availableReplicas": available,
             "unavailableReplicas": (self.wanted - available).max(0),
-            "conditions": deployment_conditions(available >= self.wanted - unavailable, progress),
-        })
+            "conditions": deployment_conditions(is_available, progress, &subject),
+        });
+        without_zeros(status, &self.deployment.resource)
     }
 
     fn next(&self) -> Vec<Act> {

@@ -38,6 +38,34 @@ fn next_statuses(world: &World, kinds: &[&str], pace: Pace) -> Vec<Act> {
         .collect()
 }
 
+/// Counts that the API types always write, by resource. All other counts are left out when they are
+/// zero, as in Kubernetes, where they have `omitempty`.
+const REQUIRED_COUNTS: &[(&str, &[&str])] = &[
+    ("statefulsets", &["replicas", "availableReplicas"]),
+    ("replicasets", &["replicas"]),
+    (
+        "daemonsets",
+        &[
+            "currentNumberScheduled",
+            "desiredNumberScheduled",
+            "numberMisscheduled",
+            "numberReady",
+        ],
+    ),
+];
+
+/// Replaces optional counts that are zero with `null`, so that a merge patch removes them.
+pub(super) fn without_zeros(mut status: Value, resource: &str) -> Value {
+    let required = REQUIRED_COUNTS.iter().find(|(known, _)| *known == resource);
+    for (name, value) in status.as_object_mut().into_iter().flatten() {
+        let is_required = required.is_some_and(|(_, names)| names.contains(&name.as_str()));
+        if *value == 0 && !is_required {
+            *value = Value::Null;
+        }
+    }
+    status
+}
+
 /// Returns the next status of a workload. In a slow environment, replicas become ready one at a
 /// time.
 fn status(stored: &StoredObject, pace: Pace) -> Value {
@@ -57,10 +85,11 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     };
     if stored.resource == "daemonsets" {
         let ready = i64::from(ready > 0);
-        return json!({
+        let status = json!({
             "observedGeneration": generation, "desiredNumberScheduled": 1, "currentNumberScheduled": 1,
             "updatedNumberScheduled": 1, "numberReady": ready, "numberAvailable": ready, "numberMisscheduled": 0,
         });
+        return without_zeros(status, &stored.resource);
     }
     let mut status = json!({
         "observedGeneration": generation, "replicas": wanted, "updatedReplicas": wanted,
@@ -69,10 +98,11 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     match stored.resource.as_str() {
         "deployments" => {
             let progress = match pace {
-                Pace::Failing if wanted > 0 => Err("ProgressDeadlineExceeded"),
-                _ => Ok("NewReplicaSetAvailable"),
+                Pace::Failing if wanted > 0 => Progress::TimedOut,
+                _ => Progress::Complete,
             };
-            status["conditions"] = deployment_conditions(ready >= wanted, progress);
+            let subject = format!("Deployment {:?}", stored.metadata("name"));
+            status["conditions"] = deployment_conditions(ready >= wanted, progress, &subject);
         }
         "statefulsets" => status["currentReplicas"] = wanted.into(),
         "replicasets" => {
@@ -82,27 +112,44 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
         }
         _ => {}
     }
-    status
+    without_zeros(status, &stored.resource)
 }
 
-/// Returns the conditions of a Deployment. `progress` is the reason of `Progressing`: `Ok` if it is
-/// true, and `Err` if it is false.
-pub(super) fn deployment_conditions(is_available: bool, progress: Result<&str, &str>) -> Value {
-    let availability = match is_available {
-        true => Ok("MinimumReplicasAvailable"),
-        false => Err("MinimumReplicasUnavailable"),
-    };
-    let condition = |kind: &str, state: Result<&str, &str>| {
-        let status = if state.is_ok() { "True" } else { "False" };
-        let (Ok(reason) | Err(reason)) = state;
+/// The progress of a Deployment's rollout.
+#[derive(Clone, Copy)]
+pub(super) enum Progress {
+    Complete,
+    Updating,
+    TimedOut,
+}
+
+/// Returns the conditions of a Deployment, with the reasons and messages of the Deployment
+/// controller. `subject` is the object that makes progress, such as `ReplicaSet "web-7d4"`.
+pub(super) fn deployment_conditions(is_available: bool, progress: Progress, subject: &str) -> Value {
+    let condition = |kind: &str, is_true: bool, reason: &str, message: &str| {
         json!({
-            "type": kind, "status": status, "reason": reason, "message": "",
+            "type": kind, "status": if is_true { "True" } else { "False" },
+            "reason": reason, "message": message,
             "lastUpdateTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
         })
     };
+    let (reason, message) = match is_available {
+        true => ("MinimumReplicasAvailable", "Deployment has minimum availability."),
+        false => (
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        ),
+    };
+    let available = condition("Available", is_available, reason, message);
+    let (is_progressing, reason, what) = match progress {
+        Progress::Complete => (true, "NewReplicaSetAvailable", "has successfully progressed."),
+        Progress::Updating => (true, "ReplicaSetUpdated", "is progressing."),
+        Progress::TimedOut => (false, "ProgressDeadlineExceeded", "has timed out progressing."),
+    };
+    let message = format!("{subject} {what}");
     json!([
-        condition("Available", availability),
-        condition("Progressing", progress)
+        available,
+        condition("Progressing", is_progressing, reason, &message)
     ])
 }
 
@@ -115,16 +162,25 @@ impl Behavior for Jobs {
         jobs.filter(|stored| stored.value()["spec"]["suspend"] != true)
             .filter_map(|stored| {
                 let completions = stored.value()["spec"]["completions"].as_i64().unwrap_or(1);
-                let (kind, counts) = match pace {
-                    Pace::Failing => ("Failed", json!({ "failed": 1 })),
-                    _ => ("Complete", json!({ "succeeded": completions, "completionTime": SOME_TIME })),
+                let (kind, reason, message, counts) = match pace {
+                    Pace::Failing => (
+                        "Failed",
+                        "BackoffLimitExceeded",
+                        "Job has reached the specified backoff limit",
+                        json!({ "failed": 1 }),
+                    ),
+                    _ => (
+                        "Complete",
+                        "CompletionsReached",
+                        "Reached expected number of succeeded pods",
+                        json!({ "succeeded": completions, "completionTime": SOME_TIME }),
+                    ),
                 };
-                let mut status = counts;
+                let mut status = without_zeros(counts, &stored.resource);
                 status["startTime"] = SOME_TIME.into();
                 status["conditions"] = json!([{
                     "type": kind, "status": "True", "lastProbeTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
-                    "reason": if kind == "Failed" { "BackoffLimitExceeded" } else { "CompletionsReached" },
-                    "message": "",
+                    "reason": reason, "message": message,
                 }]);
                 status_act(stored, status)
             })
@@ -151,5 +207,64 @@ impl Behavior for Pods {
             status_act(stored, status)
         })
         .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cluster::{Cluster, block_on, workload};
+    use super::*;
+
+    #[test]
+    fn zero_counts_are_omitted_unless_required() {
+        for (kind, plural, counts) in [
+            ("Deployment", "deployments", json!({ "unavailableReplicas": 2 })),
+            (
+                "StatefulSet",
+                "statefulsets",
+                json!({ "availableReplicas": 0, "readyReplicas": null }),
+            ),
+            (
+                "ReplicaSet",
+                "replicasets",
+                json!({ "replicas": 2, "availableReplicas": null }),
+            ),
+            (
+                "DaemonSet",
+                "daemonsets",
+                json!({ "numberReady": 0, "numberAvailable": null }),
+            ),
+        ] {
+            block_on(async {
+                let cluster = Cluster::with(plural, &workload(kind), Pace::Failing).await;
+                let status = cluster.objects(plural)[0].value()["status"].clone();
+                for (name, expected) in counts.as_object().expect("counts") {
+                    assert_eq!(
+                        status.get(name).unwrap_or(&Value::Null),
+                        expected,
+                        "{kind} {status}"
+                    );
+                }
+                let is_null = status.as_object().expect("a status").values().any(Value::is_null);
+                assert!(!is_null, "{kind} {status}");
+            });
+        }
+    }
+
+    #[test]
+    fn conditions_have_the_messages_of_the_controller() {
+        block_on(async {
+            let cluster = Cluster::with("deployments", &workload("Deployment"), Pace::Prompt).await;
+            let status = cluster.objects("deployments")[0].value()["status"].clone();
+            let set = cluster.objects("replicasets")[0].metadata("name").to_owned();
+            assert_eq!(
+                status["conditions"][0]["message"],
+                "Deployment has minimum availability."
+            );
+            assert_eq!(
+                status["conditions"][1]["message"],
+                format!("ReplicaSet \"{set}\" has successfully progressed.")
+            );
+        });
     }
 }

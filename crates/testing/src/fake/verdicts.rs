@@ -40,7 +40,9 @@ impl Writer<'_> {
         match self.version.judge() {
             Some(judge) => Ok(judge.complete(object)?),
             None => {
-                let decoded = self.builtin().decode(&Body::from(object), FieldValidation::Ignore)?;
+                let decoded = self
+                    .builtin()
+                    .decode(&Body::from(object), FieldValidation::Ignore)?;
                 Ok(decoded.object)
             }
         }
