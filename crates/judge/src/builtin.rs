@@ -1,13 +1,14 @@
 //! Objects of built-in kinds, as far as schemas can validate them.
 //!
 //! The server validates these kinds in code, not with a schema: it rejects everything that is
-//! rejected here, and more.
+//! rejected here, and more. `builtin_rules` has some of the rules in code.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
+use crate::builtin_rules;
 use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
-use crate::error::Reason;
+use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates_except;
 use crate::metadata::{self, Metadata};
 use crate::path::Path;
@@ -66,6 +67,21 @@ impl Builtin<'_> {
     /// # Errors
     /// Returns all violations.
     pub fn check(&self, object: &Value, old: Option<&Value>) -> Result<(), Failure> {
+        let mut errors = self.find_errors(object, old);
+        errors.extend(builtin_rules::find_violations(self.group, self.kind, object, old));
+        self.conclude(object, errors)
+    }
+
+    /// Checks an object whose status is updated. The server's rules in code for the other fields do
+    /// not apply.
+    ///
+    /// # Errors
+    /// Returns all violations.
+    pub fn check_status(&self, object: &Value, old: &Value) -> Result<(), Failure> {
+        self.conclude(object, self.find_errors(object, Some(old)))
+    }
+
+    fn find_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
         let names = match old {
             None => self.names,
@@ -76,13 +92,17 @@ impl Builtin<'_> {
             errors.extend(metadata::check_changed(metadata, Metadata::of(old), &field));
         }
         errors.extend(self.find_violations(object));
+        errors
+    }
+
+    fn conclude(&self, object: &Value, errors: Vec<FieldError>) -> Result<(), Failure> {
         if errors.is_empty() {
             return Ok(());
         }
         Err(Failure::Invalid {
             kind: self.kind.to_owned(),
             group: self.group.to_owned(),
-            name: metadata.text("name").to_owned(),
+            name: Metadata::of(object).text("name").to_owned(),
             errors,
         })
     }
@@ -111,7 +131,7 @@ impl Builtin<'_> {
     }
 
     /// Returns the schema violations, except those in the metadata and in the status.
-    fn find_violations(&self, object: &Value) -> Vec<crate::FieldError> {
+    fn find_violations(&self, object: &Value) -> Vec<FieldError> {
         let mut undecided = Vec::new();
         let mut checker = Checker::of_builtin(Path::root(), &mut undecided, UNCHECKED);
         let mut errors = checker.find_errors(object, self.schema, None);

@@ -14,6 +14,7 @@
 //! the same object always has the same errors in the same order.
 
 mod builtin;
+mod builtin_rules;
 mod correlate;
 mod decode;
 mod defaults;

@@ -6,10 +6,12 @@ mod servers;
 mod support;
 
 mod applies;
+mod builtin_rules;
 mod conversions;
 mod deletions;
 mod discovery;
 mod fake_only;
+
 mod judged;
 mod kinds;
 mod lists;

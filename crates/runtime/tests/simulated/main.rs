@@ -16,6 +16,7 @@ mod external_call;
 mod external_system;
 mod finalizer;
 mod hot_loop;
+mod immutable;
 mod kinds;
 mod lost_response;
 mod memory;
@@ -88,6 +89,7 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         external_system::CASES,
         finalizer::CASES,
         hot_loop::CASES,
+        immutable::CASES,
         lost_response::CASES,
         missing_value::CASES,
         never_ends::CASES,

@@ -62,7 +62,8 @@ mod settings {
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Names>) -> Result {
         let settings = ctx.cached::<Note>()?.named(&namespace(&*app), &app.name_any());
         let text = settings.map(|settings| settings.spec.text.clone());
-        let mut wanted = deployment(app.name_any(), &text.unwrap_or_default(), app.spec.size);
+        let image = text.unwrap_or_else(|| "default".to_owned());
+        let mut wanted = deployment(app.name_any(), &image, app.spec.size);
         let existing = ctx.api::<Deployment>(&*app).get_opt(&app.name_any()).await?;
         if !REPAIRED
             && let Some(existing) = existing

@@ -239,6 +239,13 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
         "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" => {
             set_default(&mut object["spec"], "replicas", 1.into());
         }
+        "Job" => {
+            let spec = &mut object["spec"];
+            if spec.get("parallelism").is_none() {
+                set_default(spec, "completions", 1.into());
+            }
+            set_default(spec, "parallelism", 1.into());
+        }
         _ => {}
     }
 }

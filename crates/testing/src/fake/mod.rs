@@ -46,8 +46,10 @@
 //! The same test suite runs against this server and against kube-apiserver.
 //!
 //! # Not supported
-//! - For built-in kinds, only metadata and schemas are checked: the validation code of kube-apiserver is
-//!   missing, and only the most common defaults are set. CRDs are not validated.
+//! - For built-in kinds, metadata and schemas are checked, and the rules in code that operators often
+//!   break: immutable fields (selectors, Jobs, claims, Pods, role references, `immutable: true`),
+//!   selectors that do not match their template, and containers without an image. Other rules in code
+//!   are missing, and only the most common defaults are set. CRDs are not validated.
 //! - Mutating webhooks are not called for the subresource `scale`, and no webhooks are called for
 //!   evictions or for writes by the garbage collector. Match conditions have no `authorizer`.
 //!   Admission policies are not evaluated.

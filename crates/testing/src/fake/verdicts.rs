@@ -76,7 +76,10 @@ impl Writer<'_> {
     /// Validates an update to an object or its status. Returns the object in the form to be stored.
     pub(super) fn judge_update(&self, object: Value, old: &Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
-            self.builtin().check(&object, Some(old))?;
+            match self.part() {
+                "status" => self.builtin().check_status(&object, old)?,
+                _ => self.builtin().check(&object, Some(old))?,
+            }
             return Ok(object);
         };
         self.conclude(match self.part() {

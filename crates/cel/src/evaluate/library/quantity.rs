@@ -116,6 +116,12 @@ fn factor(suffix: &str) -> Option<Factor> {
     })
 }
 
+/// Compares two quantities, such as `1Gi` and `1000M`. Returns `None` if one of them is malformed.
+pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
+    let (first, second) = (parse_quantity(first).ok()?, parse_quantity(second).ok()?);
+    Some(first.compare(&second))
+}
+
 /// Parses a quantity.
 ///
 /// # Errors

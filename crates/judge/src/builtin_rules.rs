@@ -1,0 +1,378 @@
+//! Rules that the API server has in code for built-in kinds. Only those that operators often break:
+//! fields that cannot be changed, selectors that do not match their Pod template, and Pods without
+//! containers, images or a restart policy that fits.
+//!
+//! Follows `pkg/apis/{apps,batch,core,rbac}/validation` of Kubernetes. Fields that are not
+//! listed here, such as most fields of Services, are not checked.
+
+use std::cmp::Ordering;
+
+use rbuilder_cel::compare_quantities;
+use serde_json::{Map, Value, json};
+
+use crate::error::FieldError;
+use crate::path::Path;
+
+const IMMUTABLE: &str = "field is immutable";
+
+/// A field that cannot be changed. Absent fields have the default; `null` if there is none.
+struct Immutable {
+    group: &'static str,
+    kinds: &'static [&'static str],
+    path: &'static str,
+    default: &'static str,
+}
+
+const fn immutable(
+    group: &'static str,
+    kinds: &'static [&'static str],
+    path: &'static str,
+    default: &'static str,
+) -> Immutable {
+    Immutable {
+        group,
+        kinds,
+        path,
+        default,
+    }
+}
+
+const WORKLOADS: &[&str] = &["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"];
+const BINDINGS: &[&str] = &["RoleBinding", "ClusterRoleBinding"];
+
+/// In the order in which the server reports them.
+const IMMUTABLE_FIELDS: &[Immutable] = &[
+    immutable("apps", WORKLOADS, "spec.selector", ""),
+    immutable("apps", &["StatefulSet"], "spec.volumeClaimTemplates", ""),
+    immutable("apps", &["StatefulSet"], "spec.serviceName", ""),
+    immutable(
+        "apps",
+        &["StatefulSet"],
+        "spec.podManagementPolicy",
+        "OrderedReady",
+    ),
+    immutable("batch", &["Job"], "spec.selector", ""),
+    immutable("batch", &["Job"], "spec.template", ""),
+    immutable("batch", &["Job"], "spec.completionMode", "NonIndexed"),
+    immutable("batch", &["Job"], "spec.podFailurePolicy", ""),
+    immutable("batch", &["Job"], "spec.backoffLimitPerIndex", ""),
+    immutable("batch", &["Job"], "spec.managedBy", ""),
+    immutable("batch", &["Job"], "spec.successPolicy", ""),
+    immutable("rbac.authorization.k8s.io", BINDINGS, "roleRef", ""),
+    immutable("", &["Secret"], "type", "Opaque"),
+];
+
+/// Returns the violations of an object, and of the update of `old` to it.
+pub(crate) fn find_violations(
+    group: &str,
+    kind: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if group == "apps" && WORKLOADS.contains(&kind) {
+        errors.extend(check_selector(kind, object));
+    }
+    let templates = POD_SPECS.iter();
+    if let Some(spec) = templates
+        .into_iter()
+        .find(|spec| spec.group == group && spec.kinds.contains(&kind))
+    {
+        errors.extend(check_pod_spec(spec, object));
+    }
+    let Some(old) = old else { return errors };
+    if (group, kind) == ("batch", "Job") {
+        errors.extend(check_completions(object, old));
+    }
+    let fields = IMMUTABLE_FIELDS.iter();
+    for field in fields.filter(|field| field.group == group && field.kinds.contains(&kind)) {
+        errors.extend(check_unchanged(kind, field, object, old));
+    }
+    match (group, kind) {
+        ("", "ConfigMap") => errors.extend(check_immutable_data(&["data", "binaryData"], object, old)),
+        ("", "Secret") => errors.extend(check_immutable_data(&["data"], object, old)),
+        ("", "PersistentVolumeClaim") => errors.extend(check_claim(object, old)),
+        ("", "Pod") => errors.extend(check_pod(object, old)),
+        _ => {}
+    }
+    errors
+}
+
+/// Where kinds have the spec of a Pod, and which restart policies it can have.
+struct PodSpec {
+    group: &'static str,
+    kinds: &'static [&'static str],
+    path: &'static str,
+    policies: &'static [&'static str],
+}
+
+const POD_SPECS: &[PodSpec] = &[
+    PodSpec {
+        group: "",
+        kinds: &["Pod"],
+        path: "spec",
+        policies: &["Always", "OnFailure", "Never"],
+    },
+    PodSpec {
+        group: "apps",
+        kinds: WORKLOADS,
+        path: "spec.template.spec",
+        policies: &["Always"],
+    },
+    PodSpec {
+        group: "batch",
+        kinds: &["Job"],
+        path: "spec.template.spec",
+        policies: &["OnFailure", "Never"],
+    },
+    PodSpec {
+        group: "batch",
+        kinds: &["CronJob"],
+        path: "spec.jobTemplate.spec.template.spec",
+        policies: &["OnFailure", "Never"],
+    },
+];
+
+/// Checks the containers of a Pod and its restart policy, which is `Always` by default.
+fn check_pod_spec(place: &PodSpec, object: &Value) -> Vec<FieldError> {
+    let path = field_path(place.path);
+    let spec = object.pointer(&pointer(place.path)).unwrap_or(&Value::Null);
+    let mut errors = Vec::new();
+    for list in ["containers", "initContainers"] {
+        let path = path.child(list);
+        let Some(containers) = spec[list].as_array() else {
+            continue;
+        };
+        if containers.is_empty() && list == "containers" {
+            errors.push(FieldError::required(&path, ""));
+        }
+        for (index, container) in containers.iter().enumerate() {
+            if container["image"].as_str().unwrap_or_default().is_empty() {
+                errors.push(FieldError::required(&path.index(index).child("image"), ""));
+            }
+        }
+    }
+    let policy = spec["restartPolicy"].as_str().unwrap_or("Always");
+    if !place.policies.contains(&policy) {
+        let path = path.child("restartPolicy");
+        errors.push(match place.group {
+            "batch" => FieldError::required(&path, "valid values: \"OnFailure\", \"Never\""),
+            _ => {
+                let policies = place.policies.iter();
+                let policies: Vec<Value> = policies.map(|policy| (*policy).into()).collect();
+                FieldError::not_supported(&path, &policy.into(), &policies)
+            }
+        });
+    }
+    errors
+}
+
+fn field_path(path: &str) -> Path {
+    path.split('.').fold(Path::root(), |path, name| path.child(name))
+}
+
+fn pointer(path: &str) -> String {
+    format!("/{}", path.replace('.', "/"))
+}
+
+/// Checks that a workload's selector is not empty and matches the Pod template.
+fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
+    let spec = Path::root().child("spec");
+    let (selector, labels) = (
+        &object["spec"]["selector"],
+        &object["spec"]["template"]["metadata"]["labels"],
+    );
+    let has_any = |name: &str| match &selector[name] {
+        Value::Object(labels) => !labels.is_empty(),
+        Value::Array(expressions) => !expressions.is_empty(),
+        _ => false,
+    };
+    if !has_any("matchLabels") && !has_any("matchExpressions") {
+        let kind = match kind {
+            "ReplicaSet" => "deployment".to_owned(),
+            kind => kind.to_lowercase(),
+        };
+        let detail = format!("empty selector is invalid for {kind}");
+        return selector
+            .is_object()
+            .then(|| FieldError::invalid(&spec.child("selector"), selector, &detail));
+    }
+    if matches(selector, labels) {
+        return None;
+    }
+    let field = spec.child("template").child("metadata").child("labels");
+    Some(FieldError::invalid(
+        &field,
+        labels,
+        "`selector` does not match template `labels`",
+    ))
+}
+
+/// Returns true if a label selector matches labels.
+fn matches(selector: &Value, labels: &Value) -> bool {
+    let mut wanted = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    wanted.all(|(name, value)| labels[name] == *value)
+        && expressions.all(|expression| {
+            let label = &labels[expression["key"].as_str().unwrap_or_default()];
+            let is_listed = expression["values"]
+                .as_array()
+                .is_some_and(|values| values.contains(label));
+            match expression["operator"].as_str().unwrap_or_default() {
+                "In" => is_listed,
+                "NotIn" => !is_listed,
+                "Exists" => label.is_string(),
+                "DoesNotExist" => label.is_null(),
+                // Another operator is reported by its enumeration.
+                _ => true,
+            }
+        })
+}
+
+/// Returns a value without empty parts. Go does not distinguish most of them from absent ones.
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), without_empty(value)));
+            let fields: Map<String, Value> = fields.filter(|(_, value)| !value.is_null()).collect();
+            if fields.is_empty() {
+                Value::Null
+            } else {
+                fields.into()
+            }
+        }
+        Value::Array(items) if items.is_empty() => Value::Null,
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        Value::String(text) if text.is_empty() => Value::Null,
+        value => value.clone(),
+    }
+}
+
+fn check_unchanged(kind: &str, field: &Immutable, object: &Value, old: &Value) -> Option<FieldError> {
+    let pointer = pointer(field.path);
+    let value = |object: &Value| match object.pointer(&pointer).map(without_empty) {
+        None | Some(Value::Null) if !field.default.is_empty() => field.default.into(),
+        mut value => {
+            if BINDINGS.contains(&kind)
+                && let Some(role) = value.as_mut().and_then(Value::as_object_mut)
+            {
+                role.entry("apiGroup").or_insert_with(|| field.group.into());
+            }
+            value.unwrap_or_default()
+        }
+    };
+    let new = value(object);
+    if new == value(old) {
+        return None;
+    }
+    let path = field_path(field.path);
+    // The server prints its internal type, whose JSON has the names of Go.
+    let printed = match BINDINGS.contains(&kind) {
+        true => json!({ "APIGroup": new["apiGroup"], "Kind": new["kind"], "Name": new["name"] }),
+        false => new,
+    };
+    Some(FieldError::invalid(&path, &printed, IMMUTABLE))
+}
+
+/// Checks the number of completions, which only Jobs with indexes can change.
+fn check_completions(object: &Value, old: &Value) -> Option<FieldError> {
+    let (new, old) = (&object["spec"], &old["spec"]);
+    let is_changed = new["completions"] != old["completions"];
+    let path = Path::root().child("spec").child("completions");
+    (is_changed && new["completionMode"] != "Indexed")
+        .then(|| FieldError::invalid(&path, &new["completions"], IMMUTABLE))
+}
+
+/// Checks the data of a ConfigMap or Secret with `immutable: true`.
+fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<FieldError> {
+    if old["immutable"] != true {
+        return Vec::new();
+    }
+    let detail = "field is immutable when `immutable` is set";
+    let unlocked = (object["immutable"] != true).then_some("immutable");
+    let changed = names.iter().copied().filter(|name| object[*name] != old[*name]);
+    let names = unlocked.into_iter().chain(changed);
+    names
+        .map(|name| FieldError::forbidden(&Path::root().child(name), detail))
+        .collect()
+}
+
+/// Checks the spec of a PersistentVolumeClaim. Only its size and class can change, once it is bound.
+fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
+    let path = Path::root().child("spec");
+    let (new_spec, old_spec) = (&object["spec"], &old["spec"]);
+    let is_bound = object["status"]["phase"] == "Bound";
+    let fixed_part = |spec: &Value| {
+        let mut spec = spec.clone();
+        let fields = spec.as_object_mut().into_iter().flatten();
+        for (name, value) in fields {
+            let is_free = match name.as_str() {
+                "volumeName" | "storageClassName" => old_spec[name].is_null(),
+                "volumeAttributesClassName" => is_bound,
+                "volumeMode" => *value == "Filesystem",
+                "resources" if is_bound => {
+                    value["requests"]["storage"].take();
+                    false
+                }
+                _ => false,
+            };
+            if is_free {
+                value.take();
+            }
+        }
+        without_empty(&spec)
+    };
+    let mut errors = Vec::new();
+    if fixed_part(new_spec) != fixed_part(old_spec) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+                      bound claims";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    let size = |value: &Value| value["storage"].as_str().unwrap_or("0").to_owned();
+    let new_size = size(&new_spec["resources"]["requests"]);
+    let is_at_most = |other: &str| compare_quantities(&new_size, other).map(Ordering::is_le);
+    let old_size = size(&old_spec["resources"]["requests"]);
+    let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
+    if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
+        let field = path.child("resources").child("requests").child("storage");
+        errors.push(FieldError::forbidden(
+            &field,
+            "field can not be less than status.capacity",
+        ));
+    }
+    errors
+}
+
+/// Checks the spec of a Pod, in which few fields can change.
+fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
+    let fixed_part = |pod: &Value| {
+        let mut spec = pod["spec"].clone();
+        for containers in ["containers", "initContainers"] {
+            for container in spec[containers].as_array_mut().into_iter().flatten() {
+                container["image"].take();
+            }
+        }
+        if let Some(fields) = spec.as_object_mut() {
+            // The scheduler sets the node in a subresource.
+            let free = [
+                "activeDeadlineSeconds",
+                "nodeName",
+                "schedulingGates",
+                "tolerations",
+            ];
+            fields.retain(|name, _| !free.contains(&name.as_str()));
+        }
+        without_empty(&spec)
+    };
+    // Gates unlock other fields.
+    let gates = old["spec"]["schedulingGates"].as_array();
+    let has_gates = gates.is_some_and(|gates| !gates.is_empty());
+    let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
+                  `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
+                  existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
+                  previously negative)";
+    (!has_gates && fixed_part(object) != fixed_part(old))
+        .then(|| FieldError::forbidden(&Path::root().child("spec"), detail))
+}
