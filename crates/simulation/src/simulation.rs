@@ -100,20 +100,23 @@ impl Simulation {
     }
 
     /// Installs the CRDs and the role from the operator's `config` directory, i.e. from `crd/bases`
-    /// and, if it exists, `rbac`.
+    /// and `rbac`. Either may be missing: an operator for kinds of others has no CRDs.
     ///
     /// # Panics
     ///
-    /// Panics if a manifest can't be read.
+    /// Panics if both are missing, or if a manifest can't be read.
     #[must_use]
     #[track_caller]
     pub fn install(mut self, folder: impl AsRef<Path>) -> Self {
         let folder = folder.as_ref();
-        if let Err(error) = self.server.install_crds(folder.join("crd/bases")) {
+        let (crds, roles) = (folder.join("crd/bases"), folder.join("rbac"));
+        let has_roles = roles.exists();
+        if (crds.exists() || !has_roles)
+            && let Err(error) = self.server.install_crds(&crds)
+        {
             panic!("cannot install the CRDs: {error}");
         }
-        let roles = folder.join("rbac");
-        if roles.exists() {
+        if has_roles {
             self = self.role_from(roles);
         }
         self

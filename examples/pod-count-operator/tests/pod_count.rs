@@ -11,6 +11,7 @@
 //! | The label is restored whoever changes it, and other labels are kept | `changed_label_is_restored` |
 //! | A correct label costs no request | `correct_label_costs_no_request`, a unit test of the controller |
 //! | A deleted ReplicaSet is not created again | `deleted_replica_set_is_not_created_again` |
+//! | Faults do not change the labels in the end | `pods_of_a_deployment_are_counted_under_faults`, in a simulation |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use pod_count_operator::controller::replica_set::{
     BY_LABEL, POD_COUNT, PodMeta, State, places_of_pod, reconcile,
 };
 use rbuilder::envtest::{Environment, eventually};
+use rbuilder::simulation::Simulation;
 use rbuilder::testing::{self, Running};
 use rbuilder::{Ctx, Manager, ManagerArgs};
 use serde::de::DeserializeOwned;
@@ -102,6 +104,27 @@ impl Fixture {
         })
         .await
     }
+}
+
+/// Rollouts replace the ReplicaSet, whose number of Pods changes step by step.
+#[test]
+fn pods_of_a_deployment_are_counted_under_faults() {
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "web:1"}]},
+            },
+        },
+    });
+    Simulation::new(controller::register)
+        .install("config")
+        .declare(&deployment)
+        .check();
 }
 
 fn from_json<T: DeserializeOwned>(value: Value) -> T {
