@@ -1,6 +1,7 @@
 //! Thread-local clock and random number generator of the running simulation.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Once;
 
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +20,8 @@ struct Context {
     start: Instant,
     random: Random,
     panics: Vec<String>,
+    /// Objects whose last reconcile failed, with the error.
+    failing: BTreeMap<String, String>,
     /// Connection of the process that is currently being polled.
     connection: Option<Connection>,
 }
@@ -43,6 +46,7 @@ pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
             start: Instant::now(),
             random: Random::new(seed),
             panics: Vec::new(),
+            failing: BTreeMap::new(),
             connection: None,
         });
     });
@@ -64,6 +68,28 @@ pub fn now() -> Option<Timestamp> {
 #[must_use]
 pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
+}
+
+/// Records the result of a reconcile: its error, or `None` if it succeeded. `object` is called with a
+/// simulation only.
+pub fn record_reconcile(object: impl FnOnce() -> String, error: Option<&dyn std::fmt::Display>) {
+    CURRENT.with_borrow_mut(|current| {
+        let Some(current) = current else { return };
+        match error {
+            Some(error) => drop(current.failing.insert(object(), format!("{error:#}"))),
+            // Most reconciles succeed, so the name is seldom needed.
+            None if current.failing.is_empty() => {}
+            None => drop(current.failing.remove(&object())),
+        }
+    });
+}
+
+/// Returns the objects whose last reconcile failed, with the error.
+pub(crate) fn failing() -> BTreeMap<String, String> {
+    CURRENT.with_borrow(|current| {
+        let context = current.as_ref();
+        context.map(|context| context.failing.clone()).unwrap_or_default()
+    })
 }
 
 /// Sets the connection of the process that is about to be polled.

@@ -72,7 +72,7 @@ mod traffic;
 mod world;
 
 pub use answers::LONGEST_WATCH;
-pub use context::{now, random};
+pub use context::{now, random, record_reconcile};
 pub use environment::{Act, Behavior, World};
 pub use external::{External, Outage, Remote, new_id};
 pub use history::{Disturbance, History, Pace, Perturbation, Step};

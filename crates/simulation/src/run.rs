@@ -137,6 +137,8 @@ struct Run<'r> {
     /// Declared objects, by index of the declaration. If someone deletes one while the operator
     /// can't see it, the user restores it from here.
     declared: Vec<(usize, Value)>,
+    /// An object whose reconcile still fails after the last declaration, and the error.
+    failing: Option<(String, String)>,
     _context: context::Entered,
 }
 
@@ -174,6 +176,7 @@ impl<'r> Run<'r> {
             outcome: Outcome::default(),
             start: Instant::now(),
             ends: 0,
+            failing: None,
             declared: Vec::new(),
             _context: context,
         }
@@ -448,7 +451,18 @@ impl<'r> Run<'r> {
         }
         let claims = false_claims(&self.network.server.objects());
         self.outcome.violations.extend(claims);
+        if self.has_all_declared(number) {
+            self.failing = context::failing().pop_first();
+        }
         self.outcome.settled.push(state);
+    }
+
+    /// Returns whether this step completes the declarations. Until then, a reconcile may wait for an
+    /// object that another step declares.
+    fn has_all_declared(&self, number: usize) -> bool {
+        let is_apply = |step: &Step| matches!(step, Step::Apply(_));
+        let (step, later) = (&self.history.steps[number], &self.history.steps[number + 1..]);
+        is_apply(step) && !later.iter().any(is_apply)
     }
 
     /// Describes the most recent writes, or the most recent requests if none of them changed
@@ -485,6 +499,13 @@ impl<'r> Run<'r> {
         {
             let message = format!("the server never accepts `{write}`: {why}");
             violations.push(Violation::new(Oracle::Invalid, message));
+        }
+        if let Some((object, error)) = self.failing.take()
+            && self.history.is_plain()
+            && violations.is_empty()
+        {
+            let message = format!("the reconcile of {object} keeps failing: {error}");
+            violations.push(Violation::new(Oracle::Error, message));
         }
         let claims = traffic.claims.as_mut();
         if let Some(claims) = claims.filter(|_| self.history.environment != Pace::Failing) {

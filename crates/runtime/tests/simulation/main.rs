@@ -15,7 +15,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResource, CustomResourceExt, Resource, ResourceExt};
 use rbuilder::simulation::{Oracle, Simulation};
-use rbuilder::{Action, Controller, CrdSchema, Ctx, Manager, Result};
+use rbuilder::{Action, Controller, CrdSchema, Ctx, Error, Manager, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -216,6 +216,47 @@ fn operator_whose_writes_are_invalid_is_reported() {
 
 /// Updates an event every 30 seconds. Operators based on kube-rs do this while they are waiting for
 /// something.
+/// Reads a ConfigMap that is declared as well, and fails without it.
+async fn requires_map<const CACHED: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let name = widget.name_any();
+    let map = match CACHED {
+        true => ctx.cached::<ConfigMap>()?.named("default", &name),
+        false => ctx.api::<ConfigMap>(&*widget).get_opt(&name).await?.map(Arc::new),
+    };
+    map.ok_or_else(|| Error::new("the ConfigMap is missing"))?;
+    ctx.apply_owned(&*widget, service_of(&widget)?).await?;
+    Ok(Action::await_change())
+}
+
+#[test]
+fn reconcile_that_always_fails_is_reported() {
+    let run = |register: fn(Manager) -> Manager, declares_map: bool| {
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+        let simulation = simulate(register).histories(5);
+        let simulation = if declares_map {
+            simulation.declare(&map)
+        } else {
+            simulation
+        };
+        let report = simulation.run();
+        let errors = report
+            .failures
+            .iter()
+            .find(|failure| failure.oracle == Oracle::Error);
+        errors.map(|failure| failure.message.clone())
+    };
+    let polling = |manager: Manager| manager.controller(Controller::new(requires_map::<false>, ()));
+    assert_eq!(
+        run(polling, false).as_deref(),
+        Some("the reconcile of Widget default/a keeps failing: the ConfigMap is missing")
+    );
+    // The error ends as soon as the ConfigMap is declared, too.
+    assert_eq!(run(polling, true), None);
+    let uncached = |manager: Manager| manager.controller(Controller::new(requires_map::<true>, ()));
+    let message = run(uncached, true).unwrap_or_default();
+    assert!(message.contains("no cache for ConfigMap"), "{message}");
+}
+
 async fn publishes_events(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let events: Api<Event> = Api::namespaced(ctx.client(), "default");
     let event = json!({

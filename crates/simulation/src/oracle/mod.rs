@@ -33,6 +33,8 @@ pub enum Oracle {
     End,
     /// The server rejects a write as invalid, even in a run without perturbations.
     Invalid,
+    /// The reconcile of an object keeps failing, even in a run without perturbations.
+    Error,
     /// The operator sends a request that isn't permitted by its role.
     Role,
     /// An [invariant](crate::Simulation::invariant) of the test doesn't hold.
@@ -57,6 +59,7 @@ impl Oracle {
             Self::Panic => "panic",
             Self::End => "end",
             Self::Invalid => "invalid",
+            Self::Error => "error",
             Self::Role => "role",
             Self::Invariant => "invariant",
             Self::Leader => "leader",

@@ -225,6 +225,25 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Reconciles a key. Catches panics, and enforces the timeout.
     async fn run(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
+        let outcome = self.run_caught(key, guard).await;
+        #[cfg(feature = "simulation")]
+        self.record_for_simulation(key, &outcome);
+        outcome
+    }
+
+    /// Tells the simulation, if one is running, whether the reconcile failed.
+    #[cfg(feature = "simulation")]
+    fn record_for_simulation(&self, key: &Key, outcome: &Outcome) {
+        let object = || format!("{} {key}", self.cache.kind().name());
+        let error: Option<&dyn std::fmt::Display> = match outcome {
+            Outcome::Failed(error) => Some(error),
+            Outcome::TimedOut(_) => Some(&"it exceeds its timeout"),
+            Outcome::Done(_) | Outcome::Panicked(_) => None,
+        };
+        rbuilder_simulation::record_reconcile(object, error);
+    }
+
+    async fn run_caught(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
         let caught = AssertUnwindSafe(self.reconcile(key, guard)).catch_unwind();
         let result = match self.timeout {
             Some(limit) => match tokio::time::timeout(limit, caught).await {
