@@ -22,6 +22,7 @@ pub struct Catalogue<'a> {
     minor: Minor,
     /// The minor's column in the archive.
     column: usize,
+    has_descriptions: bool,
     state: Mutex<State>,
 }
 
@@ -100,7 +101,18 @@ impl<'a> Catalogue<'a> {
             archive: archive.filter(|_| column.is_some()),
             minor,
             column: column.unwrap_or_default(),
+            has_descriptions: true,
             state: Mutex::default(),
+        }
+    }
+
+    /// Leaves out the descriptions of all types and fields, which are most of the archive.
+    #[must_use]
+    pub fn without_descriptions(self) -> Self {
+        Self {
+            has_descriptions: false,
+            state: Mutex::default(),
+            ..self
         }
     }
 
@@ -136,6 +148,7 @@ impl<'a> Catalogue<'a> {
         Decoder {
             archive: self.archive?,
             column: self.column,
+            has_descriptions: self.has_descriptions,
             // The caches are valid even if a lookup panicked.
             state: &mut self.state.lock().unwrap_or_else(PoisonError::into_inner),
             depth: 0,
@@ -153,6 +166,7 @@ impl<'a> Catalogue<'a> {
 struct Decoder<'s, 'a> {
     archive: Archive<'a>,
     column: usize,
+    has_descriptions: bool,
     state: &'s mut State,
     depth: usize,
 }
@@ -198,7 +212,10 @@ impl Decoder<'_, '_> {
             schema.schema_type = Some(*TYPES.get(position as usize)?);
         }
         if flags & DESCRIPTION != 0 {
-            schema.description = Some(self.description(from.varint()? as usize)?);
+            let number = from.varint()? as usize;
+            if self.has_descriptions {
+                schema.description = Some(self.description(number)?);
+            }
         }
         if flags & FORMAT != 0 {
             schema.format = Some(self.format(from.text()?));

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;
 use kube::core::NamespaceResourceScope;
-use rbuilder_catalogue::KUBERNETES;
+use rbuilder_catalogue::{Catalogue, KUBERNETES};
 use rbuilder_judge::Judge;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
@@ -290,13 +290,17 @@ impl Version {
                 definition, schema, ..
             } => schema.get_or_init(|| with_metadata(Some(definition.schema.clone()))),
             Source::Catalogue { path, made } => made.get_or_init(|| {
-                let found = KUBERNETES.schema(path);
+                let found = BUILTIN.schema(path);
                 // If the catalogue has no schema for the kind, all fields are kept.
                 with_metadata(found.map(|schema| with_inner_metadata(&schema)))
             }),
         }
     }
 }
+
+/// The built-in kinds. Nothing here reads their descriptions.
+static BUILTIN: LazyLock<Catalogue<'static>> =
+    LazyLock::new(|| Catalogue::new(KUBERNETES.minor()).without_descriptions());
 
 /// The schema of an object with arbitrary fields.
 pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
