@@ -146,6 +146,18 @@ pub(super) fn collect_manifests(
     Ok((files, found))
 }
 
+/// Reads the definitions of the project's kinds and the diagnostics, without keeping the manifests.
+///
+/// # Errors
+///
+/// Returns the same errors as [`add_to_plan`].
+pub(super) fn read_definitions(tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
+    let sources = sources(&Plan::default(), tree)?;
+    let mut request = request.with_settings(tree)?;
+    request.options.definitions = true;
+    read(&sources, &request, &mut |_| {})
+}
+
 fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shell: &mut Shell) {
     if output == Output::Json {
         let list: Vec<Value> = files

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::decide;
 use super::kubernetes::find_project_minor;
-use super::manifests::{Request, collect_manifests};
+use super::manifests::{Request, read_definitions};
 use super::verdicts::{
     Judges, Object, RENDERED, describe_unknown_kind, describe_verdict, is_in_file, judge_object,
 };
@@ -107,9 +107,8 @@ fn read_judges(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut S
     };
     let mut judges = Judges::new(minor);
     if has_package {
-        let mut request = Request::for_source(&flags.source, shell);
-        request.options.definitions = true;
-        let (_, (_, mut found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
+        let request = Request::for_source(&flags.source, shell);
+        let (_, mut found) = decide(dir, shell, &mut |tree| read_definitions(tree, &request))?;
         found.print_around("", shell);
         judges.add_all(found.take_definitions());
     }
