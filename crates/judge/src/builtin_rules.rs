@@ -15,7 +15,7 @@ use crate::path::Path;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// A field that cannot be changed. Absent fields have the default; `null` if there is none.
+/// A field that cannot be changed. An absent field has the default, or is `null` if that is empty.
 struct Immutable {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -38,7 +38,7 @@ const fn immutable(
 }
 
 const WORKLOADS: &[&str] = &["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"];
-const BINDINGS: &[&str] = &["RoleBinding", "ClusterRoleBinding"];
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// In the order in which the server reports them.
 const IMMUTABLE_FIELDS: &[Immutable] = &[
@@ -58,7 +58,6 @@ const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("batch", &["Job"], "spec.backoffLimitPerIndex", ""),
     immutable("batch", &["Job"], "spec.managedBy", ""),
     immutable("batch", &["Job"], "spec.successPolicy", ""),
-    immutable("rbac.authorization.k8s.io", BINDINGS, "roleRef", ""),
     immutable("", &["Secret"], "type", "Opaque"),
 ];
 
@@ -73,26 +72,23 @@ pub(crate) fn find_violations(
     if group == "apps" && WORKLOADS.contains(&kind) {
         errors.extend(check_selector(kind, object));
     }
-    let templates = POD_SPECS.iter();
-    if let Some(spec) = templates
-        .into_iter()
-        .find(|spec| spec.group == group && spec.kinds.contains(&kind))
-    {
-        errors.extend(check_pod_spec(spec, object));
-    }
+    let mut places = POD_SPECS.iter();
+    let place = places.find(|place| place.group == group && place.kinds.contains(&kind));
+    errors.extend(place.into_iter().flat_map(|place| check_pod_spec(place, object)));
     let Some(old) = old else { return errors };
     if (group, kind) == ("batch", "Job") {
         errors.extend(check_completions(object, old));
     }
     let fields = IMMUTABLE_FIELDS.iter();
     for field in fields.filter(|field| field.group == group && field.kinds.contains(&kind)) {
-        errors.extend(check_unchanged(kind, field, object, old));
+        errors.extend(check_unchanged(field, object, old));
     }
     match (group, kind) {
         ("", "ConfigMap") => errors.extend(check_immutable_data(&["data", "binaryData"], object, old)),
         ("", "Secret") => errors.extend(check_immutable_data(&["data"], object, old)),
         ("", "PersistentVolumeClaim") => errors.extend(check_claim(object, old)),
         ("", "Pod") => errors.extend(check_pod(object, old)),
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") => errors.extend(check_role_ref(object, old)),
         _ => {}
     }
     errors
@@ -177,7 +173,6 @@ fn pointer(path: &str) -> String {
 
 /// Checks that a workload's selector is not empty and matches the Pod template.
 fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
-    let spec = Path::root().child("spec");
     let (selector, labels) = (
         &object["spec"]["selector"],
         &object["spec"]["template"]["metadata"]["labels"],
@@ -195,14 +190,13 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
         let detail = format!("empty selector is invalid for {kind}");
         return selector
             .is_object()
-            .then(|| FieldError::invalid(&spec.child("selector"), selector, &detail));
+            .then(|| FieldError::invalid(&field_path("spec.selector"), selector, &detail));
     }
     if matches(selector, labels) {
         return None;
     }
-    let field = spec.child("template").child("metadata").child("labels");
     Some(FieldError::invalid(
-        &field,
+        &field_path("spec.template.metadata.labels"),
         labels,
         "`selector` does not match template `labels`",
     ))
@@ -250,37 +244,33 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-fn check_unchanged(kind: &str, field: &Immutable, object: &Value, old: &Value) -> Option<FieldError> {
+fn check_unchanged(field: &Immutable, object: &Value, old: &Value) -> Option<FieldError> {
     let pointer = pointer(field.path);
     let value = |object: &Value| match object.pointer(&pointer).map(without_empty) {
         None | Some(Value::Null) if !field.default.is_empty() => field.default.into(),
-        mut value => {
-            if BINDINGS.contains(&kind)
-                && let Some(role) = value.as_mut().and_then(Value::as_object_mut)
-            {
-                role.entry("apiGroup").or_insert_with(|| field.group.into());
-            }
-            value.unwrap_or_default()
-        }
+        value => value.unwrap_or_default(),
     };
     let new = value(object);
-    if new == value(old) {
-        return None;
-    }
-    let path = field_path(field.path);
-    // The server prints its internal type, whose JSON has the names of Go.
-    let printed = match BINDINGS.contains(&kind) {
-        true => json!({ "APIGroup": new["apiGroup"], "Kind": new["kind"], "Name": new["name"] }),
-        false => new,
+    (new != value(old)).then(|| FieldError::invalid(&field_path(field.path), &new, IMMUTABLE))
+}
+
+/// Checks that a binding keeps its role. The server prints its internal type, whose JSON has the names
+/// of Go.
+fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
+    let role = |binding: &Value| {
+        let role = &binding["roleRef"];
+        let group = role["apiGroup"].as_str().filter(|group| !group.is_empty());
+        json!({ "APIGroup": group.unwrap_or(RBAC), "Kind": role["kind"], "Name": role["name"] })
     };
-    Some(FieldError::invalid(&path, &printed, IMMUTABLE))
+    let new = role(object);
+    (new != role(old)).then(|| FieldError::invalid(&field_path("roleRef"), &new, IMMUTABLE))
 }
 
 /// Checks the number of completions, which only Jobs with indexes can change.
 fn check_completions(object: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&object["spec"], &old["spec"]);
     let is_changed = new["completions"] != old["completions"];
-    let path = Path::root().child("spec").child("completions");
+    let path = field_path("spec.completions");
     (is_changed && new["completionMode"] != "Indexed")
         .then(|| FieldError::invalid(&path, &new["completions"], IMMUTABLE))
 }
@@ -301,7 +291,6 @@ fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<Fiel
 
 /// Checks the spec of a PersistentVolumeClaim. Only its size and class can change, once it is bound.
 fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
-    let path = Path::root().child("spec");
     let (new_spec, old_spec) = (&object["spec"], &old["spec"]);
     let is_bound = object["status"]["phase"] == "Bound";
     let fixed_part = |spec: &Value| {
@@ -328,7 +317,7 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     if fixed_part(new_spec) != fixed_part(old_spec) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
                       bound claims";
-        errors.push(FieldError::forbidden(&path, detail));
+        errors.push(FieldError::forbidden(&field_path("spec"), detail));
     }
     let size = |value: &Value| value["storage"].as_str().unwrap_or("0").to_owned();
     let new_size = size(&new_spec["resources"]["requests"]);
@@ -336,7 +325,7 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let old_size = size(&old_spec["resources"]["requests"]);
     let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
     if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
-        let field = path.child("resources").child("requests").child("storage");
+        let field = field_path("spec.resources.requests.storage");
         errors.push(FieldError::forbidden(
             &field,
             "field can not be less than status.capacity",
@@ -374,5 +363,5 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
                   existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
                   previously negative)";
     (!has_gates && fixed_part(object) != fixed_part(old))
-        .then(|| FieldError::forbidden(&Path::root().child("spec"), detail))
+        .then(|| FieldError::forbidden(&field_path("spec"), detail))
 }
