@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::runtime::watcher;
@@ -119,6 +120,33 @@ async fn initial_objects_are_stored() {
 )]
 async fn initial_object_of_an_unknown_kind_panics() {
     let _ = ApiServer::new().object(&Kettle::new("k", KettleSpec { size: 1 }));
+}
+
+/// Tests only fill in what they are about.
+#[tokio::test]
+async fn initial_object_may_lack_what_a_server_requires() {
+    let mut set = ReplicaSet::default();
+    set.metadata.name = Some("a".to_owned());
+    set.metadata.namespace = Some("default".to_owned());
+    let server = ApiServer::new().object(&set);
+    let sets: Api<ReplicaSet> = Api::namespaced(server.client(), "default");
+    let patch = async |patch: serde_json::Value| {
+        sets.patch("a", &PatchParams::default(), &Patch::Merge(patch))
+            .await
+    };
+    let labelled = patch(json!({ "metadata": { "labels": { "a": "b" } } })).await;
+    assert_eq!(labelled.unwrap().labels()["a"], "b");
+    let labels = json!({ "app": "a" });
+    let template = json!({ "metadata": { "labels": labels } });
+    let selecting = |labels: &serde_json::Value| json!({ "spec": { "selector": { "matchLabels": labels }, "template": template } });
+    patch(selecting(&labels)).await.unwrap();
+    let status = refusal(patch(selecting(&json!({ "app": "b" }))).await);
+    assert!(
+        status
+            .message
+            .contains("`selector` does not match template `labels`"),
+        "{status:?}"
+    );
 }
 
 #[tokio::test]
