@@ -118,15 +118,20 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     test_run::run_every_test(context, binaries, &context.assets()?)
 }
 
-/// Replays the simulations of the examples with a real etcd and kube-apiserver.
+/// Replays the simulations of the examples with a real etcd and kube-apiserver. Goes on after an example
+/// that fails, since others may fail for another reason.
 pub(super) fn replay_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
+    let mut failed = Vec::new();
     for folder in examples()? {
         context.say(&format!("\nin {}", folder.display()));
         let replay = repo::project_command(&folder, "cargo test --workspace --tests under_faults");
         let replay = replay.env("KUBEBUILDER_ASSETS", &assets);
-        context.run_command(replay.env("RBUILDER_SIMULATION_SERVER", "1"))?;
+        if let Err(error) = context.run_command(replay.env("RBUILDER_SIMULATION_SERVER", "1")) {
+            failed.push(format!("{}: {error:#}", folder.display()));
+        }
     }
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }
 
