@@ -1,9 +1,9 @@
-//! Rules that the API server has in code for built-in kinds. Only those that operators often break:
-//! fields that cannot be changed, selectors that do not match their Pod template, and Pods without
-//! containers, images or a restart policy that fits.
+//! Rules for built-in kinds that kube-apiserver implements in code. Covers the rules that operators
+//! often break: immutable fields, selectors that do not match their Pod template, missing containers
+//! and images, and wrong restart policies.
 //!
-//! Follows `pkg/apis/{apps,batch,core,rbac}/validation` of Kubernetes. Fields that are not
-//! listed here, such as most fields of Services, are not checked.
+//! Follows `pkg/apis/{apps,batch,core,rbac}/validation` of Kubernetes. Does not check other fields,
+//! such as most fields of Services.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,11 @@ use serde_json::{Map, Value, json};
 
 use crate::error::FieldError;
 use crate::path::Path;
+use crate::selector::matches_labels;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// A field that cannot be changed. An absent field has the default, or is `null` if that is empty.
+/// An immutable field. An empty `default` means that the field has no default.
 struct Immutable {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -40,7 +41,7 @@ const fn immutable(
 const WORKLOADS: &[&str] = &["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// In the order in which the server reports them.
+/// Immutable fields, in the order in which the server reports them.
 const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("apps", WORKLOADS, "spec.selector", ""),
     immutable("apps", &["StatefulSet"], "spec.volumeClaimTemplates", ""),
@@ -61,8 +62,8 @@ const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("", &["Secret"], "type", "Opaque"),
 ];
 
-/// Returns the violations of an object, and of the update of `old` to it. An update may keep the
-/// violations that `old` has, as tests begin with objects that they have only partly filled in.
+/// Returns the violations of a new object, or of an update of `old` to `object`. An update may keep
+/// the violations of `old`, because tests start with incomplete objects.
 pub(crate) fn find_violations(
     group: &str,
     kind: &str,
@@ -71,8 +72,10 @@ pub(crate) fn find_violations(
 ) -> Vec<FieldError> {
     let mut errors = check_object(group, kind, object);
     if let Some(old) = old {
-        let known = check_object(group, kind, old);
-        errors.retain(|error| !known.contains(error));
+        if !errors.is_empty() {
+            let known = check_object(group, kind, old);
+            errors.retain(|error| !known.contains(error));
+        }
         errors.extend(check_update(group, kind, object, old));
     }
     errors
@@ -109,7 +112,7 @@ fn check_update(group: &str, kind: &str, object: &Value, old: &Value) -> Vec<Fie
     errors
 }
 
-/// Where kinds have the spec of a Pod, and which restart policies it can have.
+/// The path of the Pod spec in some kinds, and the restart policies that these kinds accept.
 struct PodSpec {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -207,7 +210,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
             .is_object()
             .then(|| FieldError::invalid(&field_path("spec.selector"), selector, &detail));
     }
-    if matches(selector, labels) {
+    if matches_labels(selector, labels) {
         return None;
     }
     Some(FieldError::invalid(
@@ -217,28 +220,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
     ))
 }
 
-/// Returns true if a label selector matches labels.
-fn matches(selector: &Value, labels: &Value) -> bool {
-    let mut wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut expressions = selector["matchExpressions"].as_array().into_iter().flatten();
-    wanted.all(|(name, value)| labels[name] == *value)
-        && expressions.all(|expression| {
-            let label = &labels[expression["key"].as_str().unwrap_or_default()];
-            let is_listed = expression["values"]
-                .as_array()
-                .is_some_and(|values| values.contains(label));
-            match expression["operator"].as_str().unwrap_or_default() {
-                "In" => is_listed,
-                "NotIn" => !is_listed,
-                "Exists" => label.is_string(),
-                "DoesNotExist" => label.is_null(),
-                // Another operator is reported by its enumeration.
-                _ => true,
-            }
-        })
-}
-
-/// Returns a value without empty parts. Go does not distinguish most of them from absent ones.
+/// Removes empty strings, lists and objects. The server treats most of them as absent.
 fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -266,13 +248,13 @@ fn check_unchanged(field: &Immutable, object: &Value, old: &Value) -> Option<Fie
         value => value.unwrap_or_default(),
     };
     let (new, old) = (value(object), value(old));
-    // Only an object that is not from a cluster has no selector.
+    // Every selector in a cluster is set, but incomplete objects in tests may lack it.
     let is_kept = new == old || (old.is_null() && field.path == "spec.selector");
     (!is_kept).then(|| FieldError::invalid(&field_path(field.path), &new, IMMUTABLE))
 }
 
-/// Checks that a binding keeps its role. The server prints its internal type, whose JSON has the names
-/// of Go.
+/// Checks that `roleRef` is unchanged. The server prints its internal Go type, so the keys are Go
+/// field names.
 fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
     let role = |binding: &Value| {
         let role = &binding["roleRef"];
@@ -283,7 +265,7 @@ fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
     (new != role(old)).then(|| FieldError::invalid(&field_path("roleRef"), &new, IMMUTABLE))
 }
 
-/// Checks the number of completions, which only Jobs with indexes can change.
+/// Checks that `completions` is unchanged, unless the Job is indexed.
 fn check_completions(object: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&object["spec"], &old["spec"]);
     let is_changed = new["completions"] != old["completions"];
@@ -306,7 +288,8 @@ fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<Fiel
         .collect()
 }
 
-/// Checks the spec of a PersistentVolumeClaim. Only its size and class can change, once it is bound.
+/// Checks the spec of a PersistentVolumeClaim. Once the claim is bound, only its size and its volume
+/// attributes class can change.
 fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let (new_spec, old_spec) = (&object["spec"], &old["spec"]);
     let is_bound = object["status"]["phase"] == "Bound";
@@ -351,7 +334,7 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks the spec of a Pod, in which few fields can change.
+/// Checks the spec of a Pod. Only a few fields are mutable.
 fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
     let fixed_part = |pod: &Value| {
         let mut spec = pod["spec"].clone();
@@ -372,7 +355,7 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
         }
         without_empty(&spec)
     };
-    // Gates unlock other fields.
+    // While a Pod has scheduling gates, more fields are mutable.
     let gates = old["spec"]["schedulingGates"].as_array();
     let has_gates = gates.is_some_and(|gates| !gates.is_empty());
     let detail = "pod updates may not change fields other than `spec.containers[*].image`,\

@@ -30,6 +30,7 @@ mod path;
 mod prune;
 mod rules;
 mod scale;
+mod selector;
 mod values;
 mod verdict;
 
@@ -40,4 +41,5 @@ pub use definition::{Definition, read_schema};
 pub use error::{FieldError, Reason};
 pub use judge::Judge;
 pub use scale::Scale;
+pub use selector::matches_labels;
 pub use verdict::{Failure, Undecided, Verdict};

@@ -70,8 +70,8 @@ pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
 }
 
-/// Records the result of a reconcile: its error, or `None` if it succeeded. `object` is called with a
-/// simulation only.
+/// Records the result of a reconcile: its error, or `None` if it succeeded. Does nothing outside of a
+/// simulation.
 pub fn record_reconcile(object: impl FnOnce() -> String, error: Option<&dyn std::fmt::Display>) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };

@@ -118,8 +118,8 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     test_run::run_every_test(context, binaries, &context.assets()?)
 }
 
-/// Replays the simulations of the examples with a real etcd and kube-apiserver. Goes on after an example
-/// that fails, since others may fail for another reason.
+/// Replays the simulations of all examples with a real etcd and kube-apiserver, and reports all failures
+/// at the end.
 pub(super) fn replay_examples(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
     let mut failed = Vec::new();

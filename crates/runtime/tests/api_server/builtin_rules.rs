@@ -1,5 +1,5 @@
-//! Rules that the server has in code for built-in kinds: fields that cannot be changed, selectors that
-//! do not match their Pod template, and the containers of Pods.
+//! Rules for built-in kinds that the server implements in code: immutable fields, selectors that do not
+//! match their Pod template, and the containers of Pods.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,9 @@ on_both_servers!(
     pods_need_containers_with_images,
 );
 
-/// Creates an object, and sends each merge patch as a dry run. Asserts that the server rejects it with the message, or
-/// accepts it if there is none. Of messages that end with `…`, only the beginning is compared.
+/// Creates an object and sends each merge patch as a dry run. Asserts that the server rejects the patch
+/// with the given message, or accepts it if the message is empty. `…` at the end of a message stands
+/// for any text.
 async fn check(place: &Place, api: &str, plural: &str, object: Value, patches: &[(Value, &str)]) {
     let folder = format!("/{api}/namespaces/{{ns}}/{plural}");
     let headers = [("content-type", "application/json")];

@@ -1,4 +1,4 @@
-//! A child is updated in a field that cannot change, so the API server rejects every update.
+//! The operator updates an immutable field of a child, and the API server rejects every update.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The template of a Job is updated instead of starting another Job: backube/volsync#291.
+/// Updates the template of a Job instead of starting another Job: backube/volsync#291.
 mod job {
     use super::*;
 

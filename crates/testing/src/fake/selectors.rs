@@ -83,22 +83,6 @@ impl Selector {
 }
 
 impl Requirement {
-    /// Parses an item of `matchExpressions`; `None` if its operator is unknown.
-    fn of_expression(expression: &Value) -> Option<Self> {
-        let key = expression["key"].as_str()?.to_owned();
-        let values = expression["values"].as_array().into_iter().flatten();
-        let values = values
-            .filter_map(|value| Some(value.as_str()?.to_owned()))
-            .collect();
-        match expression["operator"].as_str()? {
-            "In" => Some(Self::In(key, values)),
-            "NotIn" => Some(Self::NotIn(key, values)),
-            "Exists" => Some(Self::Exists(key)),
-            "DoesNotExist" => Some(Self::Absent(key)),
-            _ => None,
-        }
-    }
-
     fn holds(&self, object: &Value) -> bool {
         let label = |name: &str| object["metadata"]["labels"].get(name).and_then(Value::as_str);
         let is_among = |name: &str, values: &[String]| {
@@ -111,21 +95,6 @@ impl Requirement {
             Self::Absent(name) => label(name).is_none(),
         }
     }
-}
-
-/// Returns true if the labels of an object match a `LabelSelector`. A selector without requirements
-/// matches every object.
-pub(super) fn matches_labels(selector: &Value, object: &Value) -> bool {
-    let labels = selector["matchLabels"].as_object().into_iter().flatten();
-    let labels = labels.filter_map(|(name, value)| {
-        let value = value.as_str()?.to_owned();
-        Some(Requirement::In(name.clone(), vec![value]))
-    });
-    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
-    let expressions = expressions.filter_map(Requirement::of_expression);
-    labels
-        .chain(expressions)
-        .all(|requirement| requirement.holds(object))
 }
 
 /// Returns the value of a field for comparison with a selector: a string, empty if the field is

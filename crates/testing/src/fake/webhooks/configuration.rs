@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rbuilder_cel::MatchCondition;
+use rbuilder_judge::matches_labels;
 use serde_json::Value;
 
 use super::attributes::Attributes;
 use crate::fake::failure::Failure;
 use crate::fake::kinds::{ResourceId, Version, string_at};
 use crate::fake::roles::Roles;
-use crate::fake::selectors::matches_labels;
 use crate::fake::store::State;
 
 /// The API server's default for `timeoutSeconds`.
@@ -137,18 +137,18 @@ impl Hook {
             return true;
         }
         if attributes.is_namespace() && !attributes.object.is_null() && attributes.subresource().is_empty() {
-            return matches_labels(selector, attributes.object);
+            return selects(selector, attributes.object);
         }
         let key = (String::new(), namespace.to_owned());
         let found = state.get(&ResourceId::namespaces(), &key);
-        found.is_some_and(|namespace| matches_labels(selector, namespace))
+        found.is_some_and(|namespace| selects(selector, namespace))
     }
 
     fn selects_object(&self, attributes: Attributes<'_>) -> bool {
         let selector = &self.webhook()["objectSelector"];
         let objects = [attributes.object, attributes.old];
         let mut objects = objects.into_iter().filter(|object| !object.is_null());
-        objects.any(|object| matches_labels(selector, object))
+        objects.any(|object| selects(selector, object))
     }
 
     /// Evaluates the match conditions. If any is false, the webhook is skipped, even if others fail
@@ -229,4 +229,9 @@ fn matches_rule(rule: &Value, attributes: Attributes<'_>, version: &str) -> bool
             (resource == "*" || resource == definition.id.plural)
                 && (subresource == "*" || subresource == attributes.subresource())
         })
+}
+
+/// Returns true if a selector matches the labels of an object.
+fn selects(selector: &Value, object: &Value) -> bool {
+    matches_labels(selector, &object["metadata"]["labels"])
 }
