@@ -246,7 +246,7 @@ impl Document {
             true => Cow::Owned(strip_template(&text)),
             false => Cow::Borrowed(text.as_str()),
         };
-        let content = match rbuilder_yaml::parse::<Value>(&yaml) {
+        let content = match rbuilder_yaml::parse_value(&yaml) {
             _ if is_blank(&yaml) => Content::Nothing,
             Ok(Value::Null) => Content::Nothing,
             Ok(Value::Object(mut keys)) if keys.get("kind").is_some_and(|kind| kind == "List") => {
@@ -334,7 +334,7 @@ impl Document {
 /// Returns one of a generated CRD's labels or annotations that is missing in `head`, as field name
 /// and line.
 fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
-    let crd: Value = rbuilder_yaml::parse(crd).ok()?;
+    let crd = rbuilder_yaml::parse_value(crd).ok()?;
     ["labels", "annotations"].into_iter().find_map(|key| {
         let lines = crd["metadata"][key].as_object()?;
         let (name, value) = lines

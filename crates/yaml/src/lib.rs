@@ -2,9 +2,11 @@
 //!
 //! All YAML of projects is parsed here, because aliases can make a small text large. The crate is
 //! also about speed: generic code is compiled in the crate that instantiates it, every build of the
-//! command optimizes this crate, and none optimizes the command's own. Prefer [`parse_values`] and
-//! [`parse_nodes`] to the generic functions for long texts.
+//! command optimizes this crate, and none optimizes the command's own. Prefer [`parse_value`],
+//! [`parse_values`] and [`parse_nodes`] to the generic functions for long texts: they read what
+//! programs print with a reader of their own, which is ten times as fast.
 
+mod block;
 mod place;
 
 use anyhow::anyhow;
@@ -43,6 +45,17 @@ pub fn parse_with<T: DeserializeOwned>(
     })
 }
 
+/// Parses a document as a value. This is faster than [`parse`] for the YAML that programs print.
+///
+/// # Errors
+/// Returns the same errors as [`parse`].
+pub fn parse_value(text: &str) -> Result<Value, serde_saphyr::Error> {
+    match block::read(text).as_deref_mut() {
+        Some([document]) => Ok(std::mem::take(document)),
+        _ => parse(text),
+    }
+}
+
 /// Parses the documents of a stream.
 ///
 /// # Errors
@@ -58,8 +71,14 @@ pub fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr
 /// # Errors
 /// Returns the same errors as [`parse`].
 pub fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    parse_all(text)
+    match block::read(text) {
+        Some(documents) => Ok(documents),
+        None => parse_all(text),
+    }
 }
+
+/// The error for a quoted scalar that continues with too little indentation.
+const CONTINUED: &str = "invalid indentation in multiline quoted scalar";
 
 /// The maximum number of lines to indent in one text. The text is parsed again for each.
 const CONTINUATIONS: usize = 256;
@@ -136,8 +155,7 @@ fn find_block_indicator(line: &str) -> Option<usize> {
 /// Indents the line that an error is about. Returns `None` for other errors, or if the line already
 /// starts to the right of the line above.
 fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
-    const CAUSE: &str = "invalid indentation in multiline quoted scalar";
-    if !describe_cause(error).contains(CAUSE) {
+    if !describe_cause(error).contains(CONTINUED) {
         return None;
     }
     let line = usize::try_from(error.location()?.line()).ok()?.checked_sub(1)?;
@@ -296,7 +314,9 @@ pub fn split_texts(stream: &str) -> Vec<String> {
 fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
     let value: Option<Value> = match is_blank(&text) {
         true => None,
-        false => parse(&text).map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
+        false => parse_value(&text)
+            .map(Some)
+            .map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
     };
     let is_content = |line: &&str| !is_blank(line.strip_prefix("---").unwrap_or(line));
     let skipped = text.lines().take_while(|line| !is_content(line)).count();

@@ -39,10 +39,17 @@ pub struct Fields {
 }
 
 impl Fields {
-    fn new(entries: Vec<(String, Range<usize>, Node)>) -> Fields {
+    pub(crate) fn new(entries: Vec<(String, Range<usize>, Node)>) -> Fields {
         let mut by_name: Vec<usize> = (0..entries.len()).collect();
         by_name.sort_by_key(|index| &entries[*index].0);
         Fields { entries, by_name }
+    }
+
+    pub(crate) fn has_duplicates(&self) -> bool {
+        let name = |index: &usize| &self.entries[*index].0;
+        self.by_name
+            .windows(2)
+            .any(|pair| name(&pair[0]) == name(&pair[1]))
     }
 
     /// Returns the last field with a name.
@@ -87,6 +94,14 @@ enum Part {
 }
 
 impl Node {
+    pub(crate) fn new(content: Content, range: Range<usize>, may_repeat: bool) -> Node {
+        Node {
+            content,
+            range,
+            may_repeat,
+        }
+    }
+
     /// Returns the value without places.
     pub fn value(&self) -> Value {
         match &self.content {
@@ -139,6 +154,25 @@ impl Node {
                         found.add(below, before.value() == node.value());
                     }
                 }
+            }
+        }
+    }
+
+    /// Returns each value with its place that messages can be about, in the order of the text.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> Vec<(String, Range<usize>)> {
+        let place = |node: &Node| (node.value().to_string(), node.range.clone());
+        match &self.content {
+            Content::Scalar(_) => vec![place(self)],
+            Content::List(items) => items.iter().flat_map(Node::places).collect(),
+            Content::Fields(fields) if fields.entries.is_empty() => vec![place(self)],
+            Content::Fields(fields) => {
+                let entries = fields.entries.iter();
+                entries
+                    .flat_map(|(name, range, node)| {
+                        [vec![(name.clone(), range.clone())], node.places()].concat()
+                    })
+                    .collect()
             }
         }
     }
@@ -243,6 +277,14 @@ impl Duplicates {
 /// # Errors
 /// Returns an error if the text is not YAML.
 pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
+    match crate::block::read(text) {
+        Some(nodes) => Ok(nodes),
+        None => parse_any_nodes(text),
+    }
+}
+
+/// Parses nodes with the general parser.
+pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
     let (documents, may_repeat): (Vec<Spanned<Raw>>, bool) = match crate::parse_all(text) {
         Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {
             (parse_all_with_duplicates(text)?, true)
@@ -303,11 +345,7 @@ impl Raw {
                     .collect(),
             )),
         };
-        Node {
-            content,
-            range: range(location),
-            may_repeat,
-        }
+        Node::new(content, range(location), may_repeat)
     }
 }
 

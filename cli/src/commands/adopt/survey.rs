@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use rbuilder_generator::{Findings, KindOutcome, KindSummary, Sources};
-use serde_json::Value;
 
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
 use super::compare::Comparison;
@@ -229,7 +228,7 @@ fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<St
 /// Compares a generated CRD with the committed one. Returns `None` if there is none that can be
 /// parsed.
 fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
-    let new: Value = rbuilder_yaml::parse(generated).ok()?;
+    let new = rbuilder_yaml::parse_value(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();
     let (group, kind) = (
         new["spec"]["group"].as_str()?,

@@ -12,7 +12,6 @@
 
 use anyhow::Result;
 use rbuilder_templates::ApiContext;
-use serde_json::Value;
 
 use crate::commands::Outcome;
 use crate::commands::edits::find_types;
@@ -227,7 +226,7 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
 
 /// Returns a CRD's storage version.
 fn find_stored(crd: &str) -> Option<String> {
-    let crd: Value = rbuilder_yaml::parse(crd).ok()?;
+    let crd = rbuilder_yaml::parse_value(crd).ok()?;
     let mut versions = crd["spec"]["versions"].as_array()?.iter();
     let stored = versions.find(|version| version["storage"] == true)?;
     Some(stored["name"].as_str()?.to_owned())

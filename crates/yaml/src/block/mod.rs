@@ -1,0 +1,323 @@
+//! A fast reader for the YAML that programs print: block mappings and sequences of scalars.
+//!
+//! Nearly all long texts that we read are CRDs, which controller-gen, kubectl, Helm or `rbuilder`
+//! has printed. The general parser takes some 600 instructions for each byte of them, since it has
+//! to be ready for all of YAML at each byte. This reader takes a tenth. It knows only what such
+//! printers write, and returns `None` as soon as it meets anything else: anchors and tags, filled
+//! flow collections, repeated keys, tabs between values, a wrong indentation. The caller then parses
+//! the whole text with the general parser, which therefore also writes all error messages.
+//!
+//! A wrong result would be worse than no result, so each construct whose meaning isn't obvious is
+//! left to the general parser, and tests compare the two on real and random texts.
+
+mod scalar;
+mod tree;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+pub(crate) use tree::{Field, Tree};
+
+/// Deeper texts are left to the general parser, which has a limit of its own. Each level is a call.
+const DEEPEST: usize = 64;
+
+/// YAML limits keys without `?` to 1024 characters.
+const LONGEST_KEY: usize = 1000;
+
+/// Reads the documents of a stream.
+pub(crate) fn read<T: Tree>(text: &str) -> Option<Vec<T>> {
+    // The general parser rejects control characters.
+    if text.bytes().any(is_control) || !text.is_ascii() && text.chars().any(is_special) {
+        return None;
+    }
+    if text.ends_with('\n') {
+        return read_lines(text, text.len());
+    }
+    // The line feed would become a part of a block scalar.
+    let is_blank = text.lines().next_back().is_none_or(|line| line.trim().is_empty());
+    match crate::strip_last_block(text) {
+        _ if is_blank => None,
+        Some(_) => None,
+        None => read_lines(&format!("{text}\n"), text.len()),
+    }
+}
+
+/// Reads a stream whose last line ends with a line feed, so that each line has a character to look at.
+/// `length` is the length without a line feed that was added for this.
+fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
+    let mut reader = Reader {
+        text,
+        length,
+        next_line: 0,
+    };
+    let mut documents = Vec::new();
+    loop {
+        let line = match reader.peek()? {
+            Peeked::End if documents.is_empty() => return None,
+            Peeked::End => return Some(documents),
+            Peeked::Marker if !documents.is_empty() => return None,
+            Peeked::Marker => {
+                reader.skip_marker()?;
+                continue;
+            }
+            Peeked::Line(line) => line,
+        };
+        documents.push(reader.collection(line.start, line.indent, 0)?);
+        match reader.peek()? {
+            Peeked::Line(_) => return None,
+            Peeked::End => {}
+            Peeked::Marker => {
+                reader.skip_marker()?;
+                // An empty document is null. It's rare, so leave it to the general parser.
+                if !matches!(reader.peek()?, Peeked::Line(_)) {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn is_control(byte: u8) -> bool {
+    (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == 0x7f
+}
+
+/// Characters that YAML doesn't print as they are, or that some parsers take for line breaks.
+fn is_special(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
+}
+
+/// A line that is neither blank nor a comment.
+#[derive(Clone, Copy)]
+struct Line {
+    /// Offset of the first character that is not a space.
+    start: usize,
+    indent: usize,
+}
+
+enum Peeked {
+    Line(Line),
+    /// `---`
+    Marker,
+    End,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// The end of all places.
+    length: usize,
+    /// Offset of the first line that no value has taken.
+    next_line: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Moves to the next line with content and returns it.
+    fn peek(&mut self) -> Option<Peeked> {
+        loop {
+            let line = &self.text[self.next_line..];
+            if line.is_empty() {
+                return Some(Peeked::End);
+            }
+            let indent = count_spaces(line);
+            match line.as_bytes()[indent] {
+                b'\n' => self.next_line += indent + 1,
+                b'#' => self.next_line = self.end_of_line(self.next_line) + 1,
+                // `...` ends a document, and `%` begins a directive.
+                b'\t' | b'%' => return None,
+                b'.' if line.starts_with("...") => return None,
+                b'-' if line.starts_with("---") => return Some(Peeked::Marker),
+                _ => {
+                    let start = self.next_line + indent;
+                    return Some(Peeked::Line(Line { start, indent }));
+                }
+            }
+        }
+    }
+
+    /// Skips the line with a marker. Returns `None` if it has more than the marker.
+    fn skip_marker(&mut self) -> Option<()> {
+        self.next_line += "---".len();
+        self.end_value(self.next_line)
+    }
+
+    fn end_of_line(&self, at: usize) -> usize {
+        memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |length| at + length)
+    }
+
+    /// Moves behind the line at `at`, which may only have spaces and a comment there.
+    fn end_value(&mut self, at: usize) -> Option<()> {
+        let end = self.end_of_line(at);
+        let rest = &self.text[at..end];
+        let spaces = count_spaces(rest);
+        if spaces < rest.len() && (spaces == 0 || !rest[spaces..].starts_with('#')) {
+            return None;
+        }
+        self.next_line = end + 1;
+        Some(())
+    }
+
+    /// Reads the mapping or sequence whose first entry is at `start`, in the given column.
+    fn collection<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<T> {
+        if depth > DEEPEST {
+            return None;
+        }
+        if self.is_item(start) {
+            return self.sequence(start, column, depth);
+        }
+        let key = self.key(start)??;
+        self.mapping(start, key, column, depth)
+    }
+
+    /// Reads a mapping, of which the first key is already known.
+    fn mapping<T: Tree>(&mut self, start: usize, first: Key, column: usize, depth: usize) -> Option<T> {
+        let mut fields = Vec::new();
+        let mut key = first;
+        loop {
+            let value = self.value(key.end, column, true, depth)?;
+            fields.push(Field {
+                name: key.name,
+                place: key.place,
+                value,
+            });
+            match self.peek()? {
+                Peeked::Line(line) if line.indent > column => return None,
+                // An item here belongs to no list.
+                Peeked::Line(line) if line.indent == column && self.is_item(line.start) => return None,
+                Peeked::Line(line) if line.indent == column => key = self.key(line.start)??,
+                _ => return T::from_fields(fields, start..start),
+            }
+        }
+    }
+
+    /// Reads a sequence, whose dashes are in the given column.
+    fn sequence<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<T> {
+        let mut items = Vec::new();
+        let mut dash = start;
+        loop {
+            items.push(self.item(dash, column, depth)?);
+            match self.peek()? {
+                Peeked::Line(line) if line.indent > column => return None,
+                Peeked::Line(line) if line.indent == column && self.is_item(line.start) => dash = line.start,
+                _ => return Some(T::from_items(items, start..start)),
+            }
+        }
+    }
+
+    fn item<T: Tree>(&mut self, dash: usize, column: usize, depth: usize) -> Option<T> {
+        let after = dash + 1;
+        let start = after + count_spaces(&self.text[after..]);
+        let is_nested = match self.text.as_bytes()[start] {
+            b'\n' | b'#' => false,
+            _ => self.is_item(start) || self.key(start)?.is_some(),
+        };
+        if is_nested {
+            // The entries that follow are indented like the first, which is on the line of the dash.
+            return self.collection(start, column + (start - dash), depth + 1);
+        }
+        self.value(after, column, false, depth)
+    }
+
+    /// Returns whether `- ` is at `at`.
+    fn is_item(&self, at: usize) -> bool {
+        let rest = &self.text.as_bytes()[at..];
+        rest[0] == b'-' && matches!(rest[1], b' ' | b'\n')
+    }
+
+    /// Reads the value that begins after a colon or a dash, in the same line or in the next ones.
+    /// `column` is the column of the key or the dash.
+    fn value<T: Tree>(&mut self, after: usize, column: usize, is_field: bool, depth: usize) -> Option<T> {
+        let at = after + count_spaces(&self.text[after..]);
+        if !matches!(self.text.as_bytes()[at], b'\n' | b'#') {
+            return self.scalar(at, column);
+        }
+        self.end_value(after)?;
+        let line_end = self.next_line - 1;
+        match self.peek()? {
+            Peeked::Line(line) if line.indent > column => {
+                if self.is_item(line.start) || self.key(line.start)?.is_some() {
+                    return self.collection(line.start, line.indent, depth + 1);
+                }
+                self.scalar(line.start, column)
+            }
+            // The items of a field's list may be in the column of the key.
+            Peeked::Line(line) if is_field && line.indent == column && self.is_item(line.start) => {
+                self.collection(line.start, line.indent, depth + 1)
+            }
+            _ => {
+                // The place where the general parser sees that there is no value.
+                let place = if is_field { after - 1 } else { line_end };
+                Some(T::from_scalar(Value::Null, place..place))
+            }
+        }
+    }
+
+    /// Reads the key at `at`. The inner value is `None` if there is no key but a scalar, and the
+    /// outer one if this is for the general parser to decide.
+    fn key(&self, at: usize) -> Option<Option<Key>> {
+        let line = &self.text[at..self.end_of_line(at)];
+        let (length, name) = match line.as_bytes()[0] {
+            quote @ (b'"' | b'\'') => {
+                let inner = &line[1..];
+                let Some(length) = inner.find(char::from(quote)) else {
+                    return Some(None);
+                };
+                let is_key = inner[length + 1..].starts_with(':');
+                let name = &inner[..length];
+                if !is_key {
+                    return Some(None);
+                }
+                if name.contains('\\') || name.contains('\t') {
+                    return None;
+                }
+                (length + 2, name)
+            }
+            _ => {
+                let Some(length) = find_colon(line) else {
+                    return Some(None);
+                };
+                let name = &line[..length];
+                if !scalar::is_string(name)
+                    || name.ends_with(' ')
+                    || name.contains(" #")
+                    || name.contains('\t')
+                {
+                    return None;
+                }
+                (length, name)
+            }
+        };
+        let end = length + 1;
+        let is_ended = end == line.len() || line[end..].starts_with(' ');
+        if !is_ended || length > LONGEST_KEY {
+            return None;
+        }
+        Some(Some(Key {
+            name: name.to_owned(),
+            place: at..at + length,
+            end: at + end,
+        }))
+    }
+}
+
+struct Key {
+    name: String,
+    place: Range<usize>,
+    /// Offset behind the colon.
+    end: usize,
+}
+
+fn count_spaces(text: &str) -> usize {
+    text.bytes().take_while(|byte| *byte == b' ').count()
+}
+
+/// Returns the position of the first colon with a space, a tab or the end of the line behind it.
+fn find_colon(line: &str) -> Option<usize> {
+    let bytes = line.as_bytes();
+    memchr::memchr_iter(b':', bytes).find(|at| matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')))
+}
+
+#[cfg(test)]
+mod tests;
