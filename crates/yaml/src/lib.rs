@@ -4,7 +4,7 @@
 //! also about speed: generic code is compiled in the crate that instantiates it, every build of the
 //! command optimizes this crate, and none optimizes the command's own. Prefer [`parse_value`],
 //! [`parse_values`] and [`parse_nodes`] to the generic functions for long texts: they read what
-//! programs print with a reader of their own, which is ten times as fast.
+//! programs print with a reader of their own, which is more than ten times as fast.
 
 mod block;
 mod place;
