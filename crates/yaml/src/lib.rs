@@ -50,9 +50,18 @@ pub fn parse_with<T: DeserializeOwned>(
 /// # Errors
 /// Returns the same errors as [`parse`].
 pub fn parse_value(text: &str) -> Result<Value, serde_saphyr::Error> {
+    match parse_printed(text) {
+        Some(document) => Ok(document),
+        None => parse(text),
+    }
+}
+
+/// Parses a document only if it is in the style in which programs print. Otherwise, or if it's
+/// invalid, returns `None`.
+pub fn parse_printed(text: &str) -> Option<Value> {
     match block::read(text).as_deref_mut() {
-        Some([document]) => Ok(std::mem::take(document)),
-        _ => parse(text),
+        Some([document]) => Some(std::mem::take(document)),
+        _ => None,
     }
 }
 

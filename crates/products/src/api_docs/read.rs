@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use rbuilder_project::project::names::version_rank;
-use rbuilder_yaml::{bounded, describe_failure_after, list_items, parse_with, split_documents};
+use rbuilder_yaml::{
+    bounded, describe_failure_after, list_items, parse_printed, parse_with, split_documents,
+};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -273,6 +275,10 @@ const MOST_DEPTH: usize = 128;
 const STACK: usize = 32 << 20;
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    // If a field has another type, the general parser reports where.
+    if let Some(read) = parse_printed(text).and_then(|value| serde_json::from_value(value).ok()) {
+        return Ok(read);
+    }
     let mut options = bounded(text);
     if let Some(budget) = &mut options.budget {
         budget.max_depth = MOST_DEPTH;
