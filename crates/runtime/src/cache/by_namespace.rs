@@ -3,10 +3,10 @@
 use crate::hash::HashMap;
 use crate::object::Key;
 
-/// Maps namespace and name to a value, with `None` as the namespace of cluster-scoped objects.
+/// Maps namespace and name to a value. Cluster-scoped objects have `None` as their namespace.
 ///
-/// Listing a single namespace does not have to look at the others. It also uses less memory than a
-/// `HashMap<Key, V>`, because each namespace is stored only once.
+/// There's one map per namespace, so that listing a namespace doesn't have to look at the others.
+/// This also uses less memory than a `HashMap<Key, V>`, because each namespace is stored only once.
 pub(super) struct ByNamespace<V> {
     namespaces: HashMap<Option<Box<str>>, HashMap<Box<str>, V>>,
     len: usize,
@@ -26,7 +26,6 @@ impl<V> ByNamespace<V> {
         self.namespaces.get(&key.namespace)?.get(&key.name)
     }
 
-    /// Inserts a value. Returns the previous value, if any.
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let names = self.namespaces.entry(key.namespace).or_default();
         let before = names.insert(key.name, value);
@@ -34,11 +33,11 @@ impl<V> ByNamespace<V> {
         before
     }
 
-    /// Removes a value. The namespace is removed as well when it becomes empty.
     pub(super) fn remove(&mut self, key: &Key) -> Option<V> {
         let names = self.namespaces.get_mut(&key.namespace)?;
         let removed = names.remove(&key.name)?;
         self.len -= 1;
+        // Otherwise the outer map would grow with every namespace that has ever existed.
         if names.is_empty() {
             self.namespaces.remove(&key.namespace);
         }
@@ -49,7 +48,6 @@ impl<V> ByNamespace<V> {
         self.len
     }
 
-    /// Iterates over all entries in arbitrary order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, &V)> {
         self.namespaces.iter().flat_map(|(namespace, names)| {
             let entries = names.iter();
@@ -57,19 +55,17 @@ impl<V> ByNamespace<V> {
         })
     }
 
-    /// Iterates over the names and values in a namespace, in arbitrary order.
     pub(super) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&str, &V)> {
         let names = self.namespaces.get(&Some(namespace.into()));
         let entries = names.into_iter().flatten();
         entries.map(|(name, value)| (&**name, value))
     }
 
-    /// Returns the keys in the given namespace, or in all namespaces if it is `None`.
+    /// Pass `None` to get the keys of all namespaces.
     pub(super) fn keys(&self, namespace: Option<&str>) -> Vec<Key> {
         self.keys_where(namespace, |_| true)
     }
 
-    /// Like [`keys`](Self::keys), but only returns keys whose value matches the predicate.
     pub(super) fn keys_where(&self, namespace: Option<&str>, is_wanted: impl Fn(&V) -> bool) -> Vec<Key> {
         let key = |namespace: Option<&str>, name: &str| Key {
             namespace: namespace.map(Into::into),

@@ -167,8 +167,8 @@ impl<K: Watchable> Cached<K> {
         found.open(&self.cache.unpacker)
     }
 
-    /// Logs (once per cache) that an index function reads the very cache that it's indexing. This
-    /// is almost certainly a mistake, since the object being indexed is not visible yet.
+    /// Logs an error (once per cache) if an index function reads the very cache that it's indexing.
+    /// That's almost certainly a mistake, because the object being indexed is not visible yet.
     fn note_reader(&self) {
         let cache = &self.cache;
         if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {
@@ -177,6 +177,5 @@ impl<K: Watchable> Cached<K> {
     }
 }
 
-/// Help text for the error above.
 const ADVICE: &str =
     "its values are not updated when other objects change: return values of the given object alone";

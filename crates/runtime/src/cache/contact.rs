@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::client::wrap_client;
 
-/// Time of the last contact with the API server. Clones share the same state.
+/// When we last heard from the API server. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Contact(Arc<Times>);
 
@@ -29,7 +29,7 @@ struct Times {
 }
 
 impl Contact {
-    /// Starts measuring. Until the first response, the age is counted from now.
+    /// Until the first response arrives, the age is counted from now.
     pub(super) fn new() -> Self {
         Self(Arc::new(Times {
             created: Instant::now(),
@@ -37,19 +37,17 @@ impl Contact {
         }))
     }
 
-    /// Returns the time since data was last received.
     pub(super) fn age(&self) -> Duration {
         let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
         self.0.created.elapsed().saturating_sub(last)
     }
 
     pub(super) fn note(&self) {
-        // A `u64` is enough for half a billion years.
+        // This doesn't truncate, since a `u64` is enough for half a billion years.
         let now = self.0.created.elapsed().as_millis() as u64;
         self.0.last.store(now, Ordering::Relaxed);
     }
 
-    /// Wraps a client to record the data of successful (2xx) responses.
     pub(super) fn observe(&self, client: Client) -> Client {
         let contact = self.clone();
         wrap_client(client, move |client, request| {
@@ -64,7 +62,6 @@ impl Contact {
     }
 }
 
-/// Response body that records the arrival of data.
 struct ObservedBody {
     body: Body,
     /// `None` for error responses, since they tell us nothing about the objects.

@@ -15,16 +15,16 @@ use super::packed::PackedView;
 use super::stored::{Form, Unpacker, fill};
 use crate::object::Watchable;
 
-/// Copies of objects. Either all of them are whole, or all of them are packed.
+/// Depending on the type, either all of the copies are whole or all of them are packed.
 pub(super) struct Copies<K> {
     whole: Vec<Arc<K>>,
     packed: Vec<PackedCopy>,
-    /// Backing storage for the namespaces, names and metadata in `packed`. A single large buffer is
-    /// faster than a separate allocation per object.
+    /// Contains the namespaces, names and metadata of `packed`. We use one large buffer because
+    /// it's faster than a separate allocation per object.
     bytes: Vec<u8>,
 }
 
-/// Location of an object's parts within the buffer.
+/// Where to find the parts of an object in [`Copies::bytes`].
 struct PackedCopy {
     namespace: Option<Range<usize>>,
     name: Range<usize>,
@@ -32,7 +32,6 @@ struct PackedCopy {
 }
 
 impl<K: Watchable> Copies<K> {
-    /// Creates an empty collection with room for `objects` objects.
     pub(super) fn with_capacity(objects: usize) -> Self {
         let (whole, packed) = if K::metadata_api() {
             (0, objects)
@@ -60,9 +59,9 @@ impl<K: Watchable> Copies<K> {
         }
     }
 
-    /// Appends a namespace to the buffer. Consecutive objects are usually in the same namespace, in
-    /// which case we reuse the previous copy.
     fn push_namespace(&mut self, namespace: &str) -> Range<usize> {
+        // Consecutive objects are usually in the same namespace, so we can often reuse the last
+        // copy.
         let last = self.packed.last().and_then(|copy| copy.namespace.clone());
         match last {
             Some(last) if &self.bytes[last.clone()] == namespace.as_bytes() => last,
@@ -76,7 +75,6 @@ impl<K: Watchable> Copies<K> {
         start..self.bytes.len()
     }
 
-    /// Drops all objects whose labels don't match the selector.
     pub(super) fn retain_matching(&mut self, selector: &Selector, unpacker: &Unpacker<K>) {
         let none = BTreeMap::new();
         self.whole
@@ -91,13 +89,12 @@ impl<K: Watchable> Copies<K> {
         }
     }
 
-    /// Sorts by namespace and name.
     pub(super) fn sort(&mut self) {
         fn key(meta: &ObjectMeta) -> (Option<&str>, Option<&str>) {
             (meta.namespace.as_deref(), meta.name.as_deref())
         }
         let bytes = &self.bytes;
-        // `str` compares bytewise, so we can compare the raw bytes.
+        // We can compare the raw bytes, since `str` compares bytewise as well.
         let packed_key = |copy: &PackedCopy| {
             let namespace = copy.namespace.clone();
             (
@@ -111,7 +108,6 @@ impl<K: Watchable> Copies<K> {
             .sort_unstable_by(|one, other| packed_key(one).cmp(&packed_key(other)));
     }
 
-    /// Decodes all objects.
     pub(super) fn open(self, unpacker: &Unpacker<K>) -> Vec<Arc<K>> {
         let Some((words, shell)) = unpacker.packed() else {
             return self.whole;

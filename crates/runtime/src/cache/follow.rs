@@ -15,7 +15,6 @@ use crate::hash::HashSet;
 use crate::list_watch::{ListWatch, WatchError};
 use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 
-/// Stream of events from a [`ListWatch`].
 type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchError>>;
 
 impl<K: Watchable> Cache<K> {
@@ -31,7 +30,7 @@ impl<K: Watchable> Cache<K> {
         loop {
             let event = tokio::select! {
                 biased;
-                // This can't fail: `self` owns the sender.
+                // This can't fail, because `self` owns the sender.
                 _ = restarted.changed() => {
                     events = start_watch();
                     continue;
@@ -46,12 +45,12 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Starts a watch. Objects are trimmed as they arrive, unless the manager is configured to keep
-    /// their full metadata.
     fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
         let options = self.options();
         let config = self.selection.watcher_config(&options.lists);
         let limit = options.list_limit.clone();
+        // Trim objects as they arrive, unless the manager is configured to keep their full
+        // metadata.
         if self.trim() == Trim::default() {
             let api = self.kind.trimmed_api(client, namespace);
             let events = ListWatch::new(api, config, limit).into_stream();
@@ -62,10 +61,10 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Applies an event from the watch of `namespace` (all namespaces if `None`).
+    /// Applies an event from the watch of `namespace` (or of all namespaces if it's `None`).
     ///
-    /// `list` collects the state of a list that is in progress, and `synced` is set to `true` as
-    /// soon as the first list is complete.
+    /// The state of a list that's in progress goes into `list`. As soon as the first list is
+    /// complete, we set `synced` to `true`.
     fn handle_event(
         &self,
         event: watcher::Event<Decoded<K>>,
@@ -122,7 +121,6 @@ impl<K: Watchable> Cache<K> {
     }
 }
 
-/// Unwraps the trimmed objects in an event.
 fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Event<Decoded<K>> {
     use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
     match event {
@@ -134,12 +132,10 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
     }
 }
 
-/// State of a list that's in progress.
 pub(super) struct PartialList {
     pub(super) watch: WatchId,
-    /// Keys of undecodable objects received so far.
     pub(super) undecodable: HashSet<Key>,
-    /// Keys of the objects that were unseen when we requested the list.
+    /// Objects that were unseen when we requested the list. The list should contain them.
     pub(super) expected: HashSet<Key>,
 }
 
@@ -153,8 +149,7 @@ impl PartialList {
     }
 }
 
-/// Formats an error of a watch. Adds a hint if there is a likely cause, such as a missing CRD or a
-/// missing permission.
+/// Formats an error, with a hint if there's a likely cause (e.g. a missing CRD or permission).
 fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &WatchError) -> String {
     let cause = match error {
         WatchError::List(cause) | WatchError::Start(cause) | WatchError::Read(cause) => cause,

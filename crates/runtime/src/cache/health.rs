@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::contact::Contact;
 
-/// How much the process depends on a watch.
+/// How badly we need a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     /// Startup doesn't wait for the watch.
@@ -20,10 +20,10 @@ pub(crate) enum Need {
     Always,
 }
 
-/// Health of a watch. It is updated by the watch and read through the cache.
+/// The watch updates this, and everybody else reads it through the cache.
 #[derive(Debug)]
 pub(super) struct WatchHealth {
-    /// Namespace being watched, `None` for all.
+    /// `None` if all namespaces are watched.
     pub(super) namespace: Option<String>,
     pub(super) contact: Contact,
     synced: AtomicBool,
@@ -32,12 +32,11 @@ pub(super) struct WatchHealth {
     /// Number of received objects that belong to other replicas.
     foreign: AtomicU64,
     last_error: Mutex<Option<String>>,
-    /// Whether we've already logged that the watch is stale.
+    /// Whether we've already logged that the watch is stale. We don't want to repeat this.
     reported: AtomicBool,
 }
 
 impl WatchHealth {
-    /// Creates the health of a new watch.
     pub(super) fn new(namespace: Option<String>) -> Self {
         Self {
             namespace,
@@ -69,7 +68,6 @@ impl WatchHealth {
         self.foreign.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of received objects that belong to other replicas.
     pub(super) fn foreign(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed)
     }
@@ -82,7 +80,7 @@ impl WatchHealth {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of relists (i.e. without the initial list).
+    /// The initial list does not count as a relist.
     pub(super) fn relists(&self) -> u64 {
         self.lists.load(Ordering::Relaxed).saturating_sub(1)
     }
@@ -91,11 +89,11 @@ impl WatchHealth {
         self.lock_last_error().clone()
     }
 
-    /// Logs a warning when no data was received for `limit`, and another message when the watch
-    /// recovers. Each transition is logged only once.
+    /// Logs when no data was received for `limit`, and again when the watch recovers.
     pub(super) fn report(&self, kind: &str, selection: &str, limit: Duration) {
         let age = self.contact.age();
         let is_stale = age >= limit;
+        // This is called periodically, so only log when something has changed.
         if self.reported.swap(is_stale, Ordering::Relaxed) == is_stale {
             return;
         }
@@ -121,8 +119,7 @@ impl WatchHealth {
     }
 }
 
-/// Placeholder for the error of a watch that hasn't failed yet, but hasn't received a response
-/// either.
+/// Shown in place of an error if the watch has neither failed nor received a response yet.
 pub(super) const NO_RESPONSE: &str = "no response from the API server yet";
 
 /// Snapshot of a watch's state, used for troubleshooting.
@@ -134,7 +131,6 @@ pub(crate) struct WatchStatus {
     pub(crate) content: &'static str,
     /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
-    /// Namespace being watched, `None` for all.
     pub(crate) namespace: Option<String>,
     pub(crate) need: Need,
     /// Whether all subscribers have received the initial list.
@@ -142,18 +138,16 @@ pub(crate) struct WatchStatus {
     /// Time since any data (events or bookmarks) was received. Counted from the start of the watch
     /// if there wasn't any yet.
     pub(crate) since_contact: Duration,
-    /// Most recent error. It's kept after the watch has recovered.
+    /// The most recent error, even if the watch has recovered in the meantime.
     pub(crate) last_error: Option<String>,
-    /// Number of objects in the cache that came from this watch.
     pub(crate) objects: usize,
-    /// Number of relists, not counting the initial list.
+    /// Does not include the initial list.
     pub(crate) relists: u64,
-    /// Number of errors from both lists and watches.
+    /// Counts the errors of lists as well.
     pub(crate) errors: u64,
 }
 
 impl WatchStatus {
-    /// Key for sorting watches.
     pub(super) fn order(&self) -> (&str, &str, &str, Option<&str>) {
         (
             &self.kind,
@@ -163,7 +157,6 @@ impl WatchStatus {
         )
     }
 
-    /// Describes a stale watch together with its last error.
     pub(super) fn describe_staleness(&self) -> String {
         let (seconds, error) = (self.since_contact.as_secs(), self.last_error.as_deref());
         let error = error.unwrap_or(NO_RESPONSE);

@@ -9,10 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
 
-/// User-provided function that computes the index values of an object.
 type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// Definition of an index.
 pub(crate) struct Index<K> {
     name: String,
     values: Values<K>,
@@ -30,11 +28,11 @@ impl<K: Watchable> Index<K> {
 
     /// Computes the sorted values of an object.
     ///
-    /// This calls the user's function, which may read other caches. Don't call it while holding a
-    /// lock that readers need.
+    /// Don't call this while holding a lock that readers need, because the user's function may read
+    /// other caches.
     pub(super) fn values(&self, cache: CacheAddress, object: &K) -> Vec<String> {
         let _indexing = Indexing::begin(cache);
-        // Catch panics, as they would end the watch for everyone using this cache.
+        // Catch panics, since they would end the watch for everyone who uses this cache.
         let values = catch_unwind(AssertUnwindSafe(|| (self.values)(object)));
         let mut values = values.unwrap_or_else(|_| {
             tracing::error!(
@@ -54,8 +52,8 @@ impl<K: Watchable> Index<K> {
 pub(super) struct IndexedKeys {
     name: String,
     keys: HashMap<String, BTreeSet<Key>>,
-    /// Current values of each object. We need them to remove the old entries when an object
-    /// changes.
+    /// The current values of each object. When an object changes, this tells us which entries to
+    /// remove.
     values_by_key: HashMap<Key, Vec<String>>,
 }
 
@@ -72,12 +70,10 @@ impl IndexedKeys {
         &self.name
     }
 
-    /// Returns the keys of all objects with the given value, in sorted order.
     pub(super) fn keys(&self, value: &str) -> impl Iterator<Item = &Key> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    /// Replaces the values of an object with the result of [`Index::values`].
     pub(super) fn insert(&mut self, key: &Key, values: Vec<String>) {
         if self.values_by_key.get(key) == Some(&values) {
             return;
@@ -103,7 +99,7 @@ impl IndexedKeys {
     }
 }
 
-/// Address of a cache. Unique among the caches that exist at the same time.
+/// Identifies a cache, but only among those that exist at the same time.
 pub(super) type CacheAddress = NonZeroUsize;
 
 thread_local! {
@@ -115,7 +111,7 @@ pub(super) fn is_indexing(cache: CacheAddress) -> bool {
     INDEXED.get() == Some(cache)
 }
 
-/// Marks the index function of a cache as running on this thread until dropped.
+/// Guard for as long as this thread runs an index function.
 struct Indexing;
 
 impl Indexing {

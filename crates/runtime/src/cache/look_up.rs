@@ -24,12 +24,12 @@ use super::registry::AnyCache;
 use super::{Cache, Caches};
 use crate::object::{Key, Kind, Watchable};
 
-/// What we know about an object from the caches. All of this may be outdated.
+/// What the caches tell us about an object. All of this may be outdated.
 #[derive(Debug)]
 pub(crate) enum KnownObject {
     /// The object exists. Contains the metadata of its newest known version.
     Found(Box<ObjectMeta>),
-    /// The object does not exist, according to a cache that would contain it.
+    /// The object doesn't exist, otherwise some cache would contain it.
     Missing,
     /// There's no cache that would contain the object.
     NotCached,
@@ -37,7 +37,7 @@ pub(crate) enum KnownObject {
 
 impl Caches {
     /// Looks up an object's metadata. `wanted` is the metadata that the object would have if it
-    /// existed, and is needed to find the caches which select it.
+    /// existed. We need this to find out which caches select it.
     pub(crate) fn look_up<K: Watchable>(&self, kind: &Kind<K>, wanted: &ObjectMeta) -> KnownObject {
         let (key, caches) = (Key::of_meta(wanted), self.of_kind(kind));
         let version = |cache: &Arc<dyn AnyCache>| cache.version_of(&key)?.parse::<u64>().ok();
@@ -51,8 +51,8 @@ impl Caches {
         }
     }
 
-    /// Returns the object from a cache of whole objects. Returns `None` if another cache may know a
-    /// newer version.
+    /// Returns the object from a cache of whole objects, unless another cache may know a newer
+    /// version.
     pub(crate) fn get_consistent<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
         let caches = self.of_kind(kind);
         caches.iter().find_map(|source| {
@@ -62,7 +62,8 @@ impl Caches {
         })
     }
 
-    /// Returns `true` if the given version is in some cache, and no cache may know a newer one.
+    /// Returns `true` if some cache has the given version, and none of the others may know a newer
+    /// one.
     pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
         let caches = self.of_kind(kind);
         let mut sources = caches
@@ -71,7 +72,6 @@ impl Caches {
         sources.any(|source| is_latest(source, &caches, key, || source.meta_of(key)))
     }
 
-    /// Returns the object from a cache of whole objects, provided that it has exactly this version.
     pub(crate) fn get_version<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -92,8 +92,8 @@ impl Caches {
         whole.any(|cache| would_have(&**cache, &key, meta))
     }
 
-    /// Records an object that may have been created just now. This makes sure that we deliver its
-    /// deletion, even if the object is created and deleted during a gap in the watches.
+    /// Records an object that may have been created just now. Otherwise we would not deliver its
+    /// deletion if the object is created and deleted during a gap in the watches.
     pub(crate) fn record_created<K: Watchable>(&self, kind: &Kind<K>, created: &K) {
         for cache in self.of_kind(kind) {
             match cache.into_any().downcast::<Cache<K>>() {
@@ -123,8 +123,8 @@ fn would_have(cache: &dyn AnyCache, key: &Key, meta: &ObjectMeta) -> bool {
     cache.passed(key).is_some() && cache.selects(meta) == Selects::Yes
 }
 
-/// Returns `true` if no other cache can know a newer version than `source`, in which `meta` finds
-/// the object.
+/// Returns `true` if none of the other caches can know a newer version than `source`. `meta` reads
+/// the object's metadata from `source`.
 fn is_latest(
     source: &Arc<dyn AnyCache>,
     caches: &[Arc<dyn AnyCache>],
@@ -159,7 +159,6 @@ mod tests {
         object
     }
 
-    /// A cache of whole objects and the watch that feeds it.
     struct Filled(Arc<Cache<ConfigMap>>, WatchId);
 
     impl Filled {

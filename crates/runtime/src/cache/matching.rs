@@ -5,19 +5,17 @@ use kube::core::{Expression, ObjectMeta, Selector, SelectorExt};
 
 use super::Selection;
 
-/// Result of evaluating a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selects {
     Yes,
     No,
-    /// The result depends on a field that we don't know about.
+    /// Depends on a field that we don't know about, e.g. `status.phase`.
     Unknown,
 }
 
-/// Parsed selectors of a [`Selection`].
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// `None` if we cannot parse the label selector, and only the API server can evaluate it.
+    /// `None` if we can't parse the label selector, so that only the API server can evaluate it.
     labels: Option<Selector>,
     fields: Vec<FieldRequirement>,
 }
@@ -47,8 +45,8 @@ impl Matcher {
         }
     }
 
-    /// Evaluates the label and field selectors for the given metadata. Namespaces are not
-    /// considered, because that is already taken care of by the watches.
+    /// Evaluates the label and field selectors for the given metadata. We can ignore namespaces,
+    /// because the watches already take care of them.
     pub(super) fn selects(&self, meta: &ObjectMeta) -> Selects {
         let labels = self.labels.as_ref().map(|labels| match &meta.labels {
             Some(found) => labels.matches(found),
@@ -64,8 +62,9 @@ impl Matcher {
             })
     }
 
-    /// Returns `true` if an object can drop out of the selection by being updated.
+    /// Returns `true` if an update can remove an object from the selection.
     pub(super) fn can_lose_objects(&self) -> bool {
+        // An object's name and namespace never change, unlike all other fields.
         let is_fixed = |field: &FieldRequirement| !matches!(field.field, Field::Other);
         !self.labels.as_ref().is_some_and(Selector::selects_all) || !self.fields.iter().all(is_fixed)
     }
@@ -90,7 +89,7 @@ impl FieldRequirement {
         Self { field, value, equal }
     }
 
-    /// Returns `None` if this depends on more than the metadata.
+    /// Returns `None` if we can't tell from the metadata.
     fn matches(&self, meta: &ObjectMeta) -> Option<bool> {
         let found = match self.field {
             Field::Name => meta.name.as_deref(),
@@ -101,9 +100,10 @@ impl FieldRequirement {
     }
 }
 
-/// Parses a label selector. Returns `None` if it is invalid, or if it contains an operator that
-/// kube's [`Expression`] doesn't have, such as `>`.
+/// Returns `None` if the selector is invalid, or if it uses an operator that kube's [`Expression`]
+/// doesn't have (e.g. `>`).
 fn parse_labels(text: &str) -> Option<Selector> {
+    // Don't split at commas in parentheses, as in `team in (red, blue)`.
     let mut depth = 0;
     let terms = text.split(|found: char| {
         depth += i32::from(found == '(') - i32::from(found == ')');

@@ -86,24 +86,21 @@ impl<K> Change<K> {
     }
 }
 
-/// Event sent to the subscribers of a cache.
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
-    /// The object was created or updated, but can't be decoded. `old` is the previous version,
-    /// provided that it could be decoded.
+    /// The object was created or updated, but we can't decode it. `old` is the previous version, if
+    /// we were able to decode that.
     Undecodable {
         old: Option<Arc<K>>,
         new: Arc<UndecodableEntry>,
         /// See [`Change::Applied`].
         initial: bool,
     },
-    /// An undecodable object was deleted.
     UndecodableDeleted(Arc<UndecodableEntry>),
 }
 
 impl<K: Watchable> CacheEvent<K> {
-    /// Returns the object's metadata after the event. If it was deleted, this is the last known
-    /// metadata.
+    /// For deletions, this is the last known metadata.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         match self {
             Self::Change(change) => change.object().meta(),
@@ -113,11 +110,10 @@ impl<K: Watchable> CacheEvent<K> {
     }
 }
 
-/// Callback for events. It is called in order, and the watch doesn't proceed to the next event
-/// before it returns, so it must not block.
+/// Called for each event, in order. It must not block, because the watch only proceeds to the next
+/// event after it has returned.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
-/// Identifies a handler. Unique across all caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerId(u64);
 
@@ -128,14 +124,13 @@ impl HandlerId {
     }
 }
 
-/// Options that apply to all caches of a manager.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheOptions {
     pub(crate) trim: Trim,
     pub(crate) lists: ListOptions,
     /// Limits concurrent lists across all caches.
     pub(crate) list_limit: ListLimit,
-    /// Limit for the memory that each controller uses to remember its applies, in bytes.
+    /// How much memory each controller may use to remember its applies, in bytes.
     pub(crate) applied_bytes: usize,
     /// Ranges assigned to this replica, or `None` if the operator isn't sharded.
     pub(crate) shards: Option<Shards>,
@@ -167,9 +162,8 @@ pub(crate) struct Cache<K: Watchable> {
     /// Whether we have already logged that an index function reads this cache.
     reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
-    /// Set to `true` to stop the watches.
     stopped: watch::Sender<bool>,
-    /// Notified to make the watches relist.
+    /// Tells the watches to relist.
     restarted: watch::Sender<()>,
     /// Notified after listing the objects of additional ranges.
     extended: watch::Sender<()>,
@@ -203,7 +197,6 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Sets the options. Does nothing if they have already been set.
     fn configure(&self, options: &CacheOptions) {
         self.options.get_or_init(|| options.clone());
     }
@@ -229,30 +222,28 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &form)
     }
 
-    /// Returns the undecodable entry for this key, if there is one.
     pub(crate) fn undecodable(&self, key: &Key) -> Option<Arc<UndecodableEntry>> {
         self.read().undecodable.get(key).cloned()
     }
 
-    /// Returns the keys of all objects in arbitrary order.
     pub(crate) fn keys(&self) -> Vec<Key> {
         self.read().by_key.keys(None)
     }
 
-    /// Adds a handler. It immediately receives an initial event for each existing object.
+    /// Adds a handler, which immediately receives an initial event for each existing object.
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // Events aren't dispatched while we hold the lock, so the handler will not miss any.
-        // However, a change which is in the cache but has not been dispatched yet is delivered
-        // twice, first as an initial event here and then as a change. Likewise, a deletion which
-        // has not been dispatched yet is delivered without a preceding initial event.
+        // The handler won't miss any events, because they aren't dispatched while we hold the lock.
+        // However, it may receive a change twice (as an initial event and then as a change) if the
+        // change is in the cache already but hasn't been dispatched yet. Likewise, it may receive a
+        // deletion without a preceding initial event.
         let (existing, undecodable) = {
             let objects = self.read();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (objects.by_key.keys(None), undecodable)
         };
-        // Unpack objects one at a time. Packed objects take several times as much memory once a
-        // handler has received them.
+        // Unpack objects one at a time, since a packed object takes several times as much memory
+        // once a handler has received it.
         for new in existing.iter().filter_map(|key| self.get(key)) {
             handler(&CacheEvent::Change(Change::Applied {
                 old: None,
@@ -272,7 +263,7 @@ impl<K: Watchable> Cache<K> {
         id
     }
 
-    /// Removes a handler. It won't be called again after this returns.
+    /// Once this returns, the handler won't be called anymore.
     pub(crate) fn unsubscribe(&self, id: HandlerId) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.retain(|(handler, _)| *handler != id);
@@ -286,8 +277,8 @@ impl<K: Watchable> Cache<K> {
     /// Remembers an object created by this process until its watch delivers it, see
     /// [`UnseenObjects`]. Without this, we might never deliver its deletion.
     ///
-    /// `meta` is the object's metadata, and `copy` returns the object itself. The latter is rarely
-    /// called, since the object usually is in the cache already.
+    /// `copy` returns the object itself. It's rarely called, because the object usually is in the
+    /// cache already.
     pub(crate) fn record_created(&self, meta: &ObjectMeta, copy: impl FnOnce() -> K) {
         let key = Key::of_meta(meta);
         let Some(version) = resource_version(meta) else {
@@ -300,7 +291,6 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns whether an object with this metadata belongs in the cache.
     fn selects(&self, meta: &ObjectMeta) -> Selects {
         match self.is_in_shard(meta) {
             true => self.matcher.selects(meta),
@@ -314,8 +304,8 @@ impl<K: Watchable> Cache<K> {
         objects.form(key).is_none() && objects.is_undecided(key, version)
     }
 
-    /// Forgets unseen objects after an event. By then, the watch has either delivered or skipped
-    /// them.
+    /// Called after an event. By then, the watch has either delivered or skipped all older objects,
+    /// so we don't have to remember them anymore.
     fn settle_unseen(&self, key: &Key) {
         self.unseen
             .settle(key, |key, version| self.read().is_undecided(key, version));
@@ -338,6 +328,7 @@ impl<K: Watchable> Cache<K> {
         let (key, new) = (Key::of(&object), Arc::new(object));
         let old = self.store(watch, &key, &new, bytes);
         self.settle_unseen(&key);
+        // A relist delivers every object again, although most of them haven't changed.
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
@@ -346,10 +337,10 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Stores an undecodable object, i.e. its metadata and the error.
+    /// Stores the metadata of an undecodable object along with the error.
     ///
-    /// If the previous version could be decoded, it's removed from the cache. A controller that
-    /// keeps working with it would undo later writes.
+    /// This also removes the previous version from the cache. If a controller kept working with
+    /// that one, it would undo later writes.
     fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
         self.trim().apply(object.meta_mut());
         if self.kind.is_confidential() {
@@ -404,6 +395,8 @@ impl<K: Watchable> Cache<K> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let missing: Vec<Key> = {
             let objects = self.read();
+            // We no longer store the objects that we've deleted ourselves, so `unlisted` won't find
+            // them.
             let known = objects.undecodable.keys().chain(objects.own_deletions());
             let gone = known
                 .filter(in_namespace)
@@ -436,35 +429,33 @@ impl<K: Watchable> Cache<K> {
         *self.synced.borrow()
     }
 
-    /// Waits until all subscribers have received the initial list.
+    /// Like [`is_synced`](Self::is_synced), but waits.
     pub(crate) async fn synced(&self) {
         // This can't fail: `self` owns the sender.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Pretends that the initial list has been received. Used when there is no watch.
+    /// Pretends that we've received the initial list, because there's no watch that could deliver
+    /// one.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
 
-    /// Registers a user with the given need.
     pub(crate) fn need(&self, need: Need) {
         self.needs[need as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a user with the given need.
     pub(crate) fn release_need(&self, need: Need) {
         self.needs[need as usize].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the highest need of all users.
     fn greatest_need(&self) -> Need {
         let all = [Need::Always, Need::AtStart];
         let has_users = |need: &Need| self.needs[*need as usize].load(Ordering::Relaxed) > 0;
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the most recent error, preferring errors from watches which are not synced yet.
+    /// Returns the most recent error. Watches that aren't synced yet take precedence.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects

@@ -95,23 +95,21 @@ pub(super) struct Objects<K> {
     /// do not occur in `by_key`, and all of them occur in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
-    /// Number of lists started so far, by any of the watches.
+    /// Counts the lists of all watches.
     lists: u64,
     now: Tick,
 }
 
-/// Cache entry for an object that cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct UndecodableEntry {
     pub(crate) object: Undecodable,
-    /// Whether the previous version had the same error.
+    /// The previous version had the same error, so there's no need to log it again.
     repeated: bool,
-    /// Whether we've recorded a Kubernetes event about this.
+    /// Whether there is a Kubernetes event about this already.
     recorded: AtomicBool,
 }
 
 impl UndecodableEntry {
-    /// Creates an entry that replaces `before`.
     fn after(before: Option<&Self>, object: Undecodable) -> Self {
         let same = before.filter(|before| before.object.has_reason_of(&object));
         let recorded = same.is_some_and(|before| before.recorded.load(Ordering::Relaxed));
@@ -122,12 +120,11 @@ impl UndecodableEntry {
         }
     }
 
-    /// Returns `true` if the previous version did not fail with the same error.
     pub(super) fn is_first_of_reason(&self) -> bool {
         !self.repeated
     }
 
-    /// Returns `true` to the first caller, which then has to record a Kubernetes event.
+    /// Only the first caller gets `true`, and has to record a Kubernetes event.
     pub(crate) fn claim_event(&self) -> bool {
         !self.recorded.swap(true, Ordering::Relaxed)
     }
@@ -137,12 +134,11 @@ impl UndecodableEntry {
     }
 }
 
-/// An object that is ready to be stored.
 pub(super) struct NewObject<K> {
     pub(super) form: Form<K>,
     /// Serialized size of the object, in bytes of JSON.
     pub(super) bytes: u32,
-    /// Values for each of the indexes.
+    /// In the same order as `Objects::indexes`.
     pub(super) values: Vec<Vec<String>>,
 }
 
@@ -152,12 +148,11 @@ pub(super) enum Deleted<K> {
     Undecodable(Arc<UndecodableEntry>),
 }
 
-/// Progress of a watch.
 struct WatchState {
     namespace: Option<String>,
     /// When the last list was completed, or `None` while listing.
     listed: Option<Tick>,
-    /// Sequence number of the last list, among the lists of all watches.
+    /// Number of the last list. The lists of all watches share a single sequence.
     list: u32,
     /// Newest resource version seen since the start of the last list.
     newest: u64,
@@ -167,8 +162,7 @@ struct WatchState {
 }
 
 impl WatchState {
-    /// Returns `true` if the object is in the watched namespace. It's only delivered if it's also
-    /// selected.
+    /// Note that an object in a watched namespace is only delivered if it's also selected.
     fn covers(&self, key: &Key) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == key.namespace.as_deref()
     }
@@ -178,7 +172,6 @@ impl WatchState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Tick(u64);
 
-/// Identifies a watch within a cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchId(usize);
 
@@ -203,7 +196,6 @@ impl<K> Default for Objects<K> {
 }
 
 impl<K: Watchable> Objects<K> {
-    /// Adds a watch. Its initial list is about to start.
     pub(super) fn add_watch(&mut self, namespace: Option<String>) -> WatchId {
         self.watches.push(WatchState {
             health: Arc::new(WatchHealth::new(namespace.clone())),
@@ -231,14 +223,13 @@ impl<K: Watchable> Objects<K> {
         self.watches[watch.0].listed = Some(self.now);
     }
 
-    /// Returns the keys of objects (in a single namespace or in all) that were not part of the last
-    /// list.
-    ///
-    /// To make this possible, each object stores the number of the list that it came from.
-    /// Collecting the listed keys in a set would be simpler, but the set would take as much memory
-    /// as the keys in the cache, and fragment the heap.
+    /// Returns the keys of all objects (in a single namespace or in all) that the last list did not
+    /// contain.
     pub(super) fn unlisted(&self, watch: WatchId, namespace: Option<&str>) -> Vec<Key> {
         let list = self.watches[watch.0].list;
+        // Every object stores the number of the list that it came from. Collecting the keys of a
+        // list in a set would be simpler, but the set would take as much memory as the keys in the
+        // cache, and fragment the heap.
         self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
@@ -254,6 +245,7 @@ impl<K: Watchable> Objects<K> {
         let listing = self.record_progress(watch, version);
         let list = watch.and_then(|watch| self.watches.get(watch.0));
         let list = list.map_or(0, |state| state.list);
+        // Nothing can be ahead of the watch, because there are no recent writes of our own.
         if self.delivered.is_empty() {
             return self.insert(key, new, list);
         }
@@ -273,8 +265,8 @@ impl<K: Watchable> Objects<K> {
 
     /// Stores an undecodable object from a watch, replacing any older version.
     ///
-    /// Returns the version known to subscribers along with the new entry. Returns `None` if this
-    /// process has written a newer version in the meantime, or if nothing has changed.
+    /// Returns the version known to subscribers along with the new entry, or `None` if nothing has
+    /// changed. The latter includes the case that this process has written a newer version.
     pub(super) fn put_undecodable(
         &mut self,
         watch: Option<WatchId>,
@@ -331,8 +323,8 @@ impl<K: Watchable> Objects<K> {
     /// Stores an object written by this process, unless the watch might not deliver it (see the
     /// module documentation).
     ///
-    /// If `is_selected` is `false`, a selector may exclude the object. It is then only stored if
-    /// it's already in the cache.
+    /// If `is_selected` is `false`, a selector may exclude the object, so we only store it if it's
+    /// already in the cache.
     pub(super) fn put_own_write(
         &mut self,
         start: WriteStart,
@@ -362,7 +354,7 @@ impl<K: Watchable> Objects<K> {
     }
 
     /// Hides an object deleted by this process until the watch delivers the deletion. Does nothing
-    /// if this has already happened, or if the object may have been part of a list since then.
+    /// if that has already happened, or if a list since then might have contained the object.
     pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
         let is_stored = self.form(key).is_some_and(|form| form.has_uid(&key.name, uid));
         if is_stored && self.find_current_watch(start, key).is_some() {
@@ -372,19 +364,15 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the keys of objects deleted by this process whose deletion hasn't been delivered
-    /// yet.
     pub(super) fn own_deletions(&self) -> impl Iterator<Item = &Key> {
         self.deleted.keys()
     }
 
-    /// Returns `true` if the object was deleted by this process.
     fn is_deleted(&self, key: &Key, meta: &ObjectMeta) -> bool {
         !self.deleted.is_empty() && self.deleted.get(key) == meta.uid.as_ref() && meta.uid.is_some()
     }
 
-    /// Finds the watch that delivers an object. Returns `None` if it has listed since the write
-    /// started.
+    /// Finds the watch that delivers an object, unless it has listed since the write started.
     fn find_current_watch(&self, WriteStart(start): WriteStart, key: &Key) -> Option<&WatchState> {
         let watch = self.find_watch(key)?;
         watch.listed.filter(|listed| *listed <= start)?;
@@ -396,7 +384,6 @@ impl<K: Watchable> Objects<K> {
         self.watches.iter().find(|watch| watch.covers(key))
     }
 
-    /// Returns `true` if the cache has any watches.
     pub(super) fn is_watched(&self) -> bool {
         !self.watches.is_empty()
     }
@@ -408,14 +395,14 @@ impl<K: Watchable> Objects<K> {
         watch.health.is_synced().then_some(watch.passed)
     }
 
-    /// Returns `true` if the object's watch may still deliver this version, or if a list that's in
-    /// progress may contain it.
+    /// Returns `true` if we can still expect this version from the object's watch, or from a list
+    /// that's in progress.
     pub(super) fn is_undecided(&self, key: &Key, version: u64) -> bool {
         let watch = self.find_watch(key);
         watch.is_some_and(|watch| watch.listed.is_none() || watch.newest < version)
     }
 
-    /// Updates the newest version of a watch from one of its events. Returns `true` if the watch is
+    /// Remembers the newest version that a watch has delivered. Returns `true` if the watch is
     /// listing.
     fn record_progress(&mut self, watch: Option<WatchId>, version: Option<u64>) -> bool {
         let Some(watch) = watch.and_then(|watch| self.watches.get_mut(watch.0)) else {
@@ -426,7 +413,6 @@ impl<K: Watchable> Objects<K> {
         watch.listed.is_none()
     }
 
-    /// Returns `true` if we've stored something newer than `version`.
     fn has_newer(&self, key: &Key, version: Option<u64>) -> bool {
         self.version(key)
             .zip(version)
@@ -455,8 +441,8 @@ impl<K: Watchable> Objects<K> {
         Some(removed.form)
     }
 
-    /// Returns all known keys in a namespace (or in all of them): stored objects, undecodable ones,
-    /// and those that only subscribers know about.
+    /// Returns all known keys in a namespace (or in all of them). This includes undecodable
+    /// objects, and also those that only subscribers know about.
     pub(super) fn all_keys(&self, namespace: Option<&str>) -> HashSet<Key> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let other = self
@@ -471,13 +457,12 @@ impl<K: Watchable> Objects<K> {
             .collect()
     }
 
-    /// Returns the stored form of an object, or otherwise the one known to subscribers.
+    /// Falls back to the version known to subscribers if the object isn't stored.
     pub(super) fn known_form(&self, key: &Key) -> Option<Form<K>> {
         let delivered = self.delivered.get(key).and_then(Option::as_ref);
         self.form(key).or(delivered).cloned()
     }
 
-    /// Returns `true` if the stored object has the given UID.
     pub(super) fn has_uid(&self, key: &Key, uid: &str) -> bool {
         let undecodable = self
             .undecodable
@@ -495,12 +480,10 @@ impl<K: Watchable> Objects<K> {
         self.deleted.remove(key);
     }
 
-    /// Returns the stored form of an object.
     pub(super) fn form(&self, key: &Key) -> Option<&Form<K>> {
         self.by_key.get(key).map(|stored| &stored.form)
     }
 
-    /// Copies all objects in a namespace (or in all of them), in arbitrary order.
     pub(super) fn copy(&self, namespace: Option<&str>) -> Copies<K> {
         let mut copies = Copies::with_capacity(self.len_in(namespace));
         match namespace {
@@ -516,8 +499,7 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Copies the objects with the given keys, skipping those that aren't stored. The order is
-    /// preserved.
+    /// Copies the objects with the given keys in the same order. Skips keys that aren't stored.
     pub(super) fn copy_keys<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> Copies<K> {
         let mut copies = Copies::with_capacity(0);
         for key in keys {
@@ -528,7 +510,6 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Returns the resource version of an object.
     pub(super) fn version_of<'a>(&'a self, key: &'a Key) -> Option<&'a str> {
         self.form(key)?.resource_version(&key.name)
     }
@@ -550,7 +531,6 @@ impl<K: Watchable> Objects<K> {
         self.watches.iter().map(|watch| &watch.health)
     }
 
-    /// Returns the number of objects in a namespace, or in all of them.
     pub(super) fn len_in(&self, namespace: Option<&str>) -> usize {
         match namespace {
             Some(namespace) => self.by_key.in_namespace(namespace).count(),
@@ -558,7 +538,7 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the number of own writes that have not been delivered by a watch so far.
+    /// Counts our own writes that no watch has delivered so far.
     pub(super) fn own_writes(&self) -> usize {
         self.delivered.len()
     }

@@ -13,35 +13,35 @@ use super::objects::WriteStart;
 use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
 
-/// Converts an object to JSON, to share it with caches of other Rust types. Returns `None` if this
-/// is not possible.
+/// Converts an object to JSON, so that caches of other Rust types can decode it. Returns `None` if
+/// the object can't be serialized.
 pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
 
-/// The [`ToJson`] function of serializable types.
 pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
     serde_json::to_value(object).ok()
 }
 
-/// The [`ToJson`] function of types which may not be serializable. Only works for kinds that are
-/// known at runtime (i.e. for `DynamicObject`).
+/// For types which may not be serializable. This only works for kinds that are known at runtime
+/// (i.e. for `DynamicObject`).
 pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
     let object: &dyn Any = object;
     object.downcast_ref::<DynamicObject>().and_then(to_json)
 }
 
-/// An ongoing write request for an object of kind `K`.
 pub(crate) struct PendingWrite<K: Watchable> {
     whole: Vec<(Arc<Cache<K>>, WriteStart)>,
     metadata: Vec<(Arc<Cache<PartialObjectMeta<K>>>, WriteStart)>,
     /// Caches of the same kind with a different Rust type, e.g. `DynamicObject`.
     others: Vec<(Arc<dyn AnyCache>, WriteStart)>,
     to_json: ToJson<K>,
-    /// Set for namespaces. These have finalizers in their spec, which delay the deletion as well.
+    /// Namespaces are special, because they have finalizers in their spec which also delay the
+    /// deletion.
     is_namespace: bool,
 }
 
 impl<K: Watchable> PendingWrite<K> {
-    /// Records the state of all caches of a kind. Must be called before the request is sent.
+    /// Must be called before the request is sent, because it records the current state of the
+    /// caches.
     pub(super) fn begin(
         kind: &Kind<K>,
         caches: impl IntoIterator<Item = Arc<dyn AnyCache>>,
@@ -67,10 +67,8 @@ impl<K: Watchable> PendingWrite<K> {
         pending
     }
 
-    /// Adds the object that was returned by the API server to the caches. If this write has
-    /// completed the deletion of the object, hides it instead.
-    ///
-    /// Returns `true` if the object still exists.
+    /// Adds the object that the API server has returned to the caches. But if this write has
+    /// completed a deletion, it hides the object instead and returns `false`.
     pub(crate) fn finish(self, object: &mut K) -> bool {
         match object.meta().uid.clone() {
             Some(uid) if is_gone(object.meta()) && !self.is_namespace => {
@@ -84,7 +82,6 @@ impl<K: Watchable> PendingWrite<K> {
         }
     }
 
-    /// Hides a deleted object from all readers.
     pub(crate) fn finish_deletion(self, key: &Key, uid: &str) {
         for (cache, start) in self.whole {
             cache.write().put_own_deletion(start, key, uid);
@@ -126,9 +123,8 @@ impl<K: Watchable> PendingWrite<K> {
     }
 }
 
-/// Returns `true` if the object is deleted and neither finalizers nor a grace period hold it back.
-///
-/// Such an object is returned by the API server for the write that removes the last finalizer.
+/// Returns `true` if neither finalizers nor a grace period hold back the deletion of an object. The
+/// API server returns such an object for the write that removes the last finalizer.
 fn is_gone(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)

@@ -27,7 +27,7 @@ use kube::core::ObjectMeta;
 
 /// Strings longer than this (in bytes) do not become words.
 const MAX_WORD: usize = 320;
-/// Number of words that fit into a byte. Code 0 is reserved for strings that aren't words.
+/// A code has to fit into a byte, and 0 is reserved for strings that aren't words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
 /// Strings which a cache's objects have in common.
@@ -47,15 +47,14 @@ impl Words {
     }
 }
 
-/// For fields that cannot contain any words.
+/// For reading fields that never contain words.
 static NO_WORDS: Words = Words::new();
 
-/// Packs metadata and assigns codes to words.
 pub(super) struct Packer {
     words: Arc<Words>,
     /// Codes assigned so far, starting at 1.
     codes: HashMap<Arc<str>, u8>,
-    /// Scratch space that is reused between calls.
+    /// Buffer that we reuse between calls.
     scratch: Vec<u8>,
 }
 
@@ -70,12 +69,12 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Returns the words, which are needed to unpack metadata.
     pub(super) fn words(&self) -> &Arc<Words> {
         &self.words
     }
 
-    /// Returns the code for a word. Assigns a new one if possible, or else returns 0.
+    /// Assigns a code to the word if it doesn't have one yet. Returns 0 if the word is too long, or
+    /// if there are no codes left.
     fn code(&mut self, word: &str) -> u8 {
         if let Some(code) = self.codes.get(word) {
             return *code;
@@ -201,7 +200,6 @@ impl PackedMeta {
     }
 }
 
-/// Borrowed version of [`PackedMeta`].
 #[derive(Clone, Copy)]
 pub(super) struct PackedView<'a>(pub(super) &'a [u8]);
 
@@ -210,12 +208,11 @@ impl<'a> PackedView<'a> {
         self.0
     }
 
-    /// Unpacks the metadata. The key isn't part of the packed data, so it has to be passed.
+    /// You have to pass the namespace and name, since the packed data doesn't contain them.
     pub(super) fn unpack(self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
         let (mut reader, bits) = Reader::new(self, words, name);
         let has = |bit: u64| bits & bit != 0;
-        // The struct expression is evaluated in the order written here, which must match the
-        // layout.
+        // This relies on the order of evaluation, so the fields have to be in layout order.
         ObjectMeta {
             resource_version: has(bit::RESOURCE_VERSION).then(|| reader.string()),
             labels: has(bit::LABELS).then(|| reader.map()),
@@ -242,15 +239,14 @@ impl<'a> PackedView<'a> {
         }
     }
 
-    /// Returns the resource version. This does not unpack any other fields.
     pub(super) fn resource_version(self, name: &'a str) -> Option<&'a str> {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
     }
 
-    /// Returns `true` if the object has the given UID. This does not unpack any other fields.
     pub(super) fn has_uid(self, name: &str, uid: &str) -> bool {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
+        // Skip the two fields that precede the UID.
         if bits & bit::RESOURCE_VERSION != 0 {
             reader.str();
         }
@@ -263,7 +259,6 @@ impl<'a> PackedView<'a> {
         bits & bit::UID != 0 && reader.uid() == uid
     }
 
-    /// Returns the labels, which are empty if there are none. This doesn't unpack any other fields.
     pub(super) fn labels(self, name: &str, words: &Words) -> BTreeMap<String, String> {
         let (mut reader, bits) = Reader::new(self, words, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -277,7 +272,7 @@ impl<'a> PackedView<'a> {
 struct Writer<'a> {
     bytes: Vec<u8>,
     packer: &'a mut Packer,
-    /// Object name, for strings that repeat it.
+    /// Strings that are equal to the object's name are encoded as zero.
     name: &'a str,
 }
 
@@ -350,8 +345,8 @@ impl Writer<'_> {
     }
 }
 
-/// Parses a UID the way Kubernetes writes them: lower case, with four hyphens. Returns `None` for
-/// anything else, which is then stored as a string.
+/// Parses a UID the way Kubernetes writes them, i.e. in lower case and with four hyphens. We store
+/// anything else as a string.
 fn parse_uid(uid: &str) -> Option<[u8; 16]> {
     let mut digits = uid.bytes();
     let mut bytes = [0; 16];
@@ -385,7 +380,6 @@ fn format_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Returns `true` if there is a hyphen before the given byte of a UID.
 fn is_after_hyphen(index: usize) -> bool {
     matches!(index, 4 | 6 | 8 | 10)
 }
@@ -398,17 +392,15 @@ fn coded_option(code: u8) -> Option<bool> {
     (code > 0).then_some(code == 2)
 }
 
-/// Reads a block. Blocks are never truncated, but if one was, the missing data would read as zeros
-/// and empty strings.
+/// Reads a block. If it was truncated (which should never happen), the missing data would read as
+/// zeros and empty strings.
 struct Reader<'a> {
     bytes: &'a [u8],
     words: &'a Words,
-    /// Object name, for strings that repeat it.
     name: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns the reader and the bit set of fields.
     fn new(packed: PackedView<'a>, words: &'a Words, name: &'a str) -> (Self, u64) {
         let mut reader = Self {
             bytes: packed.0,

@@ -17,12 +17,12 @@ impl Caches {
     pub(crate) async fn synced(&self) {
         let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
         for cache in needed {
-            // This cannot fail: the cache owns the sender.
+            // This can't fail, because the cache owns the sender.
             let _ = cache.watch_synced().wait_for(|synced| *synced).await;
         }
     }
 
-    /// Returns the kind and the last error of a cache that we're still waiting for.
+    /// Picks one of the caches that we're still waiting for. Returns its kind and its last error.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.all().into_iter().filter(is_needed);
         let unsynced = unsynced.filter(|cache| !*cache.watch_synced().borrow());
@@ -30,13 +30,13 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Returns a closure that collects statistics. It does not keep the caches alive.
+    /// The returned closure collects statistics. It doesn't keep the caches alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || all().iter().map(|cache| cache.stats()).collect()
     }
 
-    /// Returns a closure that collects the status of each watch, sorted by kind, selection and
+    /// The returned closure collects the status of each watch, sorted by kind, selection and
     /// namespace.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static {
         let all = self.weakly_all();
@@ -47,11 +47,11 @@ impl Caches {
         }
     }
 
-    /// Returns a closure which explains why the process isn't ready, or returns `None` if it is.
+    /// The returned closure explains why the process isn't ready, or returns `None` if it is.
     ///
-    /// The process isn't ready if a watch that is always needed hasn't received data for `limit`.
-    /// With `any_counts`, it's also not ready if that is true for all watches, whether they are
-    /// needed or not.
+    /// We aren't ready if a watch that is always needed hasn't received data for `limit`. With
+    /// `any_counts`, we also aren't ready if that's true for all watches, whether they are needed
+    /// or not.
     pub(crate) fn find_unready(
         &self,
         limit: Duration,
@@ -70,9 +70,9 @@ impl Caches {
         }
     }
 
-    /// Logs when watches have not received data for `limit`, and when they recover. Never returns.
+    /// Logs when a watch hasn't received data for `limit`, and when it recovers. Never returns.
     pub(crate) async fn report_stale(self, limit: Duration) {
-        // Months may pass in a simulation without anything to send.
+        // In a simulation, months may pass without anything to send.
         #[cfg(feature = "simulation")]
         if rbuilder_simulation::now().is_some() {
             std::future::pending::<()>().await;
@@ -85,7 +85,6 @@ impl Caches {
     }
 }
 
-/// Returns `true` if startup waits for the cache.
 fn is_needed(cache: &Arc<dyn AnyCache>) -> bool {
     cache.greatest_need() >= Need::AtStart
 }

@@ -21,48 +21,37 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::shards::Scope;
 
-/// A watch, together with a name for error messages.
 pub(crate) type NamedWatch = (String, RunWatch);
 
-/// Runs a watch for as long as its cache is used. It's an error if the watch ends before that.
+/// Runs a watch for as long as somebody uses its cache. It's an error if the watch ends before
+/// that.
 type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
 /// A [`Cache`] with its type erased.
 pub(super) trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
-    /// Validates the selection.
     fn check(&self) -> Result<(), &'static str>;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
     fn configure(&self, options: &CacheOptions);
     fn stats(&self) -> CacheStats;
-    /// Returns the status of each watch.
     fn status(&self) -> Vec<WatchStatus>;
-    /// Logs each watch that has not received data for `limit`, or that has recovered.
     fn report_stale(&self, limit: Duration);
-    /// Returns the highest need of all users.
     fn greatest_need(&self) -> Need;
-    /// Returns the resource version of an object.
     fn version_of(&self, key: &Key) -> Option<String>;
-    /// Returns an object's metadata.
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
-    /// Returns the newest resource version delivered by the watch that is responsible for an
-    /// object. `None` if there is no such watch, or if its initial list isn't complete.
+    /// Returns the newest resource version from the watch that's responsible for an object, or
+    /// `None` if there is no such watch. It's also `None` until the initial list is complete.
     fn passed(&self, key: &Key) -> Option<u64>;
-    /// Returns whether an object with this metadata belongs in the cache.
     fn selects(&self, meta: &ObjectMeta) -> Selects;
-    /// Makes all watches relist.
     fn restart(&self);
     fn remove_handlers(&self);
-    /// Stops all watches.
     fn stop_watches(&self);
-    /// Returns the current state, to be called before an object is written.
+    /// Call this before sending a write.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object written as a different Rust type. It's ignored if it cannot be decoded as the
-    /// type of this cache.
+    /// Adds an object written as a different Rust type. Does nothing if this cache can't decode it.
     fn put_own_json(&self, start: WriteStart, object: &Value);
-    /// Hides an object deleted by this process.
     fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -73,15 +62,15 @@ impl<K: Watchable> Cache<K> {
         tokio::select! {
             biased;
             () = watch => Err(Error::new("the watch has ended")),
-            // This can't fail: the cache owns the sender.
+            // This can't fail, because the cache owns the sender.
             _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
         }
     }
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the namespace of each watch, with `None` for all namespaces. `defaults` are the
-    /// manager's namespaces.
+    /// Returns the namespace of each watch, where `None` means all namespaces. We fall back to
+    /// `defaults`, i.e. the manager's namespaces.
     fn namespaces(&self, defaults: &[String]) -> Vec<Option<String>> {
         let namespaces = self.selection.namespaces_or(defaults);
         match namespaces.is_empty() || !self.kind.namespaced {
@@ -110,8 +99,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
             let (this, client) = (Arc::clone(&self), client.clone());
             let watch = match self.shards().cloned() {
                 Some(shards) => {
-                    // This has to happen before any watch is started, because owners wait for their
-                    // children.
+                    // Do this before any watch is started, because the caches of owners wait for
+                    // their children.
                     let is_awaited =
                         self.selection.scope().is_owned() && self.greatest_need() != Need::Optional;
                     let child = is_awaited.then(|| shards.add_child());
@@ -164,8 +153,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let objects = self.read();
         match objects.is_watched() {
             true => objects.passed(key),
-            // In unit tests of an operator there is no watch. The cache contains what the test has
-            // put into it.
+            // In unit tests of an operator, there is no watch and the cache contains whatever the
+            // test has put into it.
             false => self.is_synced().then_some(0),
         }
     }
@@ -217,11 +206,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 }
 
-/// Identifies a cache by Rust type, resource and selection.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheId {
     rust_type: TypeId,
-    /// API version and plural name. Dynamic kinds all have the same Rust type.
+    /// API version and plural name, since all dynamic kinds have the same Rust type.
     resource: (String, String),
     selection: Selection,
 }
@@ -237,12 +225,11 @@ impl CacheId {
     }
 }
 
-/// Caches created before the manager starts, when some of its options are not known yet.
+/// Caches that are created before the manager starts, when we don't know some of its options yet.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 
 impl EarlyCaches {
-    /// Returns the cache for a kind and selection. Creates it if necessary.
     pub(crate) fn of<K: Watchable>(&mut self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         let id = CacheId::of(kind, selection);
         let existing = self.0.get(&id).map(|cache| Arc::clone(cache).into_any());
@@ -267,7 +254,7 @@ struct Registry {
     namespaces: Vec<String>,
     /// Set before any watch is started.
     options: OnceLock<CacheOptions>,
-    /// Passes watches to the manager, which runs them.
+    /// The manager receives the watches from this channel and runs them.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
 }
@@ -277,17 +264,16 @@ struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
     /// Number of late watches per cache. Only contains caches without other users.
     late_users: HashMap<CacheId, usize>,
-    /// Whether to run the watches of new caches immediately.
+    /// If set, the watches of new caches run immediately.
     started: bool,
-    /// Set at shutdown. New caches aren't stored after that.
+    /// Set at shutdown. We don't store new caches after that.
     closed: bool,
 }
 
 impl State {
-    /// Returns all caches sorted by API version and plural name. This makes the order in which they
-    /// start deterministic.
     fn in_order(&self) -> Vec<Arc<dyn AnyCache>> {
         let mut caches: Vec<_> = self.caches.iter().collect();
+        // Sort them so that they always start in the same order.
         caches.sort_by(|(one, _), (other, _)| one.resource.cmp(&other.resource));
         caches.into_iter().map(|(_, cache)| Arc::clone(cache)).collect()
     }
@@ -361,6 +347,8 @@ impl Caches {
     ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
+        // The new user keeps the cache until shutdown, so the last late watch must not stop it
+        // anymore.
         state.late_users.remove(&id);
         let cache = self.find_or_create(&mut state, id, kind, selection);
         cache.need(need);
@@ -428,11 +416,10 @@ impl Caches {
         cache
     }
 
-    /// Returns the cache for a kind and selection if there is one.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         let scopes = match selection.scope() {
-            // The caller doesn't know how the objects are distributed over replicas, so try every
-            // scope.
+            // Try every scope, because the caller doesn't know how the objects are distributed over
+            // replicas.
             Scope::Everywhere => &Scope::ALL[..],
             _ => &[selection.scope()],
         };
@@ -443,8 +430,8 @@ impl Caches {
         ids.find_map(|id| state.find(&id))
     }
 
-    /// Returns the cache for a kind and selection if there is one that is not limited to the
-    /// objects of this replica.
+    /// Unlike [`find`](Self::find), this ignores caches which are limited to the objects of this
+    /// replica.
     pub(crate) fn find_whole<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -457,12 +444,10 @@ impl Caches {
         self.0.options.get_or_init(CacheOptions::default)
     }
 
-    /// Returns the namespace of each watch of a cache, with `None` for all namespaces.
     pub(crate) fn namespaces_of<K: Watchable>(&self, cache: &Cache<K>) -> Vec<Option<String>> {
         cache.namespaces(&self.0.namespaces)
     }
 
-    /// Returns all caches of a kind, whatever their Rust type and selection.
     pub(super) fn of_kind<K: Watchable>(&self, kind: &Kind<K>) -> Vec<Arc<dyn AnyCache>> {
         let resource = CacheId::of(kind, &Selection::all()).resource;
         let state = self.lock();
@@ -470,17 +455,13 @@ impl Caches {
         of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
     }
 
-    /// Prepares a write of an object. Must be called before the request is sent.
+    /// Must be called before the request is sent.
     pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>, to_json: ToJson<K>) -> PendingWrite<K> {
         PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
 
-    /// Validates the selections used by all caches.
-    ///
-    /// # Errors
-    ///
-    /// Returns the kind of the first cache with an invalid selection, and a description of the
-    /// problem.
+    /// Validates the selections used by all caches. The error contains the kind of the first cache
+    /// with an invalid selection, and a description of the problem.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         let state = self.lock();
         let invalid = state.caches.values().filter_map(|cache| {
@@ -507,13 +488,12 @@ impl Caches {
         self.all().iter().for_each(|cache| cache.restart());
     }
 
-    /// Returns `true` if any cache contains an object with this key and UID.
     pub(crate) fn has_object(&self, key: &Key, uid: &str) -> bool {
         let has = |meta: ObjectMeta| meta.uid.as_deref() == Some(uid);
         self.all().iter().any(|cache| cache.meta_of(key).is_some_and(has))
     }
 
-    /// Returns a closure that returns all caches. It holds a weak reference.
+    /// The returned closure only holds a weak reference, so it doesn't keep the caches alive.
     pub(super) fn weakly_all(&self) -> impl Fn() -> Vec<Arc<dyn AnyCache>> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
@@ -528,7 +508,6 @@ impl Caches {
         self.lock().in_order()
     }
 
-    /// Returns the cluster's name, or `None` for the manager's own cluster.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.0.cluster.as_deref()
     }
@@ -538,7 +517,7 @@ impl Caches {
         self.0.run.is_closed()
     }
 
-    /// Drops all caches and handlers. This is needed to break reference cycles between them.
+    /// Drops all caches and handlers. They reference each other, so we'd leak them otherwise.
     pub(crate) fn close(&self) {
         let caches = {
             let mut state = self.lock();
@@ -549,7 +528,7 @@ impl Caches {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // It is fine to ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning, since nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

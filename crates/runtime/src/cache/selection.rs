@@ -70,13 +70,13 @@ impl Selection {
         self
     }
 
-    /// Restricts the selection to the objects assigned to this replica.
     pub(crate) fn in_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Narrows the selection down to the given ranges, as far as a label selector can express that.
+    /// Narrows the selection down to the given ranges, as far as we can express that as a label
+    /// selector.
     pub(super) fn in_ranges(&self, ranges: &RangeSet) -> Self {
         let mut selection = self.clone();
         if let Some(shard) = self.scope.label_selector(ranges) {
@@ -90,16 +90,11 @@ impl Selection {
         self.scope
     }
 
-    /// Returns the selected namespaces, or `defaults` if none were set.
     pub(super) fn namespaces_or<'a>(&'a self, defaults: &'a [String]) -> &'a [String] {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Ensures that the list of namespaces is not empty, and does not contain an empty string.
-    ///
-    /// # Errors
-    ///
-    /// Returns a description of the problem and how to fix it.
+    /// Rejects an empty list of namespaces and empty names. The error describes how to fix this.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self.namespaces.as_deref() {
             Some([]) => Err("no namespace is selected; omit `.namespaces(…)` to select those of the manager"),
@@ -110,7 +105,6 @@ impl Selection {
         }
     }
 
-    /// Returns the label selector and the field selector. They're empty if unset.
     pub(super) fn selectors(&self) -> (&str, &str) {
         (
             self.labels.as_deref().unwrap_or_default(),
@@ -118,13 +112,12 @@ impl Selection {
         )
     }
 
-    /// Returns `true` if an object can drop out of the selection by being updated.
     pub(crate) fn can_lose_objects(&self) -> bool {
         Matcher::of(self).can_lose_objects()
     }
 
-    /// Returns parameters for listing the selected objects, further restricted by the field
-    /// selector `field`.
+    /// Returns parameters that list the selected objects which also match the field selector
+    /// `field`.
     pub(crate) fn list_params(&self, field: &str) -> ListParams {
         let fields = match &self.fields {
             Some(fields) => format!("{fields},{field}"),
@@ -135,7 +128,6 @@ impl Selection {
         list
     }
 
-    /// Returns the configuration for a [`ListWatch`](crate::list_watch::ListWatch).
     pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
         let mut config = watcher::Config {
             page_size: lists.page_size,
@@ -165,7 +157,6 @@ impl fmt::Display for Selection {
     }
 }
 
-/// How to list a kind's objects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
     /// Number of objects per page. `None` disables paging.
@@ -216,8 +207,8 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // The vector has capacity for four entries after deserialization. Usually there is a single
-        // owner, and owner references are large.
+        // A deserialized vector has capacity for at least four entries, but usually there's only
+        // one owner, and owner references are large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();
         }

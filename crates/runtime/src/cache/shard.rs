@@ -40,12 +40,11 @@ use crate::list_watch::{ListWatch, Progress, WatchError};
 use crate::object::{Decoded, Key, Lazy, Trimmed, Watchable};
 use crate::shards::{RangeSet, Scope, Shards};
 
-/// How often to report a watch without any ranges as alive.
+/// How often a watch without any ranges is reported as alive.
 const ALIVE: std::time::Duration = std::time::Duration::from_secs(60);
 
 type Events<K> = BoxStream<'static, Result<watcher::Event<Lazy<K>>, WatchError>>;
 
-/// Watches the objects in the ranges of this replica.
 struct ShardWatch<K: Watchable> {
     cache: Arc<Cache<K>>,
     shards: Shards,
@@ -53,7 +52,7 @@ struct ShardWatch<K: Watchable> {
     namespace: Option<String>,
     id: WatchId,
     health: Arc<WatchHealth>,
-    /// Number of this cache among the caches of children. `None` for a cache of owners.
+    /// Number of this cache among those of children. `None` for a cache of owners.
     child: Option<u64>,
     /// Ranges whose objects are in the cache.
     covered: RangeSet,
@@ -70,7 +69,6 @@ struct ShardWatch<K: Watchable> {
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the shards that this cache is restricted to, if any.
     pub(super) fn shards(&self) -> Option<&Shards> {
         let shards = self.options().shards.as_ref();
         shards.filter(|_| self.selection.scope() != Scope::Everywhere)
@@ -125,13 +123,13 @@ impl<K: Watchable> Cache<K> {
         watch.run().await;
     }
 
-    /// Drops all objects outside of the given ranges. Subscribers are not notified.
+    /// Drops all objects outside of the given ranges. We don't notify subscribers, since the
+    /// objects haven't been deleted.
     fn keep_only(&self, namespace: Option<&str>, ranges: &RangeSet) {
         let scope = self.selection.scope();
         let is_in = |meta: &ObjectMeta| ranges.space() > 0 && scope.contains(ranges, meta);
         let keys = self.read().all_keys(namespace);
-        // Check one object at a time. Packed objects take several times as much memory when they
-        // are unpacked.
+        // Check objects one at a time, since an unpacked object takes several times as much memory.
         let gone = keys.into_iter().filter(|key| match self.known_meta(key) {
             Some(meta) => !is_in(&meta),
             None => true,
@@ -142,7 +140,6 @@ impl<K: Watchable> Cache<K> {
         self.unseen.retain(|object| is_in(object.meta()));
     }
 
-    /// Returns the metadata of a stored object, or of the version known to subscribers.
     fn known_meta(&self, key: &Key) -> Option<ObjectMeta> {
         if let Some(entry) = self.undecodable(key) {
             return Some(entry.object.metadata().clone());
@@ -157,6 +154,7 @@ impl<K: Watchable> ShardWatch<K> {
     async fn run(mut self) {
         let mut owned = self.shards.owned();
         let mut restarted = self.cache.restarted.subscribe();
+        // This makes the loop start with the ranges that we already own.
         owned.mark_changed();
         // The ranges to switch to, as soon as all children in them have been listed.
         let mut next: Option<RangeSet> = None;
@@ -180,7 +178,7 @@ impl<K: Watchable> ShardWatch<K> {
                     self.lose_all_but(&ranges);
                     next = Some(ranges);
                 }
-                // This cannot fail: the cache owns the sender.
+                // This can't fail, because the cache owns the sender.
                 _ = restarted.changed() => self.list_all(self.watched.clone()),
                 () = listed => if let Some(ranges) = next.take() {
                     self.change_to(ranges).await;
@@ -194,7 +192,6 @@ impl<K: Watchable> ShardWatch<K> {
         }
     }
 
-    /// Drops the objects of all other ranges.
     fn lose_all_but(&mut self, ranges: &RangeSet) {
         let is_kept = |range: u32| self.covered.contains(range) && ranges.contains(range);
         let kept = match self.covered.space() == ranges.space() {
@@ -258,7 +255,6 @@ impl<K: Watchable> ShardWatch<K> {
         self.cover(ranges);
     }
 
-    /// Starts over with a list of all given ranges.
     fn list_all(&mut self, ranges: RangeSet) {
         if ranges.is_empty() {
             return;
@@ -272,8 +268,8 @@ impl<K: Watchable> ShardWatch<K> {
 
     /// Lists the objects of the given ranges.
     ///
-    /// Returns `None` if this fails. All ranges must be listed again after that, which makes
-    /// `ListWatch` responsible for retrying.
+    /// Returns `None` if this fails. The caller then lists all ranges again, so that we can leave
+    /// it to `ListWatch` to retry.
     async fn list_new(&mut self, ranges: &RangeSet) -> Option<()> {
         let progress = Progress::default();
         let mut events = self
@@ -366,7 +362,7 @@ impl<K: Watchable> ShardWatch<K> {
         if is_own {
             self.apply(Some(self.id), object, false);
         } else if self.is_relevant(identity) {
-            // It has changed its owner to one that belongs to a different replica.
+            // The object has a new owner, which belongs to a different replica.
             self.cache
                 .delete(Some(self.id), &Key::of_meta(identity), resource_version(identity));
         }
@@ -379,7 +375,7 @@ impl<K: Watchable> ShardWatch<K> {
         self.scope().contains(&self.watched, identity) || (self.scope().can_move() && is_known())
     }
 
-    /// Returns `true` for events that precede the list in which we received the object.
+    /// Returns `true` for events from before the list in which we've received the object.
     fn is_repeated(&self, identity: &ObjectMeta) -> bool {
         let Some((ranges, listed)) = &self.skipped else {
             return false;
@@ -388,7 +384,7 @@ impl<K: Watchable> ShardWatch<K> {
         version.is_some_and(|version| version <= *listed) && self.scope().contains(ranges, identity)
     }
 
-    /// Decodes an object and stores it. Returns `false` if it can't be decoded.
+    /// Returns `false` if the object can't be decoded.
     fn apply(&self, watch: Option<WatchId>, object: &Lazy<K>, initial: bool) -> bool {
         let decoded = match self.cache.trim() == Trim::default() {
             true => object.decode::<Trimmed<K>>().into_inner(),
@@ -403,12 +399,12 @@ impl<K: Watchable> ShardWatch<K> {
         self.cache.selection.scope()
     }
 
-    /// Logs whether the API server applies the selector, and whenever this changes. If we receive
-    /// an object of another replica, it does not.
+    /// Logs whether the API server applies the selector, and whenever this changes.
     fn note_filter(&mut self, is_own: bool) {
         if !self.scope().has_shard_selector() || (is_own && self.is_filtered.is_some()) {
             return;
         }
+        // We only receive objects of other replicas if the API server has ignored the selector.
         if !is_own {
             self.health.note_foreign();
         }
@@ -445,7 +441,7 @@ impl<K: Watchable> Drop for ShardWatch<K> {
     }
 }
 
-/// Returns the next event. If there is no watch, returns `None` at regular intervals.
+/// If there is no watch, this returns `None` at regular intervals.
 async fn next_event<K: Watchable>(
     events: &mut Option<Events<K>>,
 ) -> Option<Result<watcher::Event<Lazy<K>>, WatchError>> {
@@ -458,7 +454,6 @@ async fn next_event<K: Watchable>(
     }
 }
 
-/// Wraps a client to add a shard selector to all reads.
 fn select_shard(client: Client, selector: &str) -> Client {
     let parameter = format!("shardSelector={}", encode_parameter(selector));
     wrap_client(client, move |client, mut request| {

@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::{Cache, WatchStatus};
 use crate::object::{Key, Watchable};
 
-/// Statistics of a cache at a point in time.
 pub(crate) struct CacheStats {
-    /// Cluster name. Empty for the manager's own cluster.
+    /// Empty for the manager's own cluster.
     pub(crate) cluster: String,
     /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,
@@ -19,9 +18,9 @@ pub(crate) struct CacheStats {
     pub(crate) objects: usize,
     /// Total size of the objects as received, in bytes of JSON.
     pub(crate) bytes: u64,
-    /// Time since data was last received, for the watch where this is longest ago.
+    /// Time since data was last received, for the watch that has been waiting the longest.
     pub(crate) since_contact: Duration,
-    /// Number of relists by all watches (i.e. without initial lists).
+    /// Does not include initial lists.
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
     /// Number of received objects that belong to other replicas. `None` unless the cache is
@@ -29,7 +28,6 @@ pub(crate) struct CacheStats {
     pub(crate) foreign: Option<u64>,
     /// Number of objects written by this process that no watch has delivered yet.
     pub(crate) own_writes: usize,
-    /// Keys of objects that cannot be decoded.
     pub(crate) undecodable: HashSet<Key>,
 }
 
@@ -55,7 +53,6 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns the status of each watch.
     pub(super) fn status(&self) -> Vec<WatchStatus> {
         let (need, objects) = (self.greatest_need(), self.read());
         let watches = objects.watches().map(|watch| WatchStatus {
@@ -74,7 +71,6 @@ impl<K: Watchable> Cache<K> {
         watches.collect()
     }
 
-    /// Logs each watch that hasn't received data for `limit`, or that has recovered.
     pub(super) fn report_stale(&self, limit: Duration) {
         let watches: Vec<_> = self.read().watches().cloned().collect();
         for watch in watches {

@@ -7,21 +7,20 @@ use kube::core::ObjectMeta;
 use super::packed::{PackedMeta, Packer, Words};
 use crate::object::{Key, Watchable};
 
-/// An object in a cache, with some bookkeeping.
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size in bytes of JSON, as received. We do not know the size of an own write, so it gets the
-    /// size of the version that it replaces.
+    /// Size in bytes of JSON, as received. Since we don't know the size of our own writes, they get
+    /// the size of the version that they replace.
     pub(super) bytes: u32,
     /// If the object came from a list, the number of that list.
     pub(super) list: u32,
 }
 
-/// Stored form of an object. Cloning it is cheap, and the [`Unpacker`] turns clones into objects.
+/// Clones are cheap, and the [`Unpacker`] turns them into objects.
 pub(super) enum Form<K> {
     /// The object itself, which is shared with readers.
     Whole(Arc<K>),
-    /// The metadata of an object that consists of nothing else. Every reader gets a new object.
+    /// The object consists of nothing but metadata. Every reader gets a new object.
     Packed(PackedMeta),
 }
 
@@ -35,7 +34,6 @@ impl<K> Clone for Form<K> {
 }
 
 impl<K: Watchable> Form<K> {
-    /// Returns the resource version of the object.
     pub(super) fn resource_version<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         match self {
             Self::Whole(object) => object.meta().resource_version.as_deref(),
@@ -43,7 +41,6 @@ impl<K: Watchable> Form<K> {
         }
     }
 
-    /// Returns `true` if the object has the given UID.
     pub(super) fn has_uid(&self, name: &str, uid: &str) -> bool {
         match self {
             Self::Whole(object) => object.meta().uid.as_deref() == Some(uid),
@@ -52,11 +49,11 @@ impl<K: Watchable> Form<K> {
     }
 }
 
-/// Turns stored forms into objects. This does not take any locks.
+/// Turns stored forms into objects without taking any locks.
 ///
-/// The metadata API returns objects with a type and metadata, and nothing else. So all packed
-/// objects of a cache are the same apart from their metadata, and we only need to store one of them
-/// without metadata. It is called the shell.
+/// Objects from the metadata API only have a type and metadata. Since all packed objects of a cache
+/// are therefore the same apart from their metadata, it's enough to store one of them without
+/// metadata. We call this the shell.
 pub(super) struct Unpacker<K> {
     /// Set when the first object is packed.
     packed: OnceLock<(Arc<Words>, K)>,
@@ -71,7 +68,6 @@ impl<K> Default for Unpacker<K> {
 }
 
 impl<K: Watchable> Unpacker<K> {
-    /// Converts an object to the form in which it is stored.
     pub(super) fn pack(&self, object: &Arc<K>, packer: &mut Packer) -> Form<K> {
         if !K::metadata_api() {
             return Form::Whole(Arc::clone(object));
@@ -84,7 +80,6 @@ impl<K: Watchable> Unpacker<K> {
         Form::Packed(PackedMeta::pack(object.meta(), packer))
     }
 
-    /// Returns the object for a stored form.
     pub(super) fn open(&self, key: &Key, form: &Form<K>) -> Option<Arc<K>> {
         match form {
             Form::Whole(object) => Some(Arc::clone(object)),
@@ -96,13 +91,11 @@ impl<K: Watchable> Unpacker<K> {
         }
     }
 
-    /// Returns the words and the shell, which are needed for packed objects.
     pub(super) fn packed(&self) -> Option<(&Words, &K)> {
         self.packed.get().map(|(words, shell)| (&**words, shell))
     }
 }
 
-/// Clones the shell and sets its metadata.
 pub(super) fn fill<K: Watchable>(shell: &K, meta: ObjectMeta) -> Arc<K> {
     let mut object = shell.clone();
     *object.meta_mut() = meta;

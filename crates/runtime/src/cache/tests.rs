@@ -18,7 +18,7 @@ fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     object
 }
 
-/// Returns an undecodable object `a/<name>`.
+/// Returns an object `a/<name>` that can't be decoded.
 fn undecodable(name: &str, version: &str) -> Undecodable {
     let text = format!(
         r#"{{"metadata":{{"namespace":"a","name":"{name}","resourceVersion":"{version}"}},"data":1}}"#
@@ -85,7 +85,6 @@ fn subscribers_receive_old_and_new_objects_without_repetition() {
     assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
 }
 
-/// Adds a watch and begins its list.
 fn begin_list(cache: &Cache<ConfigMap>) -> WatchId {
     let watch = cache.write().add_watch(None);
     cache.write().begin_list(watch);
@@ -126,7 +125,7 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     cache.delete(Some(watch), &Key::of(&object("a", "watched", "3")), Some(3));
     let expected = cache.unseen.keys();
     cache.write().begin_list(watch);
-    // It was created while listing, so the list may not contain it.
+    // The list may not contain this object, because it was created while listing.
     record_created(&cache, object("a", "late", "1"));
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
@@ -309,7 +308,7 @@ fn own_write_replaces_an_undecodable_object() {
     let start = cache.read().begin_write();
     cache.put_own_write(start, object("a", "bad", "9"));
     assert!(cache.get(&key).is_some() && cache.undecodable(&key).is_none());
-    // Someone else wrote it before us.
+    // Someone else wrote the object before us.
     cache.apply_undecodable(watch, undecodable("bad", "7"), false);
     assert!(cache.get(&key).is_some());
     cache.apply(watch, object("a", "bad", "9"), false);
@@ -341,7 +340,6 @@ fn write(cache: &Cache<ConfigMap>, name: &str, version: &str) {
     cache.put_own_write(start, object("a", name, version));
 }
 
-/// Returns the cached version of `a/<name>`.
 fn stored(cache: &Cache<ConfigMap>, name: &str) -> Option<String> {
     let stored = cache.get(&Key::of(&object("a", name, "")))?;
     stored.metadata.resource_version.clone()
@@ -407,8 +405,8 @@ fn list_overrides_finished_and_pending_own_writes() {
     cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
     cache.write().end_list(watch.unwrap());
     cache.put_own_write(before_list, object("a", "late", "10"));
-    // It may have been deleted before the list was taken. The watch only delivers events after
-    // that.
+    // The object may have been deleted before the list was taken, and the watch only delivers later
+    // events.
     cache.put_own_write(during_list, object("a", "late", "11"));
     assert_eq!(stored(&cache, "x").as_deref(), Some("6"));
     assert_eq!((stored(&cache, "gone"), stored(&cache, "late")), (None, None));
@@ -515,7 +513,7 @@ fn list_settles_own_deletions() {
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
         cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
-        // The request may have been sent before the list, with the response arriving after it.
+        // The request may have been sent before the list even if the response arrives after it.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());
         cache.write().put_own_deletion(during, &key, "one");

@@ -29,7 +29,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::hash::{HashMap, HashSet};
 use crate::object::Key;
 
-/// Created objects that have not been delivered yet.
 pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
 
 struct Unseen<K> {
@@ -50,8 +49,8 @@ impl<K> UnseenObjects<K> {
         self.lock().insert(key, Unseen { version, object });
     }
 
-    /// Removes an object that was delivered. At the same time, removes all other objects that the
-    /// watch has decided about.
+    /// Removes an object that was delivered, along with all others that the watch has decided
+    /// about.
     pub(super) fn settle(&self, key: &Key, is_undecided: impl Fn(&Key, u64) -> bool) {
         let mut unseen = self.lock();
         if !unseen.is_empty() {
@@ -60,18 +59,15 @@ impl<K> UnseenObjects<K> {
         }
     }
 
-    /// Keeps only the objects which satisfy the predicate.
     pub(super) fn retain(&self, is_kept: impl Fn(&K) -> bool) {
         self.lock().retain(|_, unseen| is_kept(&unseen.object));
     }
 
-    /// Returns the keys of all unseen objects, which should be contained in any list requested from
-    /// now on.
+    /// Any list requested from now on should contain these objects.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()
     }
 
-    /// Removes and returns those of the expected objects that are still unseen.
     pub(super) fn take_missing(&self, expected: HashSet<Key>) -> Vec<Arc<K>> {
         let mut unseen = self.lock();
         let missing = expected.iter().filter_map(|key| unseen.remove(key));

@@ -11,10 +11,10 @@ use super::packed::Packer;
 use super::{Cache, WatchId};
 use crate::object::{Key, Watchable};
 
-/// State that is only needed by writers.
+/// State that only writers need.
 ///
-/// It has a separate lock, which writers take before they prepare an object. The lock around the
-/// objects themselves is only taken to insert the result.
+/// It has its own lock, which writers take before they prepare an object. The lock around the
+/// objects themselves is only taken to insert the result, so that readers hardly have to wait.
 pub(super) struct Writer<K> {
     packer: Packer,
     /// In the same order as `Objects::indexes`.
@@ -48,8 +48,8 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &before?)
     }
 
-    /// Adds an object written by this process. See [`Objects`](super::objects::Objects) for when it
-    /// is stored.
+    /// Adds an object written by this process. It may not be stored, see
+    /// [`Objects`](super::objects::Objects).
     pub(super) fn put_own_write(&self, start: WriteStart, mut object: K) {
         self.trim().apply(object.meta_mut());
         let object = Arc::new(object);
@@ -71,7 +71,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Adds an index. Does nothing if there is already an index with this name.
+    /// Does nothing if there already is an index with this name.
     pub(crate) fn add_index(&self, index: Index<K>) {
         let mut writer = self.lock_writer();
         if writer
@@ -81,8 +81,7 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        // We're holding the writer lock, so nothing is stored while we do this. Objects may be
-        // deleted, though.
+        // Nothing is stored in the meantime, since we're holding the writer lock.
         let existing = self.read().copy(None);
         let existing = existing.open(&self.unpacker);
         let indexed = existing.iter().map(|object| {
@@ -93,6 +92,7 @@ impl<K: Watchable> Cache<K> {
         let mut keys = IndexedKeys::new(index.name().to_owned());
         let mut objects = self.write();
         for (key, values) in indexed {
+            // The object may have been deleted since we've copied it.
             if objects.form(&key).is_some() {
                 keys.insert(&key, values);
             }
@@ -101,7 +101,6 @@ impl<K: Watchable> Cache<K> {
         writer.indexes.push(index);
     }
 
-    /// Returns an identifier for this cache that is valid as long as the cache exists.
     pub(super) fn address(&self) -> CacheAddress {
         std::ptr::NonNull::from(self).addr()
     }
