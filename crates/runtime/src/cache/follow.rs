@@ -110,6 +110,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     pub(super) fn note_error(&self, health: &WatchHealth, error: &WatchError) {
+        // The client logs this once for all watches, so don't repeat it for each of them.
         let is_logged = is_unreachable(error);
         let error = explain_watch_error(&self.kind, error);
         if is_logged {

@@ -20,31 +20,24 @@ use tower::{BoxError, Service};
 use crate::metrics::is_watch;
 use crate::token_bucket::TokenBucket;
 
-/// Log waits of at least this duration.
 const LOGGED_WAIT: Duration = Duration::from_secs(1);
 const LOG_PERIOD: Duration = Duration::from_secs(60);
 
-/// Rate limit for requests. Clones share the same limit.
 #[derive(Clone, Default)]
 pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
-/// A token bucket and its parameters.
-///
 /// If there is no token left, a request takes one in advance and waits until the bucket has been
 /// refilled.
 struct Limit {
-    /// Tokens per second.
     rate: f64,
-    /// Capacity of the bucket.
     burst: f64,
-    /// The number of tokens is negative while requests are waiting.
+    /// Goes below zero while requests are waiting.
     bucket: TokenBucket,
-    /// When we last logged a long wait.
     logged: Option<Instant>,
 }
 
 impl Limit {
-    /// Takes a token and returns how long to wait for it.
+    /// Takes a token and returns how long the request has to wait for it.
     fn take(&mut self, now: Instant) -> Duration {
         let Self {
             rate, burst, bucket, ..
@@ -54,7 +47,7 @@ impl Limit {
         Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if the wait is worth logging, and we have not logged another one recently.
+    /// Returns `true` if the wait is worth logging, and we haven't done that recently.
     fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
         let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
         let should_log = wait >= LOGGED_WAIT && is_due;
@@ -66,12 +59,11 @@ impl Limit {
 }
 
 impl FlowControl {
-    /// Limits requests to `rate` per second, with bursts of up to `burst`.
-    ///
-    /// If `rate` isn't positive, there is no limit. If `burst` is not positive, it defaults to
-    /// twice the rate. That is the ratio between the defaults of client-go, which are 5 and 10.
+    /// Limits requests to `rate` per second, with bursts of up to `burst`. There's no limit if
+    /// `rate` isn't positive.
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
+        // In client-go, the defaults of 5 and 10 have the same ratio.
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
         *self.lock() = (rate > 0.0).then(|| Limit {
             rate,
@@ -81,7 +73,7 @@ impl FlowControl {
         });
     }
 
-    /// Returns a limit with the same parameters but a separate bucket. Used for other API servers.
+    /// Other API servers get the same limit, but with a bucket of their own.
     pub(crate) fn separate(&self) -> Self {
         let limit = self.lock().as_ref().map(|limit| Limit {
             rate: limit.rate,
@@ -92,13 +84,12 @@ impl FlowControl {
         Self(Arc::new(Mutex::new(limit)))
     }
 
-    /// Wraps a service with this limit.
     pub(super) fn limit<S>(&self, inner: S) -> Limited<S> {
         let flow_control = self.clone();
         Limited { inner, flow_control }
     }
 
-    /// Takes a token and returns how long to wait for it. Returns `None` if there is no limit.
+    /// Returns how long to wait, or `None` if there is no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut limit = self.lock();
@@ -120,7 +111,7 @@ impl FlowControl {
     }
 }
 
-/// A token that was taken in advance. It is put back if the request is dropped while waiting.
+/// A token taken in advance. We put it back if the request is dropped while waiting.
 struct Reservation(Option<FlowControl>);
 
 impl Reservation {
@@ -139,7 +130,6 @@ impl Drop for Reservation {
     }
 }
 
-/// Client service with a rate limit.
 #[derive(Clone)]
 pub(super) struct Limited<S> {
     inner: S,
@@ -168,7 +158,7 @@ where
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };
-        // `self.inner` has been polled for readiness and its clone has not, so call the former.
+        // We've polled `self.inner` for readiness and not its clone, so call the former.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let reservation = Reservation(Some(self.flow_control.clone()));
@@ -187,7 +177,6 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request and measures how long it was delayed.
     async fn send(flow_control: &FlowControl, target: &str) -> Duration {
         let server = service_fn(|_| std::future::ready(Ok::<_, BoxError>(Response::new(()))));
         let request = Request::get(target).body(()).unwrap();

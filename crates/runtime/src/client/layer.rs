@@ -37,7 +37,6 @@ impl Service<Request<Body>> for ClientService {
     }
 }
 
-/// Wraps the client in a layer.
 pub(crate) fn add_layer<L, B>(client: &Client, layer: &L) -> Client
 where
     L: Layer<ClientService>,

@@ -68,8 +68,8 @@ use timeout::WithTimeout;
 pub(crate) use user_agent::UserAgent;
 use warnings::LogWarnings;
 
-/// Settings shared by a manager and its clients. The manager can change them after the clients have
-/// been created.
+/// The manager shares these settings with its clients, and can still change them after the clients
+/// were created.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSettings {
     pub(crate) user_agent: UserAgent,
@@ -77,7 +77,7 @@ pub(crate) struct ClientSettings {
     pub(crate) reachability: Reachability,
 }
 
-/// Creates a client for general use. Every attempt of a request is counted in the metrics.
+/// Creates a client for general use. Its metrics count every attempt of a request.
 pub(crate) fn new_manager_client(
     config: Config,
     metrics: &Metrics,
@@ -98,10 +98,10 @@ pub(crate) fn new_manager_client(
         .build())
 }
 
-/// Creates a client for leader election, without retries or rate limiting.
+/// Creates a client for leader election, which neither retries nor limits requests.
 ///
-/// The timeout applies to both sides. If the API server kept working on a request after the client
-/// has given up, it might renew a lease whose holder no longer knows about it.
+/// Both sides use the same timeout. If the API server kept working on a request after we have given
+/// up, it might renew a lease whose holder doesn't know about it anymore.
 pub(crate) fn new_lease_client(
     mut config: Config,
     metrics: &Metrics,
@@ -125,7 +125,7 @@ fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
     Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
-/// Returns a client that passes all requests to `send`, together with the given client.
+/// Creates a client that passes all of its requests to `send`.
 pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
 where
     F: Fn(Client, Request<Body>) -> Fut + Send + 'static,
@@ -138,8 +138,7 @@ where
     Client::new(service, namespace).with_valid_until(expiry)
 }
 
-/// Returns a client that sets the field manager of writes which don't specify one. This is meant
-/// for code in kube that doesn't.
+/// Sets the field manager of writes that don't specify one. We need this for writes within kube.
 pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     let parameter = format!("fieldManager={}", encode_parameter(manager));
     wrap_client(client, move |client, mut request| {
@@ -150,14 +149,13 @@ pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     })
 }
 
-/// Percent-encodes the value of a query parameter.
 pub(crate) fn encode_parameter(value: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::new();
     for byte in value.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
-            // Writing to a `String` never fails.
+            // Writing to a `String` can't fail.
             byte => drop(write!(encoded, "%{byte:02X}")),
         }
     }

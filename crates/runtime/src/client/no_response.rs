@@ -9,12 +9,10 @@ use tower::BoxError;
 
 use crate::error::{causes_of, describe_causes};
 
-/// A request that didn't get a response.
 #[derive(Debug)]
 pub(crate) struct NoResponse {
-    /// Address and causes.
     message: String,
-    /// Whether we couldn't even connect, which means that the request wasn't sent.
+    /// We couldn't even connect, so the request wasn't sent.
     pub(super) is_unreachable: bool,
     cause: BoxError,
 }
@@ -48,14 +46,12 @@ impl StdError for NoResponse {
     }
 }
 
-/// Names of common errors in rustls, and explanations for them.
 const EXPLANATIONS: [(&str, &str); 3] = [
     (
         "UnknownIssuer",
         "the certificate is signed by an unknown authority",
     ),
-    // This is what you get when a cluster is recreated, and the new CA has the same name as the old
-    // one.
+    // You get this if a cluster is recreated, and its new CA has the same name as the old one.
     (
         "BadSignature",
         "the certificate is signed by an unknown authority, which has the name of a trusted one",
@@ -63,7 +59,7 @@ const EXPLANATIONS: [(&str, &str); 3] = [
     ("InvalidContentType", "the server does not speak TLS on this port"),
 ];
 
-/// Formats an error and its causes. If one of the causes is known, appends an explanation.
+/// Formats an error with its causes, and explains them if we know one of them.
 fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = describe_causes(error);
     let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
@@ -73,13 +69,11 @@ fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// Finds a [`NoResponse`] in the causes of an error.
 pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a NoResponse> {
     causes_of(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns `true` if the API server could not be reached. The client has already logged this, so
-/// callers do not need to.
+/// If the API server is unreachable, the client has already logged this and callers don't have to.
 pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
     find_no_response(error).is_some_and(|error| error.is_unreachable)
 }

@@ -12,25 +12,22 @@ use super::UserAgent;
 use super::request::{add_parameter, is_streaming};
 use crate::metrics::is_watch;
 
-/// Server-side timeout of requests. The API server may give up earlier if its `--request-timeout`
-/// is shorter.
+/// Server-side timeout of requests. The API server gives up earlier if its `--request-timeout` is
+/// shorter.
 ///
-/// This is less than the timeout of the client, so the server does not keep working for a client
-/// that is gone. Watches are not affected, they use `timeoutSeconds`.
+/// We choose less than the timeout of the client, so that the server doesn't keep working for a
+/// client that's gone. Watches aren't affected, since they use `timeoutSeconds`.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Client service that adds headers and parameters to requests.
 #[derive(Clone)]
 pub(super) struct Prepared<S> {
     inner: S,
     user_agent: UserAgent,
-    /// The query parameter.
     timeout: Arc<str>,
 }
 
 impl<S> Prepared<S> {
-    /// Creates a service with the given timeout, which is rounded down to seconds. The minimum is
-    /// one second.
+    /// Rounds the timeout down to seconds, but not to zero.
     pub(super) fn new(inner: S, user_agent: UserAgent, timeout: Duration) -> Self {
         let timeout = format!("timeout={}s", timeout.as_secs().max(1));
         Self {

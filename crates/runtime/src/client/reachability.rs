@@ -23,30 +23,28 @@ use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
 
-/// Maximum number of causes to remember.
 const MAX_CAUSES: usize = 8;
-/// After this time, a cause is logged again. Note that watches are only retried every 30 seconds.
+/// We log a cause again after this time. Note that watches are only retried every 30 seconds.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
-/// Timeout for connecting to the API server when a manager is started outside of a Pod.
+/// For the first request, if the manager doesn't run in a Pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The current outage (if any) of an API server. Clones share the same state.
+/// Tracks outages of an API server. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Reachability(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// When we first logged the current outage.
     logged_since: Option<Instant>,
-    /// Messages that we have logged, and when each of them last occurred.
+    /// What we've logged, and when it last occurred.
     causes: Vec<(String, Instant)>,
-    /// If set, failures are returned to the operator instead of being logged.
+    /// Return failures to the operator instead of logging them.
     is_silent: bool,
 }
 
 impl Reachability {
-    /// Returns a function to process the results of all requests to a server. It logs outages. If
-    /// there is no response, it also adds the address of the server to the error.
+    /// The returned function processes the results of all requests to a server. It logs outages,
+    /// and adds the address of the server to the error if there is no response.
     pub(super) fn observe<B>(
         &self,
         server: &Uri,
@@ -58,7 +56,7 @@ impl Reachability {
                 reachability.note_response(&address);
                 Ok(response)
             }
-            // E.g. kube's authentication has failed. Those errors do not need an explanation.
+            // E.g. kube's authentication has failed, which doesn't need an explanation.
             Err(error) if error.is::<kube::Error>() => Err(error),
             Err(error) => {
                 let error = NoResponse::new(&address, error);
@@ -68,12 +66,11 @@ impl Reachability {
         }
     }
 
-    /// Checks that the API server sends any kind of response. If there is none after ten seconds,
-    /// the server might just be slow, so we log a warning and continue.
+    /// Checks that the API server sends any kind of response. Otherwise, the error contains its
+    /// address and all causes, and nothing is logged.
     ///
-    /// # Errors
-    ///
-    /// Returns the address of the server and all causes. These are not logged.
+    /// The server might just be slow, so if there is no response after ten seconds, we log a
+    /// warning and continue.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         self.lock().is_silent = true;
         let mut request = Request::new(Body::empty());
@@ -85,7 +82,7 @@ impl Reachability {
             Ok(Err(error)) => match find_no_response(&error) {
                 None => Err(error.to_string()),
                 Some(error) if error.is_unreachable => Err(error.to_string()),
-                // E.g. the connection was reset. We leave it to the caches to retry.
+                // E.g. the connection was reset, which the caches are going to retry.
                 Some(_) => Ok(()),
             },
             Err(_) => {
@@ -138,7 +135,6 @@ mod tests {
     use crate::tls::Certificates;
     use crate::tls::issued::Issued;
 
-    /// Sends a request and formats its error the way callers do.
     async fn request(client: &Client) -> Result<(), String> {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let answered = maps.get("any").await;
@@ -160,8 +156,8 @@ mod tests {
 
     #[tokio::test]
     async fn server_that_refuses_connections_is_logged_once_with_address_and_cause() {
-        // Bind the port without listening on it. Connections are refused, and no other process can
-        // grab the port.
+        // Bind the port without listening on it, so that connections are refused and no other
+        // process can grab the port.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();

@@ -3,15 +3,14 @@
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Uri};
 
-/// Media type of a JSON patch (RFC 6902).
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// Returns `true` if it makes no difference whether the request is sent once or twice.
+/// Returns `true` if it makes no difference whether a request is sent once or twice.
 ///
-/// Creates aren't idempotent: a second one fails with "already exists", or creates another object
-/// if the API server generates the name. The same goes for JSON patches, which may append an item
-/// twice, or remove the item that has moved to the index of the removed one. All other patches set
-/// fields to a value. If they include a resource version, the second one fails with a conflict.
+/// A second create fails with "already exists", or creates another object if the API server
+/// generates the name. A second JSON patch might append an item twice, or remove the item that has
+/// moved to the index of the removed one. Other patches are safe, because they set fields to a
+/// value or (if they include a resource version) fail with a conflict.
 pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE => true,
@@ -23,8 +22,7 @@ pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Returns `true` for requests on which the API server does not impose a timeout (e.g. `log` and
-/// `exec`).
+/// The API server has no timeout for these requests, e.g. `log` and `exec`.
 pub(super) fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
     // Paths start with either `api/v1` or `apis/<group>/<version>`.
@@ -34,7 +32,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
         segments.next();
         segments.next();
     }
-    // Skip the resource and the name.
+    // The subresource comes after the resource and the name.
     let subresource = segments.nth(2);
     matches!(
         subresource,
@@ -42,8 +40,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
     )
 }
 
-/// Adds a query parameter `name=value`. Does nothing if there is already a parameter with this
-/// name.
+/// Adds a query parameter `name=value`, unless there already is one with the same name.
 pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
@@ -53,7 +50,7 @@ pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let separator = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{separator}{parameter}", uri.path());
     let mut parts = uri.clone().into_parts();
-    // This cannot fail, since the parameter is valid in a query.
+    // This can't fail, since the parameter is valid in a query.
     let Ok(target) = target.parse() else { return };
     parts.path_and_query = Some(target);
     if let Ok(extended) = Uri::from_parts(parts) {

@@ -27,7 +27,7 @@ use crate::backoff::Backoff;
 use crate::deadline::scale;
 use crate::random::random_share;
 
-/// Maximum number of retries. In total they take about six seconds, unless the server sends
+/// In total, these retries take about six seconds. It can be more if the server sends
 /// `Retry-After`.
 const MAX_RETRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff {
@@ -36,18 +36,16 @@ const BACKOFF: Backoff = Backoff {
 };
 /// Upper limit for `Retry-After`.
 ///
-/// If the server asks for more, we wait for this long rather than giving up. The backoff of the
-/// caller starts at a few milliseconds, so it would come back even sooner.
+/// If the server asks for more, we still retry after this time rather than giving up. The caller
+/// would come back even sooner, because its backoff starts at a few milliseconds.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// No retries are made after this time. The caller gets the last response instead. Same as the
-/// default `--request-timeout` of the API server.
+/// After this time, we return the last response instead of retrying. It's the default of
+/// `--request-timeout` in the API server.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// State of retrying a request.
 #[derive(Clone)]
 pub(super) struct Retries {
     count: u32,
-    /// Time of the first attempt.
     started: Instant,
 }
 
@@ -79,7 +77,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
         (at <= self.started + TIME_LIMIT).then(|| sleep_until(at))
     }
 
-    /// Clones a request for a retry. Returns `None` if the body is a stream and can't be cloned.
+    /// Returns `None` if we can't clone the request because its body is a stream.
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
         if self.count == 0 {
             self.started = Instant::now();
@@ -94,7 +92,6 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
     }
 }
 
-/// Returns `true` if a request can be retried after this response. See the module documentation.
 fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -105,17 +102,15 @@ fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool
     }
 }
 
-/// Parses `Retry-After`. The API server always uses seconds, so we don't handle dates.
+/// We don't handle dates, because the API server always sends seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// Returns the delay before the given retry.
-///
-/// Up to half of it is subtracted at random, which spreads out requests that have failed at the
-/// same time.
 fn backoff(count: u32) -> Duration {
+    // Subtract up to half of it at random, in order to spread out requests that have failed at the
+    // same time.
     scale(BACKOFF.delay_after(count), 0.5 + random_share() / 2.0)
 }
 
@@ -131,8 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server that always responds the same. Returns the number of attempts
-    /// and the total time.
+    /// The server always responds the same. Returns the number of attempts and the total time.
     async fn attempts(
         method: Method,
         content_type: &str,

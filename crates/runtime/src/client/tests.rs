@@ -11,8 +11,7 @@ use super::timeout::IDLE_TIMEOUT;
 use super::*;
 use crate::logging::LogBuffer;
 
-/// Creates a client for a server that responds to the first request on each connection and then
-/// goes silent.
+/// The server responds to the first request on each connection and then goes silent.
 async fn client(response: &'static str) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -78,8 +77,7 @@ async fn watch_without_data_times_out() {
     assert_timed_out(started);
 }
 
-/// Creates a client for a server that responds with the given status. The receiver gets the head of
-/// each request.
+/// The receiver gets the head of each request.
 async fn recording_client(
     status: &'static str,
     settings: &ClientSettings,

@@ -13,15 +13,14 @@ use tower::{BoxError, Service};
 
 use super::request::is_streaming;
 
-/// A request fails if no data is received for this long.
+/// How long to wait for data before a request fails.
 ///
 /// The API server responds to ordinary requests within its `--request-timeout` (60 seconds by
-/// default), and sends a bookmark to watches every 60 seconds. This is also longer than hyper keeps
-/// idle connections, which is 90 seconds. Otherwise, the next attempt might reuse a connection that
-/// broke at the same time.
+/// default), and sends a bookmark to watches every 60 seconds. We also have to wait longer than
+/// hyper keeps idle connections (90 seconds), otherwise the next attempt might reuse a connection
+/// that broke at the same time.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(95);
 
-/// Client service that adds timeouts to requests.
 #[derive(Clone)]
 pub(super) struct WithTimeout<S>(S);
 
@@ -68,7 +67,7 @@ fn new_timeout_error() -> BoxError {
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
-/// Response body that fails if no data arrives for too long while it's being polled.
+/// Fails if no data arrives for too long. Time only counts while somebody is polling the body.
 pub(super) struct TimedBody<B> {
     body: B,
     has_timeout: bool,

@@ -30,14 +30,10 @@ use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use super::proxy::{Connector, find_proxy};
 
-/// Sends requests. Clones share the same connections.
 pub(super) type Transport = BoxCloneService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
-/// Creates a transport. This may block, because it reads files and runs the exec plugin.
-///
-/// # Errors
-///
-/// Fails if the proxy URL, the credentials or the certificates in the configuration are invalid.
+/// Beware that this may block, because it reads files and runs the exec plugin. It fails if the
+/// proxy URL, the credentials or the certificates are invalid.
 pub(super) fn new_transport(config: &Config) -> Result<Transport, kube::Error> {
     let proxy = find_proxy(config).map_err(|error| kube::Error::Service(error.into()))?;
     let tls = config.rustls_client_config()?;

@@ -9,10 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
 
-/// client-go uses this if there is no command line or no version.
+/// client-go uses this as well if there is no command line or no version.
 const UNKNOWN: &str = "unknown";
 
-/// The `User-Agent` header. Clones share the same value.
 #[derive(Clone)]
 pub(crate) struct UserAgent(Arc<RwLock<HeaderValue>>);
 
@@ -27,7 +26,7 @@ impl Default for UserAgent {
 }
 
 impl UserAgent {
-    /// Sets the part of the operator, which is `<name>/<version>`.
+    /// The operator's part of the header is `<name>/<version>`.
     pub(crate) fn set(&self, product: &str) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new_header(product);
     }
@@ -37,7 +36,7 @@ impl UserAgent {
     }
 }
 
-/// Builds the header. Invalid characters are replaced with `_`.
+/// Replaces invalid characters with `_`.
 fn new_header(product: &str) -> HeaderValue {
     let is_valid = |c: char| c == ' ' || c.is_ascii_graphic();
     let product: String = product
@@ -53,8 +52,8 @@ fn new_header(product: &str) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("rbuilder"))
 }
 
-/// Maps an architecture to its name in Go. This way, the same filter on the audit log works for
-/// operators in both languages.
+/// Use the names of Go, so that the same filter on an audit log works for operators in both
+/// languages.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

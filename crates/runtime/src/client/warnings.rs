@@ -16,14 +16,12 @@ use http::header::WARNING;
 use http::{HeaderMap, Request, Response};
 use tower::Service;
 
-/// Warning code used by Kubernetes. All others are meant for HTTP caches.
+/// The code of Kubernetes. All others are meant for HTTP caches.
 const CODE: &str = "299";
-/// Maximum number of warnings to remember. This needs a limit because the texts may contain object
-/// names, so there can be any number of different ones. We start over when the limit is reached,
-/// which means that a warning may be logged again.
+/// How many warnings to remember. We need a limit, because the texts may contain object names. Once
+/// it is reached we start over, so a warning may be logged again.
 const MAX_LOGGED: usize = 1000;
 
-/// Client service that logs warnings.
 #[derive(Clone)]
 pub(super) struct LogWarnings<S> {
     inner: S,
@@ -67,12 +65,10 @@ where
     }
 }
 
-/// Warnings that have been logged.
 #[derive(Default)]
 struct LoggedTexts(Mutex<HashSet<String>>);
 
 impl LoggedTexts {
-    /// Adds a warning. Returns `true` if it is new.
     fn insert(&self, text: &str) -> bool {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() == MAX_LOGGED && !logged.contains(text) {
@@ -82,7 +78,6 @@ impl LoggedTexts {
     }
 }
 
-/// Returns the texts of all warnings in a response.
 fn read_warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
     headers
         .get_all(WARNING)
@@ -92,10 +87,8 @@ fn read_warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
         .flat_map(parse_warnings)
 }
 
-/// Parses the value of a header, which is a comma-separated list of `<code> <agent> "<text>"` with
-/// an optional date, see [RFC 7234].
-///
-/// We stop at the first malformed warning since there is no way to tell where the next one starts.
+/// Parses a comma-separated list of `<code> <agent> "<text>"` with an optional date, see [RFC
+/// 7234].
 ///
 /// [RFC 7234]: https://www.rfc-editor.org/rfc/rfc7234#section-5.5
 fn parse_warnings(header: &str) -> Vec<String> {
@@ -106,6 +99,7 @@ fn parse_warnings(header: &str) -> Vec<String> {
             texts.push(text);
         }
         let next = skip_date(after).trim_start();
+        // Stop at the first malformed warning, since we can't tell where the next one starts.
         let Some(next) = next.strip_prefix(',') else {
             break;
         };
@@ -114,7 +108,6 @@ fn parse_warnings(header: &str) -> Vec<String> {
     texts
 }
 
-/// Parses a single warning. Returns its code, its text, and the remaining input.
 fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     let (code, rest) = header.trim_start().split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
@@ -122,7 +115,7 @@ fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     Some((code, text, after))
 }
 
-/// Parses a quoted string with backslash escapes. Returns the string and the remaining input.
+/// Returns the string without its quotes and escapes, and the remaining input.
 fn parse_quoted(header: &str) -> Option<(String, &str)> {
     let inner = header.strip_prefix('"')?;
     let mut text = String::new();
@@ -139,7 +132,7 @@ fn parse_quoted(header: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Skips the optional date. It's quoted, and contains a comma itself. Returns the remaining input.
+/// The optional date is quoted, and contains a comma itself.
 fn skip_date(header: &str) -> &str {
     parse_quoted(header.trim_start()).map_or(header, |(_, after)| after)
 }

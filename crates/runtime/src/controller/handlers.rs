@@ -11,25 +11,23 @@ use crate::ctx::Ctx;
 use crate::error::{BoxError, Error};
 use crate::object::{Undecodable, Watchable};
 
-/// Functions provided by the operator.
 pub(super) struct Handlers<K: Watchable, S> {
     pub(super) reconcile: Reconcile<Arc<K>, S>,
     /// Whether to reconcile objects that are being deleted, even if they do not have any of our
     /// finalizers.
     pub(super) reconciles_terminating: bool,
-    /// In the order in which they were registered.
+    /// Cleanups run in the order in which they were registered.
     pub(super) finalizers: Vec<Finalizer<K, S>>,
     pub(super) on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
     pub(super) on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
 }
 
-/// A finalizer together with its cleanup function.
 pub(super) struct Finalizer<K, S> {
     pub(super) name: String,
     pub(super) cleanup: Reconcile<Arc<K>, S>,
 }
 
-/// A boxed function for reconciles, cleanups or deletions. Its argument is a `T`.
+/// A boxed function that reconciles, cleans up or handles a deletion. Its argument is a `T`.
 pub(super) type Reconcile<T, S> =
     Box<dyn Fn(T, Ctx<S>) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>> + Send + Sync>;
 
@@ -44,9 +42,8 @@ where
     let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
         let reconcile = Arc::clone(&reconcile);
-        // It is important to call `reconcile` within the async block. If the block captured the
-        // future instead, it would be stored twice, and futures of reconcilers can be as large as
-        // 10 kB.
+        // Don't call `reconcile` outside of the async block. If the block captured the future
+        // instead, it would be stored twice, and futures of reconcilers can be as large as 10 kB.
         Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
     })
 }

@@ -115,11 +115,10 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         active
     }
 
-    /// Adds a watch, unless there is one with the same name, kind and selection. Returns its
-    /// identity.
+    /// Adds a watch, unless there already is one with the same name, kind and selection.
     ///
-    /// `late_watches` stays locked until the subscription is complete. So if there is a concurrent
-    /// call with the same name, it does not return earlier than that.
+    /// `late_watches` stays locked until we have subscribed. So if someone else adds a watch with
+    /// the same name at the same time, that call has to wait for the subscription as well.
     fn add_watch<W, M>(
         &self,
         late_watches: &mut LateWatchesById,
@@ -199,7 +198,6 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(is_removed)
     }
 
-    /// Checks whether a watch can be used in the cluster of this context.
     fn check_cluster_of<W: Watchable, M: MapsLate<W, S>>(&self, watch: &Watch<W, M>) -> Result<(), Error> {
         let (kind, ..) = watch.watched();
         if let Some(cluster) = self.cluster().filter(|_| M::BY_OWNER) {
@@ -243,7 +241,6 @@ pub struct Watches<S> {
     add: Vec<AddWatch<S>>,
 }
 
-/// Adds a watch and returns its identity.
 type AddWatch<S> = Box<dyn FnOnce(&Ctx<S>, &mut LateWatchesById) -> Result<(String, CacheId), Error> + Send>;
 
 impl<S> fmt::Debug for Watches<S> {
@@ -290,8 +287,8 @@ fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
     }
 }
 
-/// Returns an error when called from a mapping function or a predicate. The cache waits for those,
-/// so we'd run into a deadlock.
+/// Returns an error when called from a mapping function or a predicate. We'd run into a deadlock
+/// otherwise, because the cache waits for those.
 fn refuse_in_callback(verb: &str) -> Result<(), Error> {
     let Some(callback) = running_callback() else {
         return Ok(());

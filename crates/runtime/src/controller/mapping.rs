@@ -72,9 +72,8 @@ pub struct Keys<W, S> {
     of_metadata: Option<KeysOfMetadata>,
 }
 
-/// Computes the requests for an event whose object could be decoded.
 enum KeysOfEvent<W, S> {
-    /// Called twice, with the object before and after the change.
+    /// Called twice if the object has changed, i.e. before and after.
     OfObject(KeysOfObject<W, S>),
     /// Called once with the change.
     OfChange(RequestsOfChange<W, S>),
@@ -183,8 +182,7 @@ where
     }
 }
 
-/// Returns the controller's kind, after checking that it is the same `K` that the mapping function
-/// returns.
+/// Returns the controller's kind, which must be the same `K` that the mapping function returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
     kind.ok_or_else(|| {
@@ -205,7 +203,7 @@ mod sealed {
 }
 
 impl<W: Watchable, S> Keys<W, S> {
-    /// Returns the requests for a change. They are empty if the mapping function panics.
+    /// If the mapping function panics, there are no requests.
     pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
         let of_object = match &self.of_event {
             KeysOfEvent::OfChange(map) => {
@@ -228,8 +226,8 @@ impl<W: Watchable, S> Keys<W, S> {
     }
 }
 
-/// Calls a mapping function and catches panics. Otherwise, a panic would end the watch for all
-/// controllers which use this kind.
+/// Calls a mapping function and catches panics, which would end the watch for all controllers that
+/// use this kind.
 fn contain_panic<W: Watchable, S, T>(
     map: impl FnOnce() -> Vec<T>,
     object: &W,
@@ -251,8 +249,8 @@ thread_local! {
     static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Calls a user-provided function while the cache is waiting for it, and catches panics. `what` is
-/// used in messages.
+/// Calls a user-provided function (described by `what`) and catches panics. The cache waits for it
+/// in the meantime.
 pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> std::thread::Result<T> {
     CALLBACK.set(Some(what));
     let result = catch_unwind(AssertUnwindSafe(function));
@@ -260,7 +258,6 @@ pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> 
     result
 }
 
-/// If this thread is currently running a callback, returns its name.
 pub(super) fn running_callback() -> Option<&'static str> {
     CALLBACK.get()
 }

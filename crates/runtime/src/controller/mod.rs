@@ -49,7 +49,6 @@ pub(crate) use prepare::{AnyController, ManagerResources, PreparedController};
 pub use unselected::Unselected;
 pub use watch::Watch;
 
-/// Default number of workers, see [`Controller::concurrency`].
 const DEFAULT_CONCURRENCY: usize = 4;
 
 /// Reconciles all objects of kind `K` with a function that has access to the shared state `S`.
@@ -85,15 +84,14 @@ pub struct Controller<K: Watchable, S> {
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, Request<K>>>,
-    /// Callbacks that request a cache for each kind which is read but not watched.
+    /// Each of these requests a cache for a kind that's read but not watched.
     reads: Vec<RequestCache>,
-    /// The kinds of those caches, as far as they are only known at runtime.
+    /// The kinds of those caches, if they're only known at runtime.
     kinds: Vec<DynamicKind>,
 }
 
 type RequestCache = Box<dyn FnOnce(&Caches) + Send>;
 
-/// Subscribes a controller to events of another kind.
 type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) + Send>;
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {

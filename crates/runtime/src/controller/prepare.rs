@@ -28,55 +28,46 @@ use crate::request::Request;
 use crate::shards::{Scope, ShardBy};
 use crate::shutdown::Shutdown;
 
-/// A controller whose type was erased, so that the manager can store it.
+/// The manager stores controllers of different types, so it needs this trait object.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
-    /// Validates the settings.
-    ///
-    /// # Errors
-    ///
-    /// Returns a description of the problem and how to fix it.
+    /// Validates the settings. The error describes how to fix them.
     fn check(&self) -> Result<(), ManagerError>;
 
-    /// Subscribes to all caches, which begin to fill the queue. Returns the tasks of this
-    /// controller. They must be run after the caches have synced and this process has become the
-    /// leader.
+    /// Subscribes to all caches, which then begin to fill the queue.
+    ///
+    /// The tasks of the returned controller may only run once the caches have synced and this
+    /// process is the leader.
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
 }
 
-/// Resources of the manager that are shared by its controllers.
 pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
-    /// Client for controllers which only run on the leader.
+    /// For controllers which only run on the leader.
     pub(crate) leader_client: Client,
     /// `None` if leader election is disabled.
     pub(crate) fence: Option<Fence>,
     pub(crate) caches: &'a Caches,
     pub(crate) kinds: Kinds,
-    /// Additional clusters.
     pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to exit after they've sent everything in their queue.
+    /// Tells event publishers to exit once they have emptied their queue.
     pub(crate) stop_events: Shutdown,
 }
 
-/// A controller that is ready to be run.
 pub(crate) struct PreparedController {
     pub(crate) name: String,
-    /// Whether to run it on all replicas, rather than just on the leader.
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
-    /// Workers. They exit after the queue is closed and the current reconcile has finished.
+    /// These exit after the queue was closed, as soon as the current reconcile has finished.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) events: BoxFuture<'static, ()>,
-    /// Kind and API version, used in messages.
     kind: String,
     pub(crate) queue: Arc<Workqueue<Key>>,
 }
 
 impl PreparedController {
-    /// Returns a view of the queue for debug endpoints.
     pub(crate) fn debug_queue(&self) -> ControllerQueue {
         ControllerQueue::new(&self.name, self.kind.clone(), self.concurrency, &self.queue)
     }
@@ -146,6 +137,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             })),
             None => queue,
         });
+        // A controller that runs on every replica needs all objects.
         let shards = caches.options().shards.clone().filter(|_| !everywhere);
         let selection = match &shards {
             Some(_) => selection.in_scope(Scope::Own(division.by)),
@@ -187,6 +179,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             metrics: shared.metrics.controller(&name, concurrency),
             ctx,
         });
+        // Hold a weak reference, so that the metrics don't keep the queue alive.
         let counted = Arc::downgrade(&queue);
         shared.metrics.before_scrape(move || {
             if let Some(queue) = counted.upgrade() {
@@ -222,7 +215,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     }
 }
 
-/// Forwards all requests of a stream to the queue, until the queue is closed.
+/// Forwards requests from a stream until the queue is closed.
 async fn enqueue_triggers<K: Watchable>(
     mut requests: BoxStream<'static, Request<K>>,
     kind: Kind<K>,
@@ -232,7 +225,7 @@ async fn enqueue_triggers<K: Watchable>(
         while let Some(request) = requests.next().await {
             request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
-        // The stream has ended, but the controller has not.
+        // Keep waiting if the stream ends, because the controller keeps running.
         std::future::pending::<()>().await;
     };
     tokio::select! {

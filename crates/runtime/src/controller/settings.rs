@@ -10,8 +10,7 @@ use crate::object::Watchable;
 use crate::rate_limiter::RateLimiter;
 use crate::shards::ShardBy;
 
-/// Upper limit for the number of workers. Each of them takes some memory, and has to be woken when
-/// the queue is closed.
+/// Each worker takes some memory, and has to be woken when the queue is closed.
 const MOST_WORKERS: usize = 10_000;
 
 impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {

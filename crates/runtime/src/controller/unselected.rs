@@ -28,9 +28,7 @@ use crate::object::{Key, Watchable};
 use crate::queue::LOW;
 use crate::shards::{ShardBy, Shards};
 
-/// Page size for listing all objects.
 const PAGE: u32 = 500;
-/// Delay before that list is retried.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// What to do with an object that leaves the [selection](super::Controller::selecting) of its
@@ -49,13 +47,11 @@ pub enum Unselected {
     Keep,
 }
 
-/// Objects that have left the selection and need to be handled.
 pub(super) struct Departures {
-    /// What to do with them. `None` if there's nothing to do, or if objects cannot leave the
-    /// selection at all.
+    /// `None` if there's nothing to do, or if objects can't leave the selection at all.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    /// Maps each object to the hash which determines its range.
+    /// Maps each object to the hash that determines its range.
     departed: Mutex<HashMap<Key, u64>>,
 }
 
@@ -69,12 +65,11 @@ impl Departures {
         }
     }
 
-    /// Returns `true` if departed objects have to be handled.
     pub(super) fn are_handled(&self) -> bool {
         self.handling.is_some()
     }
 
-    /// Updates the set after an event. Returns `true` if the object may have left the selection.
+    /// Returns `true` if the object of this event may have left the selection.
     pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>, shard_by: ShardBy) -> bool {
         if self.handling.is_none() {
             return false;
@@ -87,7 +82,7 @@ impl Departures {
         }
     }
 
-    /// Adds an object if it has any of the finalizers. Returns whether it does.
+    /// Adds an object if it has any of the finalizers, in which case this returns `true`.
     fn insert(&self, meta: &ObjectMeta, shard_by: ShardBy) -> bool {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
@@ -97,12 +92,11 @@ impl Departures {
         is_held
     }
 
-    /// Returns the hash of an object that needs to be handled.
     pub(super) fn hash_of(&self, key: &Key) -> Option<u64> {
         self.lock().get(key).copied()
     }
 
-    /// Removes an object, because another replica takes care of it.
+    /// Called when another replica takes care of the object.
     pub(super) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
@@ -118,8 +112,8 @@ impl Departures {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Handles an object that may have left the selection. Returns an action if this has to be
-    /// repeated.
+    /// Handles an object that may have left the selection. If this has to be repeated, returns
+    /// when.
     pub(super) async fn handle_departure(&self, key: &Key) -> Result<Option<Action>, Error> {
         let Some(handling) = self.departures.handling else {
             return Ok(None);
@@ -128,12 +122,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
-        // We use a list with a single name, because a controller's role has `list` on its kind but
-        // not necessarily `get`.
+        // Use a list with a single name, because a controller's role has `list` on its kind but not
+        // necessarily `get`.
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()
-            // It may have been selected again without the cache noticing it yet.
+            // The object may be selected again, without our cache noticing it yet.
             && api.list_metadata(&self.cache.selection().list_params(&named)).await?.items.is_empty()
         {
             let action = match handling {
@@ -152,7 +146,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(None)
     }
 
-    /// Removes the finalizers of the controller.
     async fn release(&self, mut object: K) -> Result<Action, Error> {
         for Finalizer { name, .. } in &self.handlers.finalizers {
             if let Some(index) = object.finalizers().iter().position(|present| present == name) {
@@ -165,8 +158,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Finds objects that left the selection while the process was down, or while their range was
-    /// moving.
+    /// Finds objects that have left the selection while the process was down, or while their range
+    /// was moving.
     pub(super) async fn find_departed(self: Arc<Self>) {
         let mut extended = self.shards.as_ref().map(|_| self.cache.extended());
         let find_all = async {
@@ -176,15 +169,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
                 self.find_departed_once().await;
                 match &mut extended {
-                    // Wait until the cache has listed additional ranges. If we looked earlier, we
-                    // would miss objects that leave the selection before the watch can report it.
+                    // Wait until the cache has listed additional ranges. If we looked before that,
+                    // we would miss objects that leave the selection before the watch can tell us.
                     Some(extended) => drop(extended.changed().await),
                     None => return,
                 }
             }
         };
-        // Do not return early, since a worker that exits before the queue is closed counts as a
-        // failure.
+        // If a worker returns before the queue is closed, this counts as a failure.
         let find_all = async {
             find_all.await;
             std::future::pending::<()>().await;
@@ -213,7 +205,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
                 let is_ours = |shards: &Shards| shards.owns_hash(self.shard_by.hash_of(meta));
-                // Objects that are selected get reconciled anyway.
+                // Selected objects get reconciled anyway.
                 if self.shards.as_ref().is_none_or(is_ours)
                     && self.cache.get(&key).is_none()
                     && self.departures.insert(meta, self.shard_by)

@@ -240,7 +240,7 @@ impl<W: Watchable, M> Watch<W, M> {
 }
 
 impl<W: Watchable, M> Watch<W, M> {
-    /// Enqueues the mapped keys for all events from now on.
+    /// From now on, enqueues the mapped keys of all events.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
         kind: &Kind<K>,
@@ -283,25 +283,23 @@ impl<W: Watchable, M> Watch<W, M> {
 
     /// If the controller is sharded, limits the watch to objects whose owners are assigned to this
     /// replica.
-    ///
-    /// This is not possible with a mapping function. It can map any object to any other, so it
-    /// needs all of the events.
     pub(crate) fn in_shard_of<S: Send + Sync + 'static>(mut self, ctx: &Ctx<S>) -> Self
     where
         M: MapsLate<W, S>,
     {
+        // A mapping function can map any object to any other, so it needs the events of all
+        // replicas.
         if let Some(division) = ctx.division().filter(|_| M::BY_OWNER) {
             self.selection = self.selection.in_scope(division.owned_scope());
         }
         self
     }
 
-    /// Returns the watched cluster, unless it is the one of the context.
+    /// `None` if this is the cluster of the context.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// Returns the context in the watched cluster.
     pub(crate) fn watched_context<S>(&self, ctx: &Ctx<S>) -> Ctx<S> {
         match &self.cluster {
             Some(cluster) => ctx.in_cluster(cluster),
@@ -309,13 +307,13 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Returns the kind and selection which identify the watched cache, and how much we need it.
+    /// The first two identify the watched cache.
     pub(crate) fn watched(&self) -> (&Kind<W>, &Selection, Need) {
         (&self.kind, &self.selection, self.need)
     }
 }
 
-/// Contexts used by a watch. These are identical, unless the watch is for another cluster.
+/// These are only different if the watch is for another cluster.
 struct Contexts<S> {
     /// For mapping functions that return objects in the manager's own cluster.
     own: Ctx<S>,
@@ -335,6 +333,8 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
         let (mut requests, priority) = match event {
             CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
             CacheEvent::Change(change) => (keys.of_change(change, &kind, &own), priority_of_change(change)),
+            // Subscribers never see an undecodable object, so to the mapping function it looks
+            // deleted.
             CacheEvent::Undecodable { old, new, initial } => {
                 watched.record_undecodable(&kind, new);
                 let last = old.clone().map(Change::Deleted);
@@ -344,7 +344,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             }
             CacheEvent::UndecodableDeleted(old) => (keys.of_metadata(old), NORMAL),
         };
-        // It's too late for this once they're in the queue. A worker might take the first copy
+        // Do this before anything is in the queue. Otherwise a worker might take the first request
         // before we add the second, and would then reconcile the object twice for the same event.
         KeyRequest::deduplicate(&mut requests, priority);
         for request in requests {
@@ -360,14 +360,13 @@ fn priority_of_change<W>(change: &Change<W>) -> Priority {
     }
 }
 
-/// Returns the priority of an event. Initial events have a low priority because the object hasn't
-/// necessarily changed.
+/// Initial events have a low priority, because the object hasn't necessarily changed.
 pub(super) fn priority_of(initial: bool) -> Priority {
     if initial { LOW } else { NORMAL }
 }
 
-/// Returns `true` if an event passes the predicate. Also returns `true` if the predicate panics,
-/// since an unnecessary reconcile is better than a missing one.
+/// If the predicate panics, the event passes, since an unnecessary reconcile is better than a
+/// missing one.
 pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
     let Some(filter) = filter else {
         return true;

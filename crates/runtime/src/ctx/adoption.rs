@@ -20,17 +20,16 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, describe_object};
 
 impl<S> Ctx<S> {
-    /// Asks the API server whether `owner` still exists and is not being deleted. Called before it
-    /// adopts `object`.
-    ///
-    /// We use a list with a single name, because a controller's role has `list` on its kind but not
-    /// necessarily `get`.
+    /// Asks the API server whether `owner` still exists and isn't being deleted. Call this before
+    /// the owner adopts `object`.
     pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
         object: &C,
     ) -> Result<(), Error> {
         let api = self.api_of(&self.kind_of(owner).await?, owner);
+        // Use a list with a single name, because a controller's role has `list` on its kind but not
+        // necessarily `get`.
         let named = ListParams::default().fields(&format!("metadata.name={}", owner.name_any()));
         let found = api.list_metadata(&named).await?;
         let uid = owner.uid();

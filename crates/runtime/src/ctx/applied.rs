@@ -44,21 +44,20 @@ const ENTRY_BYTES: usize = 320;
 /// Responses that are larger than this (in bytes) are not used as a base for diffs.
 const MAX_BASE: usize = 64 << 10;
 
-/// Responses to the applies of a controller, as many as fit into the limit.
+/// Responses to the applies of a controller. We keep as many as fit into the limit.
 pub(super) struct AppliedObjects {
-    /// Uses two hashers with random keys, since a hash collision would mean that a change is not
-    /// sent.
+    /// There are two hashers with random keys, since a hash collision would mean that we don't send
+    /// a change.
     hashers: [RandomState; 2],
-    /// Memory limit in bytes. The oldest responses are dropped to stay below it.
+    /// In bytes. To stay below this, we drop the oldest responses.
     limit: usize,
     answers: Mutex<Answers>,
 }
 
-/// Identifies an object across all kinds.
 type ObjectId = (KindId, Key);
 
-/// Identifies a kind by its Rust type, plus API version and plural name if it is only known at
-/// runtime.
+/// Kinds that are only known at runtime all have the same Rust type, so we need their API version
+/// and plural name as well.
 type KindId = (TypeId, Option<(String, String)>);
 
 fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
@@ -72,10 +71,11 @@ fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
 #[derive(Default)]
 struct Answers {
     by_object: HashMap<Arc<ObjectId>, Answer>,
-    /// Objects sorted by the time of their response. Entries whose number doesn't match the current
-    /// response are stale, and are skipped.
+    /// Objects sorted by the time of their response. When an object gets a new response, its old
+    /// entry stays here and is skipped, since the number doesn't match.
     order: VecDeque<(u64, Arc<ObjectId>)>,
-    /// The base for diffs of each kind. This is the first response, or empty if that is too large.
+    /// The first response for each kind, which we use as the base for diffs. If that's too large,
+    /// it's empty.
     bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
@@ -95,12 +95,11 @@ impl Answer {
     }
 }
 
-/// Hash of the body of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BodyHash([u64; 2]);
 
 impl AppliedObjects {
-    /// Creates a store with a memory limit in bytes. A limit of zero disables it.
+    /// The memory limit is in bytes. A limit of zero disables the store.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
@@ -109,9 +108,8 @@ impl AppliedObjects {
         }
     }
 
-    /// Hashes a body. Preconditions are ignored because they depend on what we know about the
-    /// object.
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
+        // Ignore preconditions, because they depend on what we happen to know about the object.
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
         let hash = BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&*body)));
         for (name, value) in preconditions {
@@ -122,7 +120,6 @@ impl AppliedObjects {
         hash
     }
 
-    /// Returns the resource version of the last response, if it was for the same body.
     pub(super) fn version_of<K: AnyObject>(
         &self,
         kind: &Kind<K>,
@@ -134,20 +131,19 @@ impl AppliedObjects {
         (answer.body == body).then(|| answer.version.clone())
     }
 
-    /// Returns the last response, if it's stored here.
     pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key) -> Option<K> {
         let answers = self.lock();
         let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         let base = answers.bases.get(&id_of(kind))?;
         let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
-        // Deserialize from a `str`, which is what kube does for responses. `from_slice` would have
-        // to be monomorphized for every `K` as well, and increase the compile time of all
+        // Deserialize from a `str`, since that's what kube does for responses. `from_slice` would
+        // have to be monomorphized for every `K` as well, which increases the compile time of all
         // operators.
         serde_json::from_str(&json).ok()
     }
 
-    /// Stores the response to an apply. `keeps` is `false` if the object itself must not be stored,
-    /// or is in a cache anyway.
+    /// If `keeps` is `false`, we remember the response without the object itself. That's for
+    /// objects which must not be stored, or are in a cache anyway.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -195,6 +191,8 @@ impl Answers {
         {
             self.forget(number, &id);
         }
+        // Get rid of stale entries, otherwise `order` would grow with every response that replaces
+        // another one.
         if self.order.len() > 2 * self.by_object.len() + 64 {
             let by_object = &self.by_object;
             self.order
@@ -202,7 +200,7 @@ impl Answers {
         }
     }
 
-    /// Returns the base for a kind. If there is none yet, it will be `first`.
+    /// If there's no base for this kind yet, `first` becomes the base.
     fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
         self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
@@ -210,8 +208,8 @@ impl Answers {
         })
     }
 
-    /// Drops a response, unless it has been replaced in the meantime.
     fn forget(&mut self, number: u64, id: &ObjectId) {
+        // The object may have got a newer response in the meantime, which has to stay.
         if self
             .by_object
             .get(id)
@@ -223,19 +221,17 @@ impl Answers {
     }
 }
 
-/// Removes and returns a metadata field.
 fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-/// Serializes an object without its managed fields, since they would take as long as everything
-/// else.
 fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
+    // The managed fields would take as long as everything else.
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);
     object.meta_mut().managed_fields = managed_fields;
-    // Going through a `Value` is what we do for bodies. Serializing directly to bytes would have to
-    // be monomorphized for every `K` as well, and increase the compile time of all operators.
+    // Go through a `Value`, like we do for bodies. Serializing directly to bytes would have to be
+    // monomorphized for every `K` as well, which increases the compile time of all operators.
     serde_json::to_vec(&json.ok()?).ok()
 }
 

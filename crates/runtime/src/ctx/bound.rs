@@ -24,10 +24,9 @@ use crate::cache::{KnownObject, to_json};
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// How often a status is sent again because the object has changed.
+/// How often we send a status again because the object has changed.
 const RETRIES: usize = 4;
 
-/// Preconditions of a write.
 #[derive(Clone, Copy, Default)]
 struct Conditions<'a> {
     uid: Option<&'a str>,
@@ -35,7 +34,6 @@ struct Conditions<'a> {
 }
 
 impl<S> Ctx<S> {
-    /// Sends a patch that only applies to this object.
     pub(super) async fn send_bound<K: AnyObject, P: Serialize + Debug>(
         &self,
         kind: &Kind<K>,
@@ -69,6 +67,8 @@ impl<S> Ctx<S> {
         let (api, name) = (self.api_of(kind, object), object.name_any());
         let uid = object.meta().uid.as_deref();
         let mut version = uid.and_then(|_| self.newest_version(kind, object));
+        // If the caller's patch contains a resource version, a newer one wouldn't be what they
+        // asked for.
         let mut retries = match names_version(patch)? {
             true => 0,
             false => RETRIES,
@@ -98,8 +98,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the most recent resource version that we know of. This is either the object's own or
-    /// one from the caches, which contain the writes of this process.
+    /// Returns the most recent resource version that we know of. The caches may have a newer one
+    /// than `object`, since they contain the writes of this process.
     fn newest_version<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Option<String> {
         let own = object.resource_version();
         let cached = match self.shared.caches.look_up(kind, object.meta()) {
@@ -111,15 +111,16 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Asks the API server for the current resource version. Returns `None` if the object cannot be
-/// read, doesn't exist anymore or was replaced. In these cases the object should be reconciled
-/// again with an up-to-date cache.
+/// Asks the API server for the current resource version.
+///
+/// Returns `None` if we can't read the object, or if it doesn't exist anymore or was replaced. In
+/// these cases, the object should be reconciled again with an up-to-date cache.
 async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
     let found = api.get_metadata(&object.name_any()).await.ok()?;
     (found.uid() == object.uid()).then(|| found.resource_version())?
 }
 
-/// Turns the error into a conflict if the object was replaced by another one.
+/// If another object has taken the place of this one, the error becomes a conflict.
 async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> Error {
     if let kube::Error::Api(status) = &error
         && is_failed_test(status)
@@ -132,7 +133,7 @@ async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> 
     to_bound_apply_error(object, error)
 }
 
-/// Turns the error of a JSON patch into a conflict if it's due to a failed test.
+/// If a test of a JSON patch has failed, the error becomes a conflict.
 pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     match error {
         kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),
@@ -140,14 +141,13 @@ pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     }
 }
 
-/// Returns `true` if a JSON patch could not be applied (e.g. because of a failed test). We can
-/// distinguish this from an invalid object, because for those the API server names a field.
+/// Returns `true` if a JSON patch could not be applied (e.g. because of a failed test). An invalid
+/// object has the same code, but then the API server names a field.
 fn is_failed_test(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     status.code == 422 && causes.next().is_none()
 }
 
-/// Adds our preconditions to a patch, unless the patch has its own.
 fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Patch<Value>, Error> {
     Ok(match patch {
         Patch::Apply(body) => Patch::Apply(bind_body(body, conditions)?),
@@ -161,8 +161,7 @@ fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Pa
             }
             Patch::Json(operations)
         }
-        // A future version of kube may add other kinds of patches, for which we would not know what
-        // to do.
+        // Future versions of kube may add other patches, and we wouldn't know how to bind those.
         _ => return Err(Error::terminal("this kind of patch is not supported")),
     })
 }
@@ -175,19 +174,18 @@ fn bind_body<P: Serialize>(body: &P, conditions: Conditions<'_>) -> Result<Value
     ];
     for (name, value) in conditions {
         if let (Some(value), Some(metadata)) = (value, metadata_of(&mut body)) {
+            // A precondition of the caller takes precedence.
             metadata.entry(name).or_insert_with(|| value.into());
         }
     }
     Ok(body)
 }
 
-/// Returns the metadata of a body, and adds it if it's missing.
 fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = body.as_object_mut()?.entry("metadata");
     metadata.or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// Returns `true` if the patch contains a resource version.
 fn names_version<P: Serialize>(patch: &Patch<P>) -> Result<bool, Error> {
     let (Patch::Apply(body) | Patch::Merge(body) | Patch::Strategic(body)) = patch else {
         return Ok(false);

@@ -62,14 +62,12 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the object from a cache of whole objects, if there is such a cache.
     fn find_whole<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> Option<C> {
         let found = self.shared.caches.get_consistent(kind, &Key::of(child));
         found.map(Arc::unwrap_or_clone)
     }
 }
 
-/// Returns `existing` if it is controlled by `owner`, and an error otherwise.
 fn check_controlled_by<O: AnyObject, C: AnyObject>(owner: &O, existing: C) -> Result<C, OwnershipError> {
     if is_controlled_by(existing.meta(), owner) {
         return Ok(existing);

@@ -123,7 +123,6 @@ impl<S> Ctx<S> {
         Ok(written)
     }
 
-    /// Determines what to write, based on the existing object.
     async fn prepare_write<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -143,7 +142,7 @@ impl<S> Ctx<S> {
         let Some(mut changes) = changes else {
             return Ok(Write::Nothing(existing));
         };
-        // The resource version makes the API server reject the patch if the object was modified
+        // With the resource version, the API server rejects the patch if the object was modified
         // after we've read it.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
         Ok(Write::Update { existing, changes })
@@ -171,7 +170,6 @@ impl<S> Ctx<S> {
         Ok(Written::Updated(updated))
     }
 
-    /// Returns the existing object from the cache or from the API server.
     async fn find_existing<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Result<Option<K>, Error> {
         match self.shared.caches.get_consistent(kind, &Key::of(object)) {
             Some(cached) => Ok(Some((*cached).clone())),
@@ -186,14 +184,14 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(kind, to_json, api.create(&params, object)).await {
-            // It did not exist a moment ago, so this is a conflict with whoever has created it.
+            // The object did not exist a moment ago, so this is a conflict with whoever has created
+            // it.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }
     }
 }
 
-/// What to write.
 enum Write<K> {
     Nothing(K),
     Create(K),
@@ -204,7 +202,8 @@ enum Write<K> {
     },
 }
 
-/// Computes a JSON merge patch (RFC 7396). Returns `None` if the values are equal.
+/// Computes a JSON merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)). Returns `None`
+/// if the values are equal.
 fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (before, after) else {
         return (before != after).then(|| after.clone());

@@ -75,6 +75,7 @@ impl<S> Ctx<S> {
             Ok(answer) if params.dry_run => return Ok(answer.left()),
             Ok(answer) => answer,
             Err(kube::Error::Api(status)) if status.is_not_found() => {
+                // The caches may still contain the object, so hide it there as well.
                 pending.finish_deletion(&key, &object.uid().unwrap_or_default());
                 return Ok(None);
             }
@@ -85,7 +86,7 @@ impl<S> Ctx<S> {
         let (left, uid) = answer.either(
             |left| match left.meta().deletion_timestamp {
                 Some(_) => (Some(left), None),
-                // For some kinds (e.g. Service), the response is the object as it was before.
+                // Some kinds (e.g. Service) respond with the object as it was before the deletion.
                 None => gone(left.uid()),
             },
             |status| gone(uid_of(&status)),

@@ -93,19 +93,15 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Adds the kind of a controller or a watch, so that we do not have to discover it.
+    /// Adds the kind of a controller or a watch, so that we don't have to discover it.
     pub(crate) fn add_kind<K: Watchable>(&self, kind: &Kind<K>) {
         if let Some(kind) = kind.to_dynamic() {
             self.shared.kinds.add(kind);
         }
     }
 
-    /// Returns an object's kind.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`discover`](Self::discover), and a terminal error if a dynamic
-    /// object lacks `apiVersion` or `kind`.
+    /// Fails if the kind can't be [discovered](Self::discover). Also returns a terminal error if a
+    /// dynamic object lacks `apiVersion` or `kind`.
     pub(super) async fn kind_of<K: AnyObject>(&self, object: &K) -> Result<Kind<K>, Error> {
         if let Some(AnyKind(kind)) = K::type_kind() {
             return Ok(kind);
@@ -118,13 +114,12 @@ impl<S> Ctx<S> {
         Ok(kind)
     }
 
-    /// Returns the API for an object, given its kind.
     pub(super) fn api_of<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Api<K> {
         kind.api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// If `error` is a 404, i.e. the object or the resource doesn't exist, makes sure that the kind
-    /// is looked up again the next time.
+    /// A 404 may mean that the CRD was deleted (or replaced), so look the kind up again the next
+    /// time.
     pub(super) fn forget_if_missing<K: Watchable>(&self, kind: &Kind<K>, error: &kube::Error) {
         let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
         if let (true, Some(kind)) = (is_missing, kind.to_dynamic()) {

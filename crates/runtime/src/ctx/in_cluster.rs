@@ -21,21 +21,18 @@ use crate::metrics::Metrics;
 use crate::object::{AnyObject, Key, describe_object};
 use crate::shutdown::Shutdown;
 
-/// What's needed to create contexts in other clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterLinks {
-    /// Additional clusters of the manager.
     pub(crate) clusters: Clusters,
-    /// The lease required for writes, no matter in which cluster.
+    /// Writes require this lease, no matter which cluster they go to.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to exit after they have sent everything in their queue. `None` in
-    /// tests.
+    /// Tells event publishers to exit once they have emptied their queue. `None` in tests.
     pub(crate) stop_events: Option<Shutdown>,
 }
 
 impl ClusterLinks {
-    /// Returns the links of a context that does not belong to a manager.
+    /// For contexts that don't belong to a manager.
     pub(super) fn of_test() -> Self {
         Self {
             clusters: Clusters::default(),
@@ -53,7 +50,7 @@ impl ClusterLinks {
     }
 }
 
-/// The cluster of a context that isn't in the manager's own cluster.
+/// What a context needs to know if it's not in the manager's own cluster.
 pub(super) struct OtherCluster {
     cluster: Cluster,
     /// The corresponding context in the manager's own cluster.
@@ -109,7 +106,6 @@ impl<S> Ctx<S> {
         self.shared.other_cluster.as_ref().map(|other| &other.cluster)
     }
 
-    /// Returns the context of this controller in the manager's own cluster.
     pub(crate) fn in_own_cluster(&self) -> Self {
         Self {
             shared: Arc::clone(self.own_shared()),
@@ -117,7 +113,6 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the additional clusters of the manager.
     pub(crate) fn clusters(&self) -> &Clusters {
         &self.own_shared().links.clusters
     }
@@ -127,11 +122,11 @@ impl<S> Ctx<S> {
         other.map_or(&self.shared, |other| &other.own)
     }
 
-    /// Checks that `owner` is not in another cluster. Called before `object` is written in this
-    /// one.
+    /// Checks that `owner` isn't in another cluster, before we write `object` in this one.
     ///
-    /// We can only tell that from the caches: it's in another cluster if its UID is in a cache of
-    /// that cluster, and in no cache of this one. Owners whose kind is not cached are accepted.
+    /// We can only tell that from the caches. If the owner's UID is in a cache of another cluster
+    /// but in none of this cluster, then it's in the other one. We accept owners whose kind isn't
+    /// cached.
     pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -139,6 +134,7 @@ impl<S> Ctx<S> {
     ) -> Result<(), OwnershipError> {
         let own = self.own_shared();
         let clusters = own.links.clusters.list();
+        // Skip the search in the common case of a single cluster.
         if clusters.is_empty() && self.cluster().is_none() {
             return Ok(());
         }
@@ -181,6 +177,8 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
     });
     cluster.run_publisher(&own.controller, publisher.boxed());
     if let Some(target) = &own.watch_target {
+        // Reconciles that have failed because this cluster was lost don't have to sit out their
+        // backoff.
         let queue = Arc::clone(target.queue());
         cluster.on_ready(move || queue.retry_failed());
     }
@@ -193,7 +191,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
-        // The owners of objects in other clusters are not in the manager's cluster.
+        // There are no owners in the manager's cluster for the objects in another one.
         division: None,
         links,
         other_cluster: Some(OtherCluster {
@@ -220,7 +218,6 @@ mod tests {
     use crate::cache::{CacheOptions, Caches};
     use crate::kinds::Kinds;
 
-    /// Creates a client for a server that responds to every request with the same object.
     fn client() -> Client {
         let service = tower::service_fn(|_: Request<Body>| async {
             let body = json!({ "metadata": { "name": "any", "namespace": "default" } });
@@ -229,7 +226,6 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Creates the context of a controller that only runs on the leader.
     fn leader_context(fence: &Fence) -> Ctx<()> {
         let (events, _) = new_event_channel(Metrics::new().events_dropped("memo"));
         let (caches, _) = Caches::new(client(), Vec::new(), CacheOptions::default());

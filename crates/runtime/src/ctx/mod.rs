@@ -64,34 +64,31 @@ pub struct Ctx<S> {
 
 struct Shared {
     client: Client,
-    /// Controller name, which is used as the field manager and as the reporter of events.
+    /// Also used as the field manager, and as the reporter of events.
     controller: String,
     events: EventSender,
     caches: Caches,
     kinds: Kinds,
     /// Kind and queue of the controller, for watches added at runtime. `None` in tests.
     watch_target: Option<Arc<WatchTarget>>,
-    /// Watches added at runtime.
     late_watches: LateWatches,
     applied: AppliedObjects,
-    /// How objects are distributed over the replicas. `None` if the controller is not sharded.
+    /// `None` if the controller isn't sharded.
     division: Option<Division>,
     links: ClusterLinks,
     /// `None` in the manager's own cluster.
     other_cluster: Option<OtherCluster>,
 }
 
-/// Everything in a context except for the state.
 pub(crate) struct ContextParts {
     pub(crate) client: Client,
-    /// Controller name.
     pub(crate) controller: String,
     pub(crate) events: EventSender,
     pub(crate) caches: Caches,
     pub(crate) kinds: Kinds,
-    /// Kind and queue of the controller, for watches that are added at runtime. `None` in tests.
+    /// Needed for watches that are added at runtime. `None` in tests.
     pub(crate) watch_target: Option<WatchTarget>,
-    /// How objects are distributed over the replicas. `None` if the controller is not sharded.
+    /// `None` if the controller isn't sharded.
     pub(crate) division: Option<Division>,
     pub(crate) links: ClusterLinks,
 }
@@ -135,7 +132,8 @@ impl<S> Ctx<S> {
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
         let reporter = Reporter::from(controller.as_str());
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
-        // These caches never start their watches. They contain what's added with `caching`.
+        // The watches of these caches are never started. They only contain what's added with
+        // `caching`.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         let links = ClusterLinks::of_test();
         let kinds = Kinds::default();
@@ -174,7 +172,6 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Creates a context from its parts.
     pub(crate) fn from_parts(parts: ContextParts, state: S) -> Self {
         let ContextParts {
             client,
@@ -211,13 +208,10 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
-    /// Returns how objects are distributed over the replicas, or `None` if the controller is not
-    /// sharded.
     pub(crate) fn division(&self) -> Option<Division> {
         self.shared.division
     }
 
-    /// Makes `owner` an object's controller.
     fn own<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -229,8 +223,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Adds a label with the shard of the owner. Does nothing unless the controller is configured
-    /// to do that.
+    /// Labels an object with the shard of its owner, if the controller is configured to do that.
     fn label_owned(&self, owner: &str, meta: &mut ObjectMeta) {
         if let Some(division) = self.division() {
             division.label(owner, meta);
@@ -492,8 +485,7 @@ impl<S> Ctx<S> {
         self.shared.events.send(event, event_reference(object));
     }
 
-    /// Records an event about an undecodable object. Does nothing if another controller has already
-    /// done so.
+    /// Records an event about an undecodable object, unless another controller has already done so.
     pub(crate) fn record_undecodable<K: Watchable>(&self, kind: &Kind<K>, entry: &UndecodableEntry) {
         if entry.claim_event() {
             let note = format!(
@@ -507,7 +499,6 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Sends an apply and stores the response.
     async fn send_apply<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -517,8 +508,8 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Sends an apply, unless it is identical to a previous one and nobody has changed the object
-    /// since.
+    /// Doesn't send anything if the apply is identical to a previous one, and nobody has changed
+    /// the object since then.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -552,18 +543,20 @@ impl<S> Ctx<S> {
         let mut applied = self
             .send_write(kind, to_json, api.patch(&name, &self.apply_params(), &patch))
             .await?;
+        // The values of Secrets must not end up in memory (see `applied`), and a cached object
+        // doesn't have to be stored twice.
         let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
         self.shared.applied.remember(kind, hash, &mut applied, keeps);
         Ok(applied)
     }
 
-    /// Returns the response of the same apply, provided that the caches still contain that version.
     fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
         let (caches, applied) = (&self.shared.caches, &self.shared.applied);
         let version = applied.version_of(kind, key, body)?;
         if !caches.shows_version(kind, key, &version) {
             return None;
         }
+        // Prefer the object in a cache, since it doesn't have to be decoded.
         let whole = caches.get_version(kind, key, &version);
         whole.map_or_else(
             || applied.object_of(kind, key),
@@ -571,14 +564,16 @@ impl<S> Ctx<S> {
         )
     }
 
-    /// Sends a request which writes an object, and makes the result visible to readers of the
-    /// caches. `to_json` is used for caches of other Rust types.
+    /// Sends a write, and makes the result visible to readers of the caches. Caches of other Rust
+    /// types need `to_json` for that.
     pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
         to_json: ToJson<K>,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
+        // Note the state of the caches before the request is sent, so that we can tell whether a
+        // watch has overtaken the response.
         let pending = self.shared.caches.begin_write(kind, to_json);
         let answer = request.await;
         let mut object = answer.inspect_err(|error| self.forget_if_missing(kind, error))?;
@@ -594,7 +589,8 @@ impl<S> Ctx<S> {
     }
 }
 
-/// In an additional cluster, checks that the cache has synced.
+/// Only used in additional clusters. The manager waits for the caches of its own cluster at
+/// startup.
 fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(), Error> {
     if cache.is_synced() {
         return Ok(());
@@ -609,7 +605,6 @@ fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(),
     )))
 }
 
-/// Turns the error of an apply into a [`FieldManagerConflict`] if that is the reason for it.
 fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match &error {
         kube::Error::Api(status) => {
@@ -620,8 +615,8 @@ fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Like [`to_apply_error`], but for an apply that contains the object's UID. Returns a conflict if
-/// it was replaced by another one.
+/// Like [`to_apply_error`], but for an apply that contains the object's UID. If another object has
+/// taken its place, that's a conflict.
 fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
@@ -629,14 +624,13 @@ fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Returns `true` if a write was rejected because its UID is not the one of the object.
 fn is_uid_mismatch(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
-/// Turns the error of a lost race into a conflict, so that the controller retries it without
-/// logging an error.
+/// Turns the error of a lost race into a conflict, because controllers retry those without logging
+/// an error.
 fn to_conflict(status: &Status) -> kube::Error {
     let conflict = Status::failure(&status.message, "Conflict").with_code(409);
     kube::Error::Api(conflict.boxed())

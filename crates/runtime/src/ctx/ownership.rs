@@ -43,11 +43,11 @@ use crate::cache::KnownObject;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 
-/// A resource version which no object can have, because even the first write to the store gets a
+/// No object can have this resource version, because even the first write to the store gets a
 /// larger one.
 ///
-/// If there is no such object, an apply with this version creates it. If there is one, it fails
-/// with a conflict.
+/// An apply with this version creates the object if there is none, and fails with a conflict
+/// otherwise.
 const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
@@ -87,7 +87,7 @@ impl<S> Ctx<S> {
         self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
     }
 
-    /// Applies an object with a claim, unless the existing object is claimed by someone else. See
+    /// Applies an object with a claim, unless somebody else has claimed the existing object. See
     /// the module documentation.
     pub(super) async fn apply_claimed<C: AnyObject + Serialize>(
         &self,
@@ -102,15 +102,15 @@ impl<S> Ctx<S> {
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
-                    // It has changed since it was cached. If it's still the same object, this may
-                    // just be about its status.
+                    // The object has changed since it was cached. If it's still the same object,
+                    // this may just be about its status.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
                         conflict = Some(error);
                     }
                     applied => return applied,
                 }
             }
-            // It most likely doesn't exist, in which case a single request is enough.
+            // The object most likely doesn't exist, so a single request should be enough.
             KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(kind, &child).await {
@@ -124,6 +124,7 @@ impl<S> Ctx<S> {
         let existing = api.get_metadata_opt(&child.name_any()).await?;
         if let Some(conflict) = conflict {
             let uid = existing.as_ref().and_then(|existing| existing.uid());
+            // It's a different object now, so what we know about the old one doesn't apply to it.
             if uid != child.meta().uid {
                 return Err(conflict);
             }
@@ -143,7 +144,6 @@ impl<S> Ctx<S> {
         self.finish_create(kind, &child, applied)
     }
 
-    /// Returns this context for functions that don't need the state.
     pub(super) fn without_state(&self) -> Ctx<()> {
         Ctx {
             shared: Arc::clone(&self.shared),
@@ -163,19 +163,19 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// Records an owned object which may have been created just now. This makes sure that its owner
-    /// is notified of its deletion, even if there is a gap in the watch.
+    /// If the object was created just now, its owner has to be notified of its deletion even if
+    /// there is a gap in the watch.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
     }
 }
 
-/// A claim to an object, which is stored on the object itself.
+/// A claim to an object. It's stored on the object itself.
 pub(super) trait Claim: Sync {
-    /// Returns `true` if an object with this metadata has the claim.
     fn holds(&self, found: &ObjectMeta) -> bool;
 
-    /// Checks whether the claim may be added to an existing `object`, whose metadata is `found`.
+    /// Called before the claim is added to an existing `object` (with the metadata `found`). Fails
+    /// if that's not allowed.
     fn take<C: AnyObject>(
         &self,
         ctx: &Ctx<()>,
@@ -184,7 +184,6 @@ pub(super) trait Claim: Sync {
     ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// Claim by an owner reference with `controller: true`.
 struct ControllerClaim<'a, O>(&'a O);
 
 impl<O: AnyObject> Claim for ControllerClaim<'_, O> {
@@ -198,7 +197,6 @@ impl<O: AnyObject> Claim for ControllerClaim<'_, O> {
     }
 }
 
-/// Returns `true` if the object is controlled by `owner`.
 pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> bool {
     let mut references = owned.owner_references.iter().flatten();
     references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
@@ -228,7 +226,6 @@ pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     set_controller(owner, object, type_scope::<C>())
 }
 
-/// Like [`set_controller_reference`], but for an object whose scope is known from its kind.
 pub(super) fn own<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -291,7 +288,6 @@ pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Returns an owner reference without `controller`.
 fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipError> {
     let types = owner.type_meta();
     let types = types.ok_or_else(|| OwnershipError::NoKind(owner.name_any()))?;
@@ -308,26 +304,24 @@ fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipErro
     })
 }
 
-/// Returns whether objects of this type are namespaced. Returns `None` for kinds that are only
-/// known at runtime.
+/// `None` for kinds that are only known at runtime.
 fn type_scope<K: AnyObject>() -> Option<bool> {
     K::type_kind().map(|AnyKind(kind)| kind.namespaced)
 }
 
-/// Sets the namespace of `object` to the owner's if it's missing, and checks whether the owner can
-/// own the object.
-///
-/// If we do not know the object's scope, we assume that it is namespaced, like most objects. The
-/// owner itself was read from the API server. Therefore, it has a namespace if and only if its kind
-/// is namespaced.
+/// Checks whether the owner can own the object. If `object` doesn't have a namespace, it gets the
+/// owner's.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
     is_namespaced: Option<bool>,
 ) -> Result<(), OwnershipError> {
+    // If we don't know the scope, assume that the object is namespaced, since most objects are.
     if is_namespaced.unwrap_or(true) && object.meta().namespace.is_none() {
         object.meta_mut().namespace = owner.namespace();
     }
+    // The owner was read from the API server, so it has a namespace if and only if its kind is
+    // namespaced.
     let is_owner_namespaced = type_scope::<O>().unwrap_or_else(|| owner.meta().namespace.is_some());
     if is_owner_namespaced && object.meta().namespace != owner.meta().namespace {
         return Err(OwnershipError::Scope {
@@ -338,7 +332,7 @@ fn check_scope<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Checks that the owner is not being deleted, as far as we can tell from this copy.
+/// Checks that the owner is not being deleted. This copy may be outdated, though.
 fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
@@ -346,7 +340,6 @@ fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> R
     }
 }
 
-/// Returns the error for an owner that is being deleted.
 pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> OwnershipError {
     OwnershipError::OwnerTerminating {
         object: describe_object(object),
@@ -355,7 +348,6 @@ pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, objec
     }
 }
 
-/// Checks that the object has either no controller, or is controlled by `owner`.
 fn check_controller<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -373,7 +365,7 @@ fn check_controller<O: AnyObject, C: AnyObject>(
     })
 }
 
-/// Checks that `object` isn't controlled by a deleted object with the same name as `owner`.
+/// Checks that `object` isn't controlled by a deleted predecessor of `owner` with the same name.
 pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -384,7 +376,6 @@ pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns the owner reference of a controller that isn't `owner`.
 fn find_other_controller<'a, O: AnyObject>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
     let references = found.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
@@ -403,12 +394,12 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns `true` if the reference has a different UID, but the owner's kind and name.
+/// Returns `true` if the reference has the owner's kind and name, but a different UID.
 ///
-/// There can't be two objects with the same name, so the referenced object must have been deleted,
-/// and the garbage collector will delete what it owned. We don't compare API versions, since a
-/// reference may contain any version of the kind.
+/// There can't be two objects with the same name. So the referenced object must have been deleted,
+/// and the garbage collector is going to delete what it owned.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
+    // A reference may contain any version of the kind, so only compare the group.
     let group_of = |api_version: &str| {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
         group.to_owned()
@@ -554,7 +545,7 @@ mod tests {
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // An owner of a different kind is not a namesake. If just the version is different, it is.
+        // An owner of a different kind is not a namesake, but one with a different version is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),

@@ -15,16 +15,16 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// Minimum length of a common range, in bytes.
+/// Common ranges must have at least this many bytes.
 const WINDOW: usize = 8;
-/// Distance between indexed positions of the base, in bytes. A smaller distance takes more memory
-/// and hardly finds anything else.
+/// We only index every fourth position of the base, because indexing more takes memory and hardly
+/// finds anything else.
 const STRIDE: usize = 4;
 
-/// The base of a delta.
 pub(super) struct Base {
     text: Box<[u8]>,
-    /// The first position of each indexed range. Not needed for texts that only differ in values.
+    /// The first position of each indexed range. It's computed lazily, since we don't need it for
+    /// texts that only differ in values.
     places: OnceCell<HashMap<u64, usize>>,
 }
 
@@ -48,7 +48,6 @@ impl Base {
         })
     }
 
-    /// Encodes `text` as a delta.
     pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
         let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
         // `written` is how much of the text has been encoded. `expected` is where it continues in
@@ -76,8 +75,8 @@ impl Base {
         encoded.into_boxed_slice()
     }
 
-    /// Finds a prefix of `text` in the base and returns its position and length. `beside` is the
-    /// position that is most likely.
+    /// Finds a prefix of `text` in the base, starting with the most likely position `beside`.
+    /// Returns its position and length.
     fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
         let window = text.first_chunk::<WINDOW>()?;
         let is_beside = self
@@ -91,7 +90,7 @@ impl Base {
         Some((from, common_prefix(text, &self.text[from..])))
     }
 
-    /// Decodes a delta. Returns `None` if it is malformed.
+    /// Returns `None` if the delta is malformed.
     pub(super) fn decode(&self, mut encoded: &[u8]) -> Option<Vec<u8>> {
         let mut text = Vec::with_capacity(self.text.len());
         while !encoded.is_empty() {
@@ -109,7 +108,7 @@ impl Base {
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    // Whole blocks first: comparing slices takes much less than comparing bytes one by one.
+    // Begin with whole blocks, because comparing slices is much faster than comparing single bytes.
     const BLOCK: usize = 64;
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
     let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();
@@ -128,13 +127,11 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
         .count()
 }
 
-/// Appends bytes which aren't in the base. There may be none.
 fn write_new(encoded: &mut Vec<u8>, new: &[u8]) {
     write_number(encoded, new.len());
     encoded.extend_from_slice(new);
 }
 
-/// Appends a LEB128 number.
 fn write_number(encoded: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         encoded.push(number as u8 | 0x80);

@@ -13,13 +13,10 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::Workqueue;
 
-/// The watches that were added to a controller at runtime.
 pub(crate) type LateWatches = Mutex<LateWatchesById>;
 
-/// Watches by name and cache.
 pub(crate) type LateWatchesById = HashMap<(String, CacheId), LateWatch>;
 
-/// A watch added at runtime.
 pub(crate) struct LateWatch {
     pub(crate) remove: Box<dyn FnOnce() + Send>,
     pub(crate) describe: Box<dyn Fn() -> ActiveWatch + Send>,
@@ -45,7 +42,7 @@ pub struct ActiveWatch {
 #[doc(hidden)]
 pub struct WatchTarget {
     kind: GroupKind,
-    /// Contains a `Kind<K>`.
+    /// This is a `Kind<K>`.
     typed: Box<dyn Any + Send + Sync>,
     queue: Arc<Workqueue<Key>>,
 }
@@ -63,7 +60,6 @@ impl WatchTarget {
         &self.kind
     }
 
-    /// Returns the kind, if it is a `Kind<K>` for this `K`.
     pub(crate) fn kind<K: Watchable>(&self) -> Option<&Kind<K>> {
         self.typed.downcast_ref()
     }
@@ -73,7 +69,7 @@ impl WatchTarget {
     }
 }
 
-/// Group, name and scope of a kind. This is what we need to match owner references.
+/// What we need to know about a kind in order to match owner references.
 #[derive(Clone)]
 pub(crate) struct GroupKind {
     group: String,
@@ -90,9 +86,8 @@ impl GroupKind {
         }
     }
 
-    /// Returns `true` if the reference is to an object of this kind. Like in the garbage collector,
-    /// the version is ignored.
     pub(crate) fn matches(&self, owner: &OwnerReference) -> bool {
+        // Ignore the version, like the garbage collector does.
         let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
         owner.kind == self.kind && group == self.group
     }

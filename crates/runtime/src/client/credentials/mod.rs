@@ -25,41 +25,34 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::transport::{Transport, new_transport};
 
-/// How often to check the files of a client certificate.
 const FILE_INTERVAL: Duration = Duration::from_secs(60);
-/// Minimum interval between attempts to renew rejected credentials.
 const BETWEEN_RENEWALS: Duration = Duration::from_secs(5);
 
-/// A transport that's replaced when its credentials are renewed. Clones share the same state.
+/// A transport that we replace when we renew its credentials. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct Renewing(Arc<Shared>);
 
 struct Shared {
     config: Config,
-    /// Client certificate and key.
     files: Vec<PathBuf>,
     state: Mutex<State>,
-    /// Locked while a renewal is in progress.
+    /// Held during a renewal.
     renewing: tokio::sync::Mutex<()>,
 }
 
 struct State {
     transport: Transport,
-    /// Incremented by each renewal.
+    /// Each renewal increments this.
     generation: u64,
     contents: Vec<Option<Vec<u8>>>,
-    /// When we last checked the files.
+    /// When we last looked at the files.
     looked: Instant,
-    /// When we last tried to renew the credentials.
     attempted: Option<Instant>,
 }
 
 impl Renewing {
-    /// Creates the initial transport. This may block.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the configuration cannot be used.
+    /// Creates the initial transport. Beware that this may block. Fails if the configuration can't
+    /// be used.
     pub(super) fn new(config: Config) -> Result<Self, kube::Error> {
         let files = certificate_files(&config.auth_info);
         let contents = read_files(&files);
@@ -85,7 +78,7 @@ impl Service<Request<Body>> for Renewing {
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // Always ready, because the connection pool is unbounded.
+        // We're always ready, because the connection pool is unbounded.
         Poll::Ready(Ok(()))
     }
 
@@ -101,6 +94,8 @@ impl Service<Request<Body>> for Renewing {
                 (state.transport.clone(), state.generation)
             };
             let response = transport.oneshot(request).await?;
+            // The caller gets the 401 nevertheless, like in client-go. Only its next attempt uses
+            // the new credentials.
             if response.status() == StatusCode::UNAUTHORIZED && can_change(&shared.config.auth_info) {
                 shared.renew(generation, BETWEEN_RENEWALS).await;
             }
@@ -110,7 +105,7 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Shared {
-    /// Returns whether the files have changed, at most once a minute.
+    /// Looks at the files at most once a minute.
     fn have_files_changed(&self) -> bool {
         let mut state = self.lock();
         if self.files.is_empty() || state.looked.elapsed() < FILE_INTERVAL {
@@ -118,15 +113,15 @@ impl Shared {
         }
         state.looked = Instant::now();
         let contents = read_files(&self.files);
-        // If a file is missing, it is probably about to be replaced.
+        // A missing file is probably about to be replaced.
         contents != state.contents && contents.iter().all(Option::is_some)
     }
 
-    /// Replaces the transport, unless somebody else has already replaced this generation or the
-    /// last attempt is less than `pause` ago. If the caller is cancelled, the renewal continues in
-    /// the background.
+    /// Replaces the transport, unless somebody else has already replaced this generation, or the
+    /// last attempt is less than `pause` ago.
     async fn renew(self: &Arc<Self>, generation: u64, pause: Duration) {
         let shared = Arc::clone(self);
+        // Use a task, so that the renewal continues if the caller is cancelled.
         let renewal = tokio::spawn(async move {
             let _renewing = shared.renewing.lock().await;
             let started = {
@@ -139,8 +134,8 @@ impl Shared {
             }
             let source = Arc::clone(&shared);
             let renewed = tokio::task::spawn_blocking(move || {
-                // Read the files before creating the transport. If they are replaced concurrently,
-                // we'll notice next time.
+                // Read the files before creating the transport. If somebody replaces them in
+                // between, we'll notice next time.
                 let contents = read_files(&source.files);
                 new_transport(&source.config).map(|transport| (transport, contents))
             });
@@ -157,11 +152,11 @@ impl Shared {
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot renew the credentials for the API server, keeping the old ones");
                 }
-                // The task has panicked, and the panic was logged.
+                // The task has panicked, which was logged already.
                 Err(_) => {}
             }
         });
-        // The task can only fail by panicking.
+        // This only fails if the task panics.
         let _ = renewal.await;
     }
 
@@ -170,7 +165,7 @@ impl Shared {
     }
 }
 
-/// Returns `true` if loading the credentials again might make a difference.
+/// Returns `true` if it might make a difference to load the credentials again.
 fn can_change(auth: &AuthInfo) -> bool {
     auth.exec.is_some()
         || auth.auth_provider.is_some()
@@ -178,7 +173,7 @@ fn can_change(auth: &AuthInfo) -> bool {
         || !certificate_files(auth).is_empty()
 }
 
-/// Returns the files of the client certificate and key, unless the data is specified inline.
+/// Inline data takes precedence over files, so we don't have to watch those.
 fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let certificate = auth
         .client_certificate

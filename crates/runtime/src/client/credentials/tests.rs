@@ -17,11 +17,10 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::tests::{current_certificate, parse_certificate};
 
-/// Credentials seen by the server, per request: either the `Authorization` header or the
+/// What the server has seen, per request. This is either the `Authorization` header or the
 /// certificate.
 type Shown = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Decides whether the server accepts the credentials.
 type Accepts = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Responds to a request with either an object or 401.
@@ -60,7 +59,6 @@ async fn respond<S: AsyncRead + AsyncWrite + Unpin>(
     let _ = stream.shutdown().await;
 }
 
-/// Starts an HTTP server.
 async fn serve(accepts: Accepts) -> (Config, Shown) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -104,7 +102,6 @@ fn new_client(config: Config) -> Client {
     new_manager_client(config, &Metrics::new(), &ClientSettings::default()).unwrap()
 }
 
-/// Sends a request and returns the status code.
 async fn get(client: &Client) -> u16 {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     match maps.get("any").await {
@@ -114,7 +111,7 @@ async fn get(client: &Client) -> u16 {
     }
 }
 
-/// An exec plugin that prints the file `status`, and leaves a trace of each run.
+/// The plugin prints the file `status`, and leaves a trace of each run.
 fn plug_in(folder: &Path) -> AuthInfo {
     let script = format!(
         "echo run >> {0}/runs; printf '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
@@ -183,7 +180,7 @@ async fn rejected_credentials_are_not_renewed_on_every_request() {
     assert_eq!(get(&client).await, 401);
     assert_eq!(runs(folder.path()), 2 * runs_each_time);
 
-    // The current credentials must survive a failing plugin.
+    // A failing plugin must not affect the current credentials.
     std::fs::remove_file(folder.path().join("status")).unwrap();
     tokio::time::pause();
     tokio::time::advance(BETWEEN_RENEWALS).await;
@@ -221,7 +218,6 @@ async fn fixed_credentials_are_not_reread() {
     assert_eq!(*shown.lock().unwrap(), [b"Bearer fixed"]);
 }
 
-/// A client CA and its files.
 struct Authority {
     folder: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -241,8 +237,7 @@ impl Authority {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Issues a client certificate. Returns the certificate and key as PEM, and the certificate as
-    /// DER.
+    /// Returns the certificate and key as PEM, and the certificate as DER.
     fn issue(&self) -> (String, String, Vec<u8>) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -276,7 +271,7 @@ async fn client_certificate_files_are_reread_once_a_minute() {
     std::fs::write(&certificate, second_pem).unwrap();
     assert_eq!(get(&client).await, 200);
     pass_a_minute().await;
-    // The key doesn't match the certificate yet, so the old pair is still in use.
+    // We still use the old pair, because the key doesn't match the certificate yet.
     assert_eq!(get(&client).await, 200);
     std::fs::write(&key, second_key).unwrap();
     pass_a_minute().await;

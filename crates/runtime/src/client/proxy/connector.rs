@@ -18,10 +18,9 @@ use tower::{BoxError, Service};
 
 use super::{Protocol, Proxy, port_of, socks};
 
-/// A connection to the API server, before the TLS handshake with it.
+/// A connection to the API server, on which the TLS handshake is still to come.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Error of a proxy that could not establish a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{proxy} {failure}; {advice}")]
 struct ProxyFailed {
@@ -31,17 +30,16 @@ struct ProxyFailed {
     source: Option<BoxError>,
 }
 
-/// Connects to servers.
 #[derive(Clone)]
 pub(in crate::client) struct Connector {
     tcp: HttpConnector,
-    /// Used to connect to the proxy, with TLS if its URL starts with `https`.
+    /// Connects to the proxy, using TLS if its URL starts with `https`.
     to_proxy: HttpsConnector<HttpConnector>,
     proxy: Option<Arc<Proxy>>,
 }
 
 impl Connector {
-    /// Creates a connector. Like in Go, `tls` is used for both the API server and an `https` proxy.
+    /// We use `tls` for both the API server and an `https` proxy, like Go does.
     pub(in crate::client) fn new(proxy: Option<Proxy>, tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -118,15 +116,11 @@ async fn connect(
     tunnel.map_err(|failure| new_failure(format!("did not connect to {target}: {failure}"), None))
 }
 
-/// Opens a tunnel using `CONNECT`.
-///
-/// # Errors
-///
-/// Returns the response of the proxy, or the reason why the connection failed.
+/// Opens a tunnel using `CONNECT`. If the proxy rejects this, the error contains its response.
 async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stream, String> {
     let failed = |error: hyper::Error| crate::error::describe_causes(&error);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
-    // The task ends when the tunnel is established, or when the sender is dropped.
+    // This task ends when the tunnel is established, or when we drop the sender.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(authorization) = proxy.authorization() {
@@ -150,7 +144,7 @@ async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stre
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     match upgraded.downcast::<Stream>() {
         Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io),
-        // TLS servers don't send anything until the client has.
+        // TLS servers don't send anything before the client does.
         _ => Err("it sent data before the TLS handshake".to_owned()),
     }
 }

@@ -26,15 +26,13 @@ use no_proxy::{NoProxy, port_of};
 
 use crate::error::ManagerError;
 
-/// Marker that [`ignore_environment`] uses as the `proxy-url` of a configuration.
+/// Used as the `proxy-url` by [`ignore_environment`].
 const NONE: &str = "none://none";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Proxy {
     protocol: Protocol,
-    /// Host and port.
     address: Authority,
-    /// User name and password.
     user: Option<(String, String)>,
     source: Source,
 }
@@ -46,7 +44,6 @@ enum Protocol {
     Socks5,
 }
 
-/// Where a proxy URL was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Kubeconfig,
@@ -62,12 +59,11 @@ impl fmt::Display for Source {
     }
 }
 
-/// Error for proxy URLs that cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("invalid value `{value}` of {source_name}: {reason}")]
 pub(crate) struct InvalidProxy {
     source_name: Source,
-    /// The URL without credentials.
+    /// The URL without credentials, since they must not be logged.
     value: String,
     reason: String,
 }
@@ -89,11 +85,7 @@ impl From<InvalidProxy> for ManagerError {
     }
 }
 
-/// Returns the proxy to use for the API server, if any.
-///
-/// # Errors
-///
-/// Fails if the URL of the proxy is invalid.
+/// Finds the proxy for the API server, if any. Fails if its URL is invalid.
 pub(crate) fn find_proxy(config: &Config) -> Result<Option<Proxy>, InvalidProxy> {
     find_proxy_in(config, |name| std::env::var(name).ok())
 }
@@ -112,8 +104,7 @@ fn find_proxy_in(
     };
     let set = first_of(names);
     if let Some(url) = &config.proxy_url {
-        // kube may have set this from an environment variable. In that case, `NO_PROXY` applies as
-        // well.
+        // kube may have taken this from an environment variable, in which case `NO_PROXY` applies.
         let of_kube = first_of(["HTTPS_PROXY", "https_proxy"]);
         let is_of_variable =
             of_kube.is_some_and(|(_, value)| value.parse::<Uri>().is_ok_and(|uri| uri == *url));
@@ -132,7 +123,7 @@ fn find_proxy_in(
 }
 
 impl Proxy {
-    /// Parses a proxy URL. Like in Go, the scheme is optional and defaults to HTTP.
+    /// The scheme is optional, and defaults to HTTP like in Go.
     fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
         let invalid = |found: String| InvalidProxy {
             source_name: source,
@@ -176,7 +167,6 @@ impl Proxy {
         })
     }
 
-    /// Returns the `Proxy-Authorization` header.
     fn authorization(&self) -> Option<HeaderValue> {
         let (name, password) = self.user.as_ref()?;
         let text = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
@@ -185,7 +175,6 @@ impl Proxy {
         Some(value)
     }
 
-    /// Returns a hint for when the proxy cannot reach the API server.
     fn advice(&self) -> &'static str {
         match self.source {
             Source::Kubeconfig => "correct `proxy-url` in the kubeconfig",
@@ -197,7 +186,6 @@ impl Proxy {
 }
 
 impl fmt::Display for Proxy {
-    /// Formats the URL without credentials, and where it was found.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.protocol {
             Protocol::Http => "http",
@@ -208,7 +196,7 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Percent-decodes a user name or password. Invalid escapes are left alone.
+/// Percent-decodes a user name or password. Leaves invalid escapes alone.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -223,8 +211,8 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Prevents kube from using a proxy in the environment while it loads a cluster's configuration.
-/// Otherwise it would fail on variables which contain a URL that it doesn't understand.
+/// Keeps kube from looking for a proxy in the environment while it loads the configuration. It
+/// would fail if one of the variables contains a URL that it doesn't understand.
 ///
 /// Call [`remove_marker`] on the result.
 pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
@@ -245,7 +233,7 @@ pub(crate) fn remove_marker(config: &mut Config) {
     {
         config.proxy_url = None;
     }
-    // kube also passes the URL to exec plugins, as part of the cluster info.
+    // kube also passes the URL to exec plugins as part of the cluster info.
     if let Some(exec) = &mut config.auth_info.exec
         && let Some(cluster) = &mut exec.cluster
         && cluster.proxy_url.as_deref() == Some(NONE)

@@ -5,10 +5,9 @@ use std::net::IpAddr;
 
 use http::Uri;
 
-/// Parsed value of `NO_PROXY`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct NoProxy {
-    /// Set by `*`.
+    /// The list contains a `*`.
     all: bool,
     entries: Vec<Entry>,
 }
@@ -23,15 +22,15 @@ struct Entry {
 #[derive(Debug, PartialEq)]
 enum Hosts {
     Address(IpAddr),
-    /// A CIDR such as `10.0.0.0/8`.
+    /// E.g. `10.0.0.0/8`.
     Network {
         address: IpAddr,
         bits: u32,
     },
-    /// Matches all hosts that end with the suffix, which starts with a dot.
+    /// Matches all hosts that end with the suffix, including its leading dot.
     ///
-    /// With `with_parent`, the suffix without its dot matches as well. This is the case for
-    /// `example.com`, but not for `.example.com` and `*.example.com`.
+    /// `example.com` also matches without a subdomain, so `with_parent` is set for it. It isn't for
+    /// `.example.com` and `*.example.com`.
     Domain {
         suffix: String,
         with_parent: bool,
@@ -39,7 +38,7 @@ enum Hosts {
 }
 
 impl NoProxy {
-    /// Parses a comma-separated list. Like in Go, invalid entries are ignored.
+    /// Parses a comma-separated list. We ignore invalid entries, like Go does.
     pub(super) fn parse(text: &str) -> Self {
         let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
         let entries: Vec<String> = entries.collect();
@@ -49,8 +48,7 @@ impl NoProxy {
         }
     }
 
-    /// Returns `true` if the server should be contacted directly. This is always the case for
-    /// localhost.
+    /// Returns `true` if we should contact the server directly. Localhost never needs a proxy.
     pub(super) fn excludes(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default().to_lowercase();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -64,7 +62,6 @@ impl NoProxy {
     }
 }
 
-/// Returns a server's port, or the default port of its scheme.
 pub(super) fn port_of(server: &Uri) -> u16 {
     let default = match server.scheme_str() {
         Some("http") => 80,
@@ -80,7 +77,7 @@ fn parse_entry(entry: &str) -> Option<Entry> {
         let hosts = Hosts::Network { address, bits };
         return Some(Entry { hosts, port: None });
     }
-    // IPv6 addresses need brackets if there is a port. Without brackets, every colon is part of the
+    // IPv6 addresses need brackets if there is a port, otherwise every colon is part of the
     // address.
     let is_address = entry.parse::<IpAddr>().is_ok();
     let (host, port) = match entry.rsplit_once(':') {
@@ -129,7 +126,6 @@ impl Hosts {
     }
 }
 
-/// Returns the number of bits in an address.
 fn width(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(_) => u32::BITS,
@@ -137,7 +133,6 @@ fn width(address: IpAddr) -> u32 {
     }
 }
 
-/// Returns the first `bits` bits of an address.
 fn prefix(address: IpAddr, bits: u32) -> u128 {
     let number = match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),

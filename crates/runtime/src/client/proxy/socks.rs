@@ -30,11 +30,8 @@ const FAILURES: [&str; 8] = [
     "address type not supported",
 ];
 
-/// Asks the proxy at the other end of `stream` to connect to a server.
-///
-/// # Errors
-///
-/// Returns the reply of the proxy, or the reason why the connection failed.
+/// Asks the proxy at the other end of `stream` to connect to a server. If the proxy refuses, the
+/// error contains its reply.
 pub(super) async fn connect(
     stream: TcpStream,
     proxy: &Proxy,
@@ -90,7 +87,7 @@ pub(super) async fn connect(
             .get(failure)
             .map_or_else(|| format!("failure {status}"), |&text| text.to_owned()));
     }
-    // Skip the bound address.
+    // We don't need the bound address.
     match address_type {
         IPV4 => drop(read::<6>(&stream).await.map_err(failed)?),
         IPV6 => drop(read::<18>(&stream).await.map_err(failed)?),
@@ -103,7 +100,6 @@ pub(super) async fn connect(
     Ok(stream)
 }
 
-/// Appends a length-prefixed string.
 fn push_text(message: &mut Vec<u8>, text: &str) -> Result<(), String> {
     let length = u8::try_from(text.len())
         .map_err(|_| "SOCKS5 allows 255 bytes for a name, a user or a password".to_owned())?;

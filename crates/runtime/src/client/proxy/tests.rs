@@ -58,12 +58,12 @@ fn proxy_comes_from_the_kubeconfig_or_a_variable() {
         check(server, "", &[("HTTPS_PROXY", a), (name, "other.com")], of_https);
     }
     check("https://127.0.0.1:6443", "", &[("HTTPS_PROXY", a)], None);
-    // A proxy in the kubeconfig always applies, whatever `NO_PROXY` says.
+    // A proxy in the kubeconfig applies even if `NO_PROXY` says otherwise.
     let of_file = Some("proxy socks5://b:1080 (from `proxy-url` of the kubeconfig)");
     let variables = [("HTTPS_PROXY", a), ("NO_PROXY", "*")];
     check(server, "socks5://b", &variables, of_file);
     check("https://127.0.0.1:6443", "socks5h://b", &variables, of_file);
-    // Set by kube, from an environment variable.
+    // kube has taken this from an environment variable.
     check(server, a, &[("HTTPS_PROXY", a)], of_https);
     check(server, a, &variables, None);
     check(server, "a:3128", &[("HTTPS_PROXY", "a:3128")], of_https);
@@ -130,7 +130,7 @@ async fn serve_api() -> u16 {
     port
 }
 
-/// One step of a handshake: how many bytes to read (0 to read an HTTP head), and what to reply.
+/// The number of bytes to read (0 for an HTTP head), and what to reply.
 type Step = (usize, Vec<u8>);
 
 /// Starts a proxy. It goes through the given steps, and then forwards everything to the API server.
@@ -175,7 +175,7 @@ async fn forward<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, steps: &[Step
     let _ = copy_bidirectional(&mut stream, &mut server).await;
 }
 
-/// Sends a request to a server with a host name that only the proxy can resolve.
+/// Only the proxy can resolve the host name of this server.
 async fn get_through(proxy: &str, authority: Option<CertificateDer<'static>>) -> Result<(), String> {
     let mut config = config("http://api.nowhere.example:8080");
     config.proxy_url = Some(proxy.parse().unwrap());
@@ -304,8 +304,8 @@ async fn proxy_failure_includes_the_proxy_its_reply_and_advice() {
         &format!("{refused}connection not allowed"),
     )
     .await;
-    // Bind the port without listening on it. Connections are refused, and no other process can grab
-    // the port.
+    // Bind the port without listening on it, so that connections are refused and no other process
+    // can grab the port.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();

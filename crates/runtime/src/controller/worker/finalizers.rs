@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::object::Watchable;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Adds all missing finalizers. Returns the updated object, or `None` if it's gone.
+    /// Adds all missing finalizers. Returns `None` if the object is gone.
     pub(super) async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
         let finalizers = self.handlers.finalizers.iter();
         let names = finalizers.map(|finalizer| &finalizer.name);
@@ -27,18 +27,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
         match self.add_finalizers(&object, missing).await {
             Ok(object) => Ok(Some(Arc::new(object))),
-            // This will be followed by a deletion event.
+            // A deletion event is going to follow.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Runs the cleanups of an object that is being deleted. They run in the order in which the
-    /// finalizers were registered, until one of them wants to be called again. When all are done,
+    /// Runs the cleanups of an object that is being deleted, in the order in which the finalizers
+    /// were registered. Stops as soon as one of them wants to be called again. After the last one,
     /// the object may still have finalizers of other controllers.
-    ///
-    /// A cleanup may update the object, so we pass it the version that was returned when the
-    /// previous finalizer was removed.
     pub(in crate::controller) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
         for Finalizer { name, cleanup } in &self.handlers.finalizers {
             let Some(index) = object.finalizers().iter().position(|present| present == name) else {
@@ -49,6 +46,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 return Ok(action);
             }
             match self.remove_finalizer(&object, index, name).await? {
+                // A cleanup may update the object, so pass the latest version to the next one.
                 Some(left) => object = Arc::new(left),
                 None => break,
             }
@@ -56,28 +54,18 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Adds finalizers to an object.
-    ///
-    /// Merge patches cannot append to a list, so this replaces all finalizers. To avoid dropping
-    /// one that another controller has just added, we include the resource version, and get a
-    /// conflict in that case.
     async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
+        // Merge patches cannot append to a list, so this replaces all finalizers. With the resource
+        // version, we get a conflict instead of dropping one that another controller has just
+        // added.
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
         self.patch(object, &Patch::Merge(patch)).await
     }
 
-    /// Removes a finalizer. Returns the updated object, or `None` if it is gone.
-    ///
-    /// The JSON patch starts with two tests. The first one is for the UID, because a recreated
-    /// object with the same name needs a cleanup of its own. The second one makes sure that the
-    /// entry at `index` is still our finalizer. If the list was modified in the meantime, we would
-    /// remove the finalizer of some other controller. Failed tests are reported as a conflict.
-    ///
-    /// We cannot test the resource version instead, since the cleanup may have updated the object
-    /// (e.g. its status).
+    /// Removes a finalizer. Returns `None` if the object is gone.
     pub(in crate::controller) async fn remove_finalizer(
         &self,
         object: &K,
@@ -85,6 +73,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         name: &str,
     ) -> Result<Option<K>, Error> {
         let path = format!("/metadata/finalizers/{index}");
+        // Test the UID, because a recreated object with the same name needs a cleanup of its own.
+        // Also test that the entry at `index` is still our finalizer, otherwise we might remove the
+        // one of some other controller. If a test fails, this is reported as a conflict.
+        //
+        // We can't test the resource version instead, since the cleanup may have updated the object
+        // (e.g. its status).
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": "/metadata/uid", "value": object.uid() },
             { "op": "test", "path": path, "value": name },
@@ -97,7 +91,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Patches an object, and makes the result visible to readers of the caches.
     async fn patch<P: Serialize + Debug>(&self, object: &K, patch: &Patch<P>) -> Result<K, kube::Error> {
         let kind = self.cache.kind();
         let api = kind.api(self.ctx.client(), object.meta().namespace.as_deref());

@@ -29,30 +29,28 @@ use crate::shards::{Entry, KeyGuard, ShardBy, Shards};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
-/// After this many conflicts in a row, the next one is logged as an error. A stale cache has caught
-/// up by then.
+/// How many conflicts in a row we tolerate before we log an error. A stale cache has caught up by
+/// then.
 const LASTING_CONFLICT: u32 = 5;
 
-/// Delay for keys whose range is about to move to another replica.
+/// When to try again if the range of a key is about to move to another replica.
 const DRAINING_RETRY: Duration = Duration::from_secs(1);
 
-/// Error for keys of objects that belong to other replicas.
 struct NotOurs;
 
-/// State shared by all workers of a controller.
 pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
-    /// Deleted objects that `on_deleted` hasn't been called for, with the hashes of their UIDs.
+    /// Objects that we still have to call `on_deleted` for, with the hashes of their UIDs.
     pub(super) deleted: Arc<Mutex<HashMap<Key, u64>>>,
-    /// Ranges assigned to this replica, or `None` if the controller isn't sharded.
+    /// `None` if the controller isn't sharded.
     pub(super) shards: Option<Shards>,
     pub(super) shard_by: ShardBy,
     pub(super) departures: Arc<Departures>,
-    /// Number of consecutive conflicts for each object whose last reconcile was a conflict.
+    /// How many conflicts there were in a row, for objects whose last reconcile was one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// The lease required to reconcile, or `None` if the controller runs on all replicas.
+    /// We need this lease to reconcile. `None` if the controller runs on all replicas.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -60,7 +58,6 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) metrics: ControllerMetrics,
 }
 
-/// Outcome of a reconcile.
 #[derive(Debug)]
 enum Outcome {
     Done(Action),
@@ -70,7 +67,6 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the value used in metrics.
     fn result(&self) -> ReconcileResult {
         match self {
             Self::Done(action) if action.requeue_after().is_some() => ReconcileResult::RequeueAfter,
@@ -82,7 +78,6 @@ impl Outcome {
         }
     }
 
-    /// Returns the value used in traces.
     fn describe_result(&self) -> &'static str {
         match self.result() {
             ReconcileResult::Success => "success",
@@ -94,8 +89,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the error for traces, or `None` on success. Note that this formats the error, so it
-    /// calls into the user's code and may panic.
+    /// Careful, this formats the error and therefore calls into the user's code, which may panic.
     fn describe_failure(&self) -> Option<String> {
         match self {
             Self::Done(_) => None,
@@ -110,18 +104,15 @@ impl Outcome {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Reconciles keys until the queue is closed or the lease is lost.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a reconcile panics and [`Controller::recover_panics`] is disabled.
+    /// Reconciles keys until the queue is closed or the lease is lost. Only returns an error if a
+    /// reconcile panics and [`Controller::recover_panics`] is disabled.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
-                // The manager will stop, and will report that the lease was lost. If we returned
-                // now, it would report that instead.
+                // The manager is about to stop, and reports that we have lost the lease. If we
+                // returned now, it would report that the worker has exited instead.
                 self.queue.closed().await;
                 break;
             }
@@ -142,7 +133,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %kind,
                 namespace = key.namespace.as_deref(),
-                // We cannot use `name`, since in JSON logs that is the name of the span.
+                // We can't use `name`, since that's the name of the span in JSON logs.
                 object_name = &*key.name,
                 reconcile_id = %reconcile_id,
                 trace_id = trace.id(),
@@ -166,8 +157,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
-    /// Keeps the range of a key on this replica while it's being processed. If the object belongs
-    /// to another replica or doesn't exist, the key is removed from the queue.
+    /// Keeps the range of a key on this replica while it's being processed. Drops the key if the
+    /// object doesn't exist, or if it belongs to another replica.
     fn enter_shard(&self, key: &Key) -> Result<Option<KeyGuard>, NotOurs> {
         let Some(shards) = &self.shards else {
             return Ok(None);
@@ -198,7 +189,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Err(NotOurs)
     }
 
-    /// Returns the hash of an object, or `None` if this replica doesn't know the object.
+    /// `None` if this replica doesn't know the object.
     fn find_hash(&self, key: &Key) -> Option<u64> {
         if let Some(object) = self.cache.get(key) {
             return Some(self.shard_by.hash_of(object.meta()));
@@ -215,7 +206,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.departures.hash_of(key).or(deleted)
     }
 
-    /// Logs a panic. Returns the error used to stop the manager.
+    /// Logs a panic. The returned error stops the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = join_lines(message);
@@ -223,7 +214,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Error::new(format!("reconcile of {kind} {key} panicked: {message}"))
     }
 
-    /// Reconciles a key. Catches panics, and enforces the timeout.
     async fn run(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
         let outcome = self.run_caught(key, guard).await;
         #[cfg(feature = "simulation")]
@@ -231,7 +221,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         outcome
     }
 
-    /// Tells the simulation, if one is running, whether the reconcile failed.
     #[cfg(feature = "simulation")]
     fn record_for_simulation(&self, key: &Key, outcome: &Outcome) {
         let object = || format!("{} {key}", self.cache.kind().name());
@@ -259,11 +248,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Reconciles a key, where `guard` keeps the range of its object on this replica.
+    /// `guard` keeps the range of the object on this replica.
     async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
-            // It has been recreated. The new object has a different UID, and may be in a different
-            // range.
+            // The object was recreated, so it has a different UID and may be in a different range.
             Some(object) if guard.is_some_and(|guard| !guard.keeps(self.shard_by.hash_of(object.meta()))) => {
                 Ok(Action::requeue(Duration::from_millis(1)))
             }
@@ -284,25 +272,24 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Handles an object that is being deleted. If there are finalizers, runs the cleanups.
-    /// Otherwise we must not do anything, because a reconcile would recreate what the garbage
-    /// collector deletes, and adopt what it orphans.
+    /// Handles an object that is being deleted, by running the cleanups of its finalizers.
     async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
         if !self.handlers.finalizers.is_empty() {
             return self.clean_up(object).await;
         }
+        // Don't reconcile it by default, because that would recreate what the garbage collector
+        // deletes, and adopt what it orphans.
         match self.handlers.reconciles_terminating {
             true => self.reconcile_object(object).await,
             false => Ok(Action::await_change()),
         }
     }
 
-    /// Reconciles an object. If it turns out to be terminating, this is not an error. The cache was
-    /// just out of date.
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
         match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
-            // If this is about some other owner, treat it as an error. There might not be an event
-            // when that owner becomes usable.
+            // Our cache was just out of date if the object itself is terminating, so this isn't an
+            // error. It is one for any other owner, because there might not be an event when that
+            // owner becomes usable.
             Err(error)
                 if error
                     .terminating_owners()
@@ -334,7 +321,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .unwrap_or_else(PoisonError::into_inner)
             .contains_key(key)
         {
-            // A mapping function has returned an object that doesn't exist.
+            // This happens if a mapping function returns an object that doesn't exist.
             return Ok(Action::await_change());
         }
         let action = on_deleted(self.cache.kind().reference(key), self.ctx.clone()).await?;
@@ -348,11 +335,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 
     /// Requeues a key depending on the outcome of its reconcile.
-    ///
-    /// This formats the error, which calls into the user's code. If that panics, we handle it in
-    /// the same way as a panic in the reconcile. Otherwise the worker would exit, and the key would
-    /// be considered in progress forever.
     fn settle(&self, key: &Key, outcome: Outcome) -> Result<(), Error> {
+        // Formatting an error calls into the user's code. If that panics, treat it like a panic in
+        // the reconcile. Otherwise the worker would exit, and the key would count as in progress
+        // forever.
         match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
             Ok(()) => Ok(()),
             Err(panic) if self.recover_panics => {
@@ -363,7 +349,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Requeues a key depending on the outcome of its reconcile, and logs errors.
+    /// See [`settle`](Self::settle). This also logs errors.
     fn requeue(&self, key: &Key, outcome: Outcome) {
         let conflicts = self.count_conflicts(key, &outcome);
         match outcome {
@@ -400,10 +386,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Returns the number of conflicts in a row, including this one. Returns 0 if it is not a
-    /// conflict.
+    /// Counts the conflicts in a row, including this one.
     fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
-        // Calls into the user's code, so do this before taking the lock.
+        // This calls into the user's code, so do it before taking the lock.
         let is_conflict = matches!(outcome, Outcome::Failed(error) if error.is_conflict());
         let mut conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_conflict {
@@ -415,22 +400,22 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         *count
     }
 
-    /// Requeues a key with backoff and logs the error as a single line. `retry_in` comes first
-    /// because the error may be long.
+    /// Requeues a key with backoff and logs the error as a single line.
     fn retry(&self, key: &Key, message: &str, error: &str) {
         let retry_in = self.add_failed(key);
         let error = join_lines(error);
+        // Put `retry_in` first, because the error may be long.
         tracing::error!(?retry_in, %error, "{message}");
     }
 
-    /// Requeues a key with backoff. Like in controller-runtime, it keeps its priority.
+    /// Requeues a key with backoff. The key keeps its priority, like in controller-runtime.
     fn add_failed(&self, key: &Key) -> Duration {
         let priority = self.queue.taken_priority(key);
         self.queue.add_failed(key.clone(), priority)
     }
 }
 
-/// Returns an ID that is used in all log lines of a reconcile: 16 random hex digits.
+/// Returns 16 random hex digits, which all log lines of a reconcile have in common.
 fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);

@@ -17,7 +17,6 @@ use crate::object::Kind;
 use crate::queue::{LOW, NORMAL};
 use crate::shards::RangeSet;
 
-/// Creates a worker that counts its reconciles.
 fn new_worker(fence: Option<Fence>) -> Arc<Worker<ConfigMap, AtomicUsize>> {
     let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
     let client = Client::try_from(nowhere).unwrap();

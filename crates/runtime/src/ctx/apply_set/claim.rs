@@ -27,15 +27,12 @@ const RECORD: &str = "rbuilder.dev/apply-set.";
 /// Maximum length of the part of an annotation name after the `/`.
 const MAX_NAME: usize = 63;
 
-/// Owner of a set.
 pub(super) struct SetOwner {
     pub(super) uid: String,
     pub(super) described: String,
-    /// Name of the annotation with the record.
     pub(super) record_annotation: String,
     namespace: Option<String>,
     reference: OwnerReference,
-    /// Value of the annotation on objects without an owner reference.
     mark: String,
 }
 
@@ -65,16 +62,14 @@ impl SetOwner {
         self.namespace.as_deref()
     }
 
-    /// Returns `true` if objects in the given namespace can have an owner reference to this owner.
-    /// `None` stands for cluster-scoped objects.
     pub(super) fn can_own(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace() == namespace
     }
 
-    /// Adds this owner's claim to an object which is about to be applied.
     pub(super) fn claim(&self, meta: &mut ObjectMeta, kept: bool) {
         if self.can_own(meta.namespace.as_deref()) && !kept {
             let references = meta.owner_references.get_or_insert_default();
+            // Replace an existing reference, since that one may not have `controller`.
             references.retain(|reference| reference.uid != self.uid);
             references.push(self.reference.clone());
             return;
@@ -86,7 +81,6 @@ impl SetOwner {
         }
     }
 
-    /// Returns `true` if the object belongs to this owner and to nobody else.
     pub(super) fn owns(&self, found: &ObjectMeta) -> bool {
         match controller_of(found) {
             Some(controller) => controller.uid == self.uid,
@@ -94,13 +88,11 @@ impl SetOwner {
         }
     }
 
-    /// Returns the index of the owner reference to this owner.
     pub(super) fn reference_index(&self, found: &ObjectMeta) -> Option<usize> {
         let mut references = found.owner_references.iter().flatten();
         references.position(|reference| reference.uid == self.uid)
     }
 
-    /// Returns an error for an existing object that does not belong to this owner.
     pub(super) fn refuse(&self, object: String, found: &ObjectMeta) -> OwnershipError {
         let Some(controller) = controller_of(found) else {
             return match mark_of(found) {
@@ -119,6 +111,8 @@ impl SetOwner {
             group.map_or(String::new(), |(group, _)| group.to_owned())
         };
         let ours = &self.reference;
+        // Compare the group rather than the whole API version, because the reference may contain
+        // any version of the kind.
         let is_namesake =
             controller.name == ours.name && controller.kind == ours.kind && group(controller) == group(ours);
         match is_namesake {
@@ -135,7 +129,7 @@ impl SetOwner {
     }
 }
 
-/// Parses the owner from the annotation. Returns `None` unless it is an object of kind `K`.
+/// Parses the owner from the annotation, if it's an object of kind `K`.
 pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> {
     let parts: Vec<&str> = mark_of(found)?.split('/').collect();
     let &[kind, namespace, name, uid] = &*parts else {
@@ -150,7 +144,6 @@ pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> 
     Some(owner)
 }
 
-/// Returns `true` if there is an annotation which says that the object must be kept.
 pub(super) fn is_kept(found: &ObjectMeta) -> bool {
     let keep = found.annotations.as_ref().and_then(|all| all.get(KEEP));
     keep.is_some_and(|keep| keep == "true")
@@ -165,7 +158,6 @@ fn mark_of(found: &ObjectMeta) -> Option<&str> {
     found.annotations.as_ref()?.get(OWNER).map(String::as_str)
 }
 
-/// Returns the name of the annotation with the record of this controller.
 fn record_annotation(controller: &str) -> Result<String, Error> {
     let annotation = format!("{RECORD}{controller}");
     let name = annotation.rsplit('/').next().unwrap_or_default();

@@ -20,10 +20,7 @@ use crate::object::{AnyObject, Kind, describe_object};
 pub(super) trait Member: Send + Sync {
     /// Fills in the kind, the namespace and the owner's claim. Returns the entry for the record.
     ///
-    /// # Errors
-    ///
-    /// Fails if the kind is not known, or if there's no namespace on either the object or the
-    /// owner.
+    /// This fails if the kind is unknown, or if neither the object nor its owner has a namespace.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
@@ -32,7 +29,6 @@ pub(super) trait Member: Send + Sync {
 
     fn name(&self) -> String;
 
-    /// Returns `true` if the object must never be deleted.
     fn is_kept(&self) -> bool;
 
     fn apply<'a>(
@@ -42,18 +38,16 @@ pub(super) trait Member: Send + Sync {
     ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
 }
 
-/// Result of applying an object.
 pub(super) struct AppliedMember {
     pub(super) uid: Option<String>,
-    /// Whether the objects that follow can be applied.
+    /// If this is `false`, the objects that follow have to wait.
     pub(super) is_ready: bool,
     pub(super) object: Arc<dyn Any + Send + Sync>,
 }
 
-/// Predicate which decides whether the objects that follow can be applied.
 type IsReady<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// An object with its Rust type, which may also be a type for kinds that are only known at runtime.
+/// `K` may also be a type for kinds that are only known at runtime, e.g. `DynamicObject`.
 pub(super) struct TypedMember<K: Resource> {
     object: K,
     /// Set by `prepare`.
@@ -158,9 +152,9 @@ impl Claim for SetOwner {
         self.owns(found)
     }
 
-    /// Never adopts an object of another owner, because it would be deleted as soon as it leaves
-    /// the set.
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
+        // Never adopt an object of someone else, because we'd delete it as soon as it leaves the
+        // set.
         Err(self.refuse(describe_object(object), found).into())
     }
 }

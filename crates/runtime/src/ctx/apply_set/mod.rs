@@ -266,6 +266,8 @@ impl<S> Ctx<S> {
         let mut state = self.open_set(&kind, owner)?;
         let mut members = set.members;
         let wanted = state.prepare(&ctx, owner, &mut members).await?;
+        // Record new objects before they're created, otherwise we'd lose track of them if we crash
+        // in between.
         if let Some(recorded) = state.record.with_missing(&wanted) {
             self.write_record(&kind, owner, &mut state, recorded).await?;
         }
@@ -280,7 +282,7 @@ impl<S> Ctx<S> {
         for (member, entry) in members.iter().zip(&wanted) {
             let applied = match member.apply(&ctx, &state.owner).await {
                 Ok(applied) => applied,
-                // It takes a moment after a CRD is established until the API server serves the new
+                // Once a CRD is established, it takes a moment until the API server serves the new
                 // kind.
                 Err(error)
                     if error.downcast_ref().is_some_and(is_not_found)
@@ -298,6 +300,8 @@ impl<S> Ctx<S> {
                 break;
             }
         }
+        // Don't delete anything before the whole set is ready, since its objects may replace the
+        // old ones.
         if result.waiting_for.is_none() {
             let wanted: HashSet<&Entry> = wanted.iter().collect();
             let mut gone = HashSet::default();
@@ -305,7 +309,7 @@ impl<S> Ctx<S> {
                 match self.prune(&state.owner, &entry, uid).await {
                     Ok(true) => result.leaving.push(entry.to_string()),
                     Ok(false) => drop(gone.insert(entry)),
-                    // If one object can't be deleted, carry on with the others.
+                    // Carry on with the other objects if this one can't be deleted.
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
@@ -350,10 +354,10 @@ impl<S> Ctx<S> {
         Ok(result)
     }
 
-    /// Reads the record of a set. Prefers the owner in the cache to the one that was passed, since
-    /// it may be more recent (e.g. if an earlier reconcile has updated its status).
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {
         let set_owner = SetOwner::new(owner, kind, self.controller())?;
+        // Prefer the owner in the cache, because it may be more recent than the one that we were
+        // given (e.g. if an earlier reconcile has updated its status).
         let cached = self.shared.caches.look_up(kind, owner.meta());
         let newest = match &cached {
             KnownObject::Found(cached) if cached.uid == owner.meta().uid => &**cached,
@@ -366,7 +370,6 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// Writes the record to the annotation of the owner.
     async fn write_record<O: AnyObject>(
         &self,
         kind: &Kind<O>,
@@ -395,7 +398,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// If the set contains the CRD which defines the kind of `object`, returns its entry.
+/// Finds the CRD that defines the kind of `object`, if it's in the set.
 fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
     let name = format!("{}.{}", object.plural, object.group);
     wanted
@@ -403,7 +406,6 @@ fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
         .find(|entry| entry.kind == CRD && entry.name == name)
 }
 
-/// An owner and the record of its set.
 struct SetState {
     owner: SetOwner,
     record: Record,
@@ -412,7 +414,6 @@ struct SetState {
 }
 
 impl SetState {
-    /// Prepares all objects of a set, and validates it. Returns their entries.
     async fn prepare<O: AnyObject>(
         &self,
         ctx: &Ctx<()>,

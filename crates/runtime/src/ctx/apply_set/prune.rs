@@ -10,15 +10,14 @@ use super::record::Entry;
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
-/// Returns `true` if either the object does not exist, or its kind is not served.
+/// The object doesn't exist, or its kind isn't served.
 pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that isn't part of the set anymore, after checking that it is the recorded
-    /// object and still belongs to `owner`. Returns `true` if it has finalizers that delay the
-    /// deletion.
+    /// Deletes an object that isn't part of the set anymore, provided that it's still the recorded
+    /// one and belongs to `owner`. Returns `true` if finalizers delay the deletion.
     pub(super) async fn prune(
         &self,
         owner: &SetOwner,
@@ -28,7 +27,7 @@ impl<S> Ctx<S> {
         let Some((api, found)) = self.find_recorded(entry).await? else {
             return Ok(false);
         };
-        // If it was recreated, it belongs to whoever did that.
+        // If somebody has recreated the object, it belongs to them.
         let is_recorded = uid.is_none() || uid == found.uid();
         if !is_recorded || !owner.owns(&found.metadata) {
             return Ok(false);
@@ -55,8 +54,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Removes the owner reference from an object that must be kept. Otherwise it would be deleted
-    /// with its old owner.
+    /// Removes the owner reference from an object that must be kept, otherwise it would be deleted
+    /// along with its old owner.
     async fn release(
         &self,
         owner: &SetOwner,
@@ -66,6 +65,7 @@ impl<S> Ctx<S> {
         let Some(index) = owner.reference_index(found) else {
             return Ok(());
         };
+        // The index may be outdated by the time that the patch arrives, so test what's there.
         let path = format!("/metadata/ownerReferences/{index}");
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": "/metadata/uid", "value": found.uid },
@@ -82,7 +82,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Returns the metadata of a recorded object, along with the API to access it.
+    /// Finds a recorded object. Also returns the API that can access it.
     async fn find_recorded(
         &self,
         entry: &Entry,
@@ -117,9 +117,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Looks up a recorded kind in any version that's served by the API server. Returns `None` for
-    /// the core group, which has just a single version.
     async fn find_served(&self, entry: &Entry) -> Result<Option<ApiResource>, Error> {
+        // The core group only has a single version.
         if entry.group.is_empty() {
             return Ok(None);
         }

@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// Kind of CRDs.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
 /// Returns `false` for CRDs that are not established yet and for namespaces that are terminating.

@@ -9,17 +9,14 @@ use super::claim::SetOwner;
 use crate::error::Error;
 use crate::hash::{HashMap, HashSet};
 
-/// Maximum size of a record in bytes. Kubernetes limits the total size of an object's annotations
-/// to 256 KiB.
+/// In bytes. Kubernetes limits all annotations of an object together to 256 KiB.
 const MAX_BYTES: usize = 240 << 10;
-/// Length of a UID in bytes.
 const UID_BYTES: usize = 36;
 
-/// Objects of a set, in the order in which they're applied. UIDs are added once they are known.
+/// Objects of a set, in the order in which they're applied. We add UIDs as soon as we know them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     objects: Vec<(Entry, Option<String>)>,
-    /// Maps each object to its index.
     positions: HashMap<Entry, usize>,
 }
 
@@ -29,7 +26,7 @@ impl PartialEq for Record {
     }
 }
 
-/// Identifies an object of a set. Group, kind, namespace and name do not depend on the API version.
+/// Identifies an object of a set. Entries are equal if they only differ in the API version.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) group: String,
@@ -50,7 +47,7 @@ impl Entry {
         [&self.group, &self.kind, &self.namespace, &self.name]
     }
 
-    /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. There is no UID until
+    /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. The UID is empty until
     /// the object has been applied for the first time.
     fn parse(text: &str) -> Option<(Self, Option<String>)> {
         let parts: Vec<&str> = text.split('/').collect();
@@ -102,7 +99,6 @@ impl std::hash::Hash for Entry {
     }
 }
 
-/// Formats kind, namespace and name for messages.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace() {
@@ -112,11 +108,10 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Annotation value.
 #[derive(Serialize, Deserialize)]
 struct Annotation {
-    /// UID of the owner. If someone makes a copy of the owner, the copy has the same annotations
-    /// but does not own the set.
+    /// UID of the owner. If someone copies the owner, the copy has the same annotations but must
+    /// not own the set.
     owner: String,
     objects: Vec<String>,
 }
@@ -130,8 +125,8 @@ impl Record {
         }
     }
 
-    /// Reads the record of an owner. It is empty if there is none, or if the annotation was copied
-    /// from another owner.
+    /// Reads the record of an owner. It's empty if there's no annotation, or if the annotation was
+    /// copied from another owner.
     pub(super) fn read(meta: &ObjectMeta, owner: &SetOwner) -> Result<Self, Error> {
         let annotations = meta.annotations.as_ref();
         let Some(text) = annotations.and_then(|all| all.get(&owner.record_annotation)) else {
@@ -156,11 +151,8 @@ impl Record {
         Ok(Self::new(objects.collect::<Result<_, _>>()?))
     }
 
-    /// Returns the annotation's value, or `None` to remove it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the record is too large.
+    /// Returns the annotation's value, or `None` to remove the annotation. Fails if the record is
+    /// too large.
     pub(super) fn to_annotation(&self, owner: &SetOwner) -> Result<Option<String>, Error> {
         if self.objects.is_empty() {
             return Ok(None);
@@ -170,8 +162,8 @@ impl Record {
             owner: owner.uid.clone(),
             objects: objects.map(|(entry, uid)| entry.print(uid.as_deref())).collect(),
         })?;
-        // Account for UIDs that we do not know yet. We must not apply objects whose UIDs wouldn't
-        // fit.
+        // Account for UIDs that we don't know yet, otherwise we might apply objects whose UIDs
+        // don't fit.
         let without_uid = self.objects.iter().filter(|(_, uid)| uid.is_none()).count();
         let bytes = text.len() + without_uid * UID_BYTES;
         if bytes > MAX_BYTES {
@@ -186,8 +178,9 @@ impl Record {
         Ok(Some(text))
     }
 
-    /// Adds the objects in `wanted` that are missing, and returns `None` if there aren't any. In
-    /// the result, objects that aren't wanted come first. The others follow in the order of
+    /// Adds those of the `wanted` objects that are missing. Returns `None` if there aren't any.
+    ///
+    /// In the result, objects that aren't wanted come first, and then the others in the order of
     /// `wanted`.
     pub(super) fn with_missing(&self, wanted: &[Entry]) -> Option<Self> {
         if wanted.iter().all(|entry| self.positions.contains_key(entry)) {
@@ -210,8 +203,8 @@ impl Record {
         }
     }
 
-    /// Returns objects that are not wanted. They're in reverse order, because that is how they
-    /// should be deleted.
+    /// Returns objects that are not wanted, in the order in which we should delete them (i.e.
+    /// reversed).
     pub(super) fn not_in(&self, wanted: &HashSet<&Entry>) -> Vec<(Entry, Option<String>)> {
         let others = self.objects.iter().rev();
         others
@@ -220,7 +213,6 @@ impl Record {
             .collect()
     }
 
-    /// Removes objects that do not exist anymore.
     pub(super) fn remove(&mut self, gone: &HashSet<Entry>) {
         if !gone.is_empty() {
             let mut left = std::mem::take(&mut self.objects);
