@@ -19,31 +19,30 @@ use super::unconverted::Mark;
 use super::{AdmissionRequest, Warnings, patch};
 use crate::object::{FieldError, Object, decode_value};
 
-/// A boxed defaulting function.
 pub(super) type Defaulter<K> =
     Box<dyn Fn(K, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<K, Denied>> + Send + Sync>;
 
-/// A boxed validating function. Its arguments are the new and the old object.
+/// The arguments are the new and the old object.
 pub(super) type Validator<K> = Box<
     dyn Fn(Arc<K>, Option<Arc<K>>, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<Warnings, Denied>>
         + Send
         + Sync,
 >;
 
-/// A boxed function for raw requests.
 pub(crate) type RawHandler =
     Box<dyn Fn(AdmissionRequest) -> BoxFuture<'static, AdmissionResponse> + Send + Sync>;
 
-/// Supported versions of AdmissionReview. Their fields are the same.
+/// We support two versions of AdmissionReview, which have the same fields.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// Memory needed to decode a review, relative to its estimated size. Includes the JSON and the
-/// typed objects.
+/// How much memory it takes to decode a review, relative to its estimated size. This accounts for
+/// the JSON and the typed objects.
 const DECODED: usize = 2;
-/// Same, if defaults are set as well. There is also the serialized object before and after that.
+/// Same as [`DECODED`] if we also set defaults, because we need the serialized object before and
+/// after that.
 const DEFAULTED: usize = 4;
 
-/// A decoded AdmissionReview. The objects have been taken out of the request.
+/// A decoded AdmissionReview, whose objects have been taken out of the request.
 struct Review {
     api_version: String,
     request: Arc<AdmissionRequest>,
@@ -82,7 +81,6 @@ impl Review {
         })
     }
 
-    /// Serializes a response.
     fn respond(&self, decision: Decision) -> Vec<u8> {
         let request = &self.request;
         let mut response = json!({ "uid": request.uid, "allowed": true });
@@ -105,11 +103,11 @@ impl Review {
         }
         let review =
             json!({ "apiVersion": self.api_version, "kind": "AdmissionReview", "response": response });
-        // Serializing a JSON value never fails.
+        // Serializing a JSON value can't fail.
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Returns the object's name. It is empty if the name hasn't been generated yet.
+    /// Empty if the name hasn't been generated yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -126,7 +124,6 @@ enum Decision {
     Denied(Denied),
 }
 
-/// The old object of an update.
 enum Old<K> {
     Absent,
     Decoded(Arc<K>),
@@ -144,33 +141,32 @@ impl<K: Object> Old<K> {
     }
 }
 
-/// An object that cannot be passed to the functions of a webhook.
+/// An object that we can't pass to the functions of a webhook.
 struct Unreadable {
-    /// Why it does not match the Rust type. This is about the version in which it was written.
+    /// Why the object does not match the Rust type of the version in which it was written.
     error: FieldError,
 }
 
-/// Decodes the new object of a request.
 fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
     let decoded = decode_value(object);
-    // If an object wasn't converted, it belongs to a different version, even if it can be decoded.
+    // An object that wasn't converted belongs to a different version, even if we can decode it.
     match Mark::of(object) {
         Some(Mark { error, .. }) => Err(Unreadable { error }),
         None => decoded.map_err(|error| Unreadable { error }),
     }
 }
 
-/// Returns a warning for requests which are allowed even though the stored object doesn't match the
+/// Returns a warning for requests that we allow even though the stored object doesn't match the
 /// Rust type.
 ///
-/// If we denied them, users would not be able to delete or repair the object, or to remove its
+/// If we denied them, users wouldn't be able to delete or repair the object, or to remove its
 /// finalizers.
 fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
     format!("the stored {kind} cannot be decoded, {consequence}: {error}")
 }
 
-/// Returns `true` if two objects are equal except for their metadata and status.
+/// Ignores metadata and status.
 fn have_same_content(new: &Value, old: &Value) -> bool {
     let content = |object: &Value| {
         let mut fields = object.as_object().cloned().unwrap_or_default();
@@ -180,9 +176,9 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
     content(new) == content(old)
 }
 
-/// If an update of an undecodable object should be allowed, returns a warning. That is the case if
-/// the stored object can't be decoded either, and if nothing but metadata and status is modified
-/// (e.g. to remove a finalizer).
+/// Decides whether to allow an update of an undecodable object, in which case this returns a
+/// warning. The stored object must be undecodable as well, and nothing but its metadata and status
+/// may change (e.g. to remove a finalizer).
 fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
@@ -195,7 +191,7 @@ fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<W
     })
 }
 
-/// Reserves memory for a review, which is `copies` times its estimated size, and decodes it.
+/// Decodes a review. Before that, reserves memory for `copies` times its estimated size.
 async fn read_review(received: &Received, copies: usize) -> Result<(Review, Reservation), Rejection> {
     let work = received
         .reserve(copies * estimate_decoded(&received.body))
@@ -203,7 +199,6 @@ async fn read_review(received: &Received, copies: usize) -> Result<(Review, Rese
     Ok((Review::parse(&received.body)?, work))
 }
 
-/// Returns an endpoint for a defaulting function.
 pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
     let defaulter = Arc::new(defaulter);
     Box::new(move |received| {
@@ -231,7 +226,7 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server will validate the object next, and reports all invalid fields. If we
+        // The API server is going to validate the object, and reports all invalid fields. If we
         // denied it, users would only see one of them.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
@@ -249,7 +244,6 @@ async fn default<K: Object + Serialize>(
     })
 }
 
-/// Returns an endpoint for a validating function.
 pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoint {
     let validator = Arc::new(validator);
     Box::new(move |received| {
@@ -258,7 +252,7 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
             let (review, work) = read_review(&received, DECODED).await?;
             let result = match review.request.operation {
                 Operation::Delete => validate_deletion(&*validator, &review).await,
-                // For CONNECT requests, the object is of a different kind such as PodExecOptions.
+                // CONNECT requests contain an object of a different kind, such as PodExecOptions.
                 Operation::Connect => Ok(Warnings::new()),
                 _ => validate(&*validator, &review).await,
             };
@@ -269,22 +263,19 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
     })
 }
 
-/// Validates a deletion. Since the request only contains the old object, it is passed for both
-/// arguments. This way, the first argument always exists, and if there is no old object, it's a
-/// creation.
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
         Old::Absent => Ok(Warnings::new()),
         Old::Decoded(object) => {
             let old = Some(Arc::clone(&object));
+            // Validators expect that there is an object, and that a request without an old one is a
+            // creation. Since a deletion only contains the old object, pass it for both.
             validator(object, old, Arc::clone(&review.request)).await
         }
         Old::Undecodable(error) => Ok(vec![warn_undecodable::<K>(&error, "its deletion is not checked")]),
     }
 }
 
-/// Validates a creation or update. If an undecodable object is repaired, the validator does not get
-/// an old object.
 async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     let Some(object) = &review.object else {
         return Ok(Warnings::new());
@@ -300,6 +291,7 @@ async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Resul
         Old::Absent => (None, None),
         Old::Decoded(old) => (Some(old), None),
         Old::Undecodable(error) => {
+            // Users must be able to repair an undecodable object.
             let warning = warn_undecodable::<K>(&error, "the new object is checked without it");
             (None, Some(warning))
         }
@@ -309,7 +301,6 @@ async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Resul
     Ok(warnings)
 }
 
-/// Returns an endpoint for a function that handles raw requests.
 pub(super) fn raw_endpoint(handler: RawHandler) -> Endpoint {
     let handler = Arc::new(handler);
     Box::new(move |received| {

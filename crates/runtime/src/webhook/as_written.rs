@@ -12,13 +12,11 @@
 
 use serde_json::Value;
 
-/// Restores the scalars of `written`, wherever the converted object is the same as `serialized`
-/// (i.e. the original as it's serialized by its own type). This does not work for values which have
-/// moved to another field or to another index of a list.
+/// Restores the scalars of `written` where the converted object is the same as `serialized` (i.e.
+/// as the original when its own type serializes it). This can't help with values that have moved to
+/// another field or to another index of a list.
 ///
-/// `serialize` decodes an object to the type of the converted object, and serializes it again. If
-/// that type rejects the original notation or reads it as a different value, we keep the converted
-/// one.
+/// `serialize` decodes an object to the type of the converted object, and serializes it again.
 pub(super) fn keep_as_written(
     converted: Value,
     written: &Value,
@@ -44,6 +42,8 @@ pub(super) fn keep_as_written(
     if !differs {
         return converted;
     }
+    // The other type may reject the original notation or read it as a different value. In that
+    // case, keep the converted one.
     let Ok(again) = serialize(&kept) else {
         return converted;
     };
@@ -55,7 +55,7 @@ pub(super) fn keep_as_written(
     kept
 }
 
-/// Calls a function for all paths where each of the three objects has a string or a number.
+/// Calls a function wherever all three objects have a string or a number.
 fn for_each_scalar(
     value: &mut Value,
     one: &Value,
@@ -89,8 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Asserts the result. Except for `text`, the type normalizes `24h` and `1.0` in the same way
-    /// as all others.
+    /// Except for `text`, the type normalizes `24h` and `1.0` in the same way as all others.
     #[track_caller]
     fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
         let serialize = |object: &Value| {

@@ -10,13 +10,12 @@ use serde_json::Value;
 use super::as_written::keep_as_written;
 use crate::object::{FieldError, Object, decode_value};
 
-/// Reasons why an object cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconvertible {
     /// The object does not match the Rust type of its version.
     #[error("{0}")]
     Undecodable(FieldError),
-    /// Either the version is not known, or the conversion has failed.
+    /// The version is not known, or the conversion has failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -27,23 +26,21 @@ impl From<String> for Unconvertible {
     }
 }
 
-/// Converts between a spoke version and the hub.
 struct Spoke<K> {
     to_hub: ToHub<K>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
     serialize: SerializeAgain,
 }
 
-/// Converts an object to the hub. The second value is the object as serialized by its own type.
+/// Also returns the object as its own type serializes it.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
-/// Decodes an object, and serializes it again.
+/// Decodes an object and serializes it again.
 type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
-/// The hub `K` and all spokes by API version.
 pub(crate) struct Converter<K> {
     spokes: BTreeMap<String, Spoke<K>>,
-    /// Errors in the configuration.
+    /// Mistakes in the configuration. The manager reports them at startup.
     errors: Vec<String>,
 }
 
@@ -111,11 +108,10 @@ fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
     Ok(object)
 }
 
-/// A converter with its kind erased.
+/// The server has converters of different kinds, so it needs this trait object.
 pub(crate) trait AnyConverter: Send + Sync {
-    /// Returns the group and the kind.
+    /// The group comes first.
     fn kind(&self) -> (String, String);
-    /// Returns the CRD name.
     fn crd_name(&self) -> String;
     fn errors(&self) -> &[String];
     fn convert(&self, object: &Value, to: &str) -> Result<Value, Unconvertible>;
@@ -157,11 +153,13 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 }
 
-/// Restores all metadata except for labels and annotations. If a conversion changes anything else,
-/// it's rejected by the API server.
+/// Restores all metadata except for labels and annotations, since the API server rejects a
+/// conversion that changes anything else.
 fn keep_metadata(object: &Value, converted: &mut Value) {
     let mut metadata = object["metadata"].clone();
     let returned = converted["metadata"].take();
+    // A conversion that copies the metadata includes the UID. Only then do we know that a label is
+    // missing because it was removed.
     let is_copied = !returned["uid"].is_null() && returned["uid"] == metadata["uid"];
     for key in ["labels", "annotations"] {
         match (&returned[key], is_copied) {

@@ -21,19 +21,17 @@ use crate::metrics::ConversionMetrics;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// After this many bytes, other tasks on the same thread get to run.
+/// Let other tasks on the same thread run after this many bytes.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// Memory needed to convert an object, relative to its estimated size. This includes the object as
-/// it was written, as serialized by either type, and two more copies for comparing them.
+/// How much memory it takes to convert an object, relative to its estimated size. We need the
+/// object as it was written, as serialized by either type, and two more copies for comparing them.
 const COPIES: usize = 5;
 
-/// Size of a response without its objects.
 const ENVELOPE: usize = 4096;
 
-/// Endpoint for all kinds that have conversions.
 pub(super) struct ConversionEndpoint {
-    /// By group and kind.
+    /// The keys are group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
     metrics: ConversionMetrics,
     failures: LogLimit,
@@ -54,7 +52,7 @@ struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     to: String,
-    /// The list in raw form, since each item is decoded separately.
+    /// Items are decoded one by one, so the list itself stays raw.
     #[serde(borrow)]
     objects: &'a RawValue,
 }
@@ -84,7 +82,7 @@ impl<'a> Request<'a> {
         Items(self.objects.get().strip_prefix('[').unwrap_or_default())
     }
 
-    /// Estimates how much memory it takes to convert the largest object, plus the response.
+    /// The memory for converting the largest object, plus the response.
     fn estimate(&self) -> usize {
         let sizes = self
             .objects()
@@ -93,15 +91,16 @@ impl<'a> Request<'a> {
         self.room() + COPIES * sizes.max().unwrap_or_default()
     }
 
-    /// Returns the initial capacity of the response. We assume that its objects are about as large
-    /// as those in the request.
+    /// Initial capacity of the response. We expect its objects to be about as large as those in the
+    /// request.
     fn room(&self) -> usize {
         let objects = self.objects.get().len();
         objects + objects / 8 + ENVELOPE
     }
 }
 
-/// Iterates over a list's items. It starts after the opening bracket, and must be valid JSON.
+/// Iterates over the items of a list, starting after the opening bracket. The input must be valid
+/// JSON.
 struct Items<'a>(&'a str);
 
 impl<'a> Iterator for Items<'a> {
@@ -139,9 +138,9 @@ impl ConversionEndpoint {
         })
     }
 
-    /// Handles a review. If a single object can't be converted, the entire review fails, because
-    /// that is what the API server expects.
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
+        // If we can't convert one of the objects, the entire review fails, because that's what the
+        // API server expects.
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
         let converted = self.convert_all(&request, received, &mut work).await?;
@@ -159,8 +158,8 @@ impl ConversionEndpoint {
         Ok(Answer::new(body, work))
     }
 
-    /// Returns a response with all converted objects, or the reason why one of them could not be
-    /// converted.
+    /// Converts all objects and returns the response. The inner error says which object could not
+    /// be converted and why.
     async fn convert_all(
         &self,
         request: &Request<'_>,
@@ -184,7 +183,7 @@ impl ConversionEndpoint {
             if let Err(message) = converted {
                 return Ok(Err(message));
             }
-            // Eight additional bytes for the separator and the end of the response.
+            // We need eight more bytes for the separator and the end of the response.
             make_room(&mut answer, text.len() + 8, received, work)?;
             if index > 0 {
                 answer.push(b',');
@@ -201,7 +200,7 @@ impl ConversionEndpoint {
         Ok(Ok(answer))
     }
 
-    /// Converts an object and appends it to `text` as JSON.
+    /// Appends the converted object to `text` as JSON.
     fn convert(&self, object: &RawValue, to: &str, text: &mut Vec<u8>) -> Result<(), String> {
         let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -221,7 +220,8 @@ impl ConversionEndpoint {
     }
 }
 
-/// If the response gets larger than we have expected, reserves more memory for it (if available).
+/// The response may get larger than we have expected, in which case this reserves more memory for
+/// it.
 fn make_room(
     answer: &mut Vec<u8>,
     bytes: usize,
@@ -231,6 +231,7 @@ fn make_room(
     if answer.capacity() - answer.len() >= bytes {
         return Ok(());
     }
+    // Grow by a quarter, so that a long list doesn't have to be copied for each of its items.
     let more = bytes.max(answer.capacity() / 4);
     if !work.try_grow(more) {
         return Err(received.too_large(work.size() + more));
@@ -239,8 +240,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. If it cannot be decoded, and it is about to be admitted, returns it as
-/// written with a mark (see [`unconverted`](super::unconverted)).
+/// Converts an object. If it can't be decoded but is about to be admitted, this returns the object
+/// as written with a mark (see [`unconverted`](super::unconverted)).
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,
@@ -249,8 +250,8 @@ fn convert_or_relabel(
     let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
     match (converter.convert(&written, to), mark) {
         (Ok(converted), None) => Ok(converted),
-        // A patch by some other webhook may have resulted in a valid object of the version in its
-        // label. But converting it would lose what the user has written.
+        // Some other webhook may have patched the object so that it's valid in the version of its
+        // label. But if we converted it, we'd lose what the user has written.
         (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
             "the annotation {ANNOTATION} is set: {}",
             mark.error
@@ -265,7 +266,6 @@ fn convert_or_relabel(
     }
 }
 
-/// Returns an object's namespace (if any) and name.
 fn describe_name(object: &Value) -> String {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();

@@ -42,10 +42,10 @@ impl Denied {
         Self::of(Box::new(status)).and(field, message)
     }
 
-    /// Denies a request because a field doesn't match the Rust type. If a field is missing, its own
-    /// path is reported and not the one of its parent. This is how the API server does it.
     pub(super) fn undecodable(error: &FieldError) -> Self {
         let parent = error.field.strip_prefix('.').unwrap_or(&error.field);
+        // If a field is missing, report the path of the field and not of its parent, like the API
+        // server does.
         let missing = error
             .cause
             .strip_prefix("missing field `")
@@ -69,7 +69,6 @@ impl Denied {
         self.and_cause("FieldValueInvalid", &field.into(), &message.into())
     }
 
-    /// Adds an invalid field with one of the cause types that the API server uses.
     fn and_cause(mut self, reason: &str, field: &str, message: &str) -> Self {
         if !self.status.message.is_empty() {
             self.status.message.push_str("; ");
@@ -151,9 +150,9 @@ impl Denied {
 
     /// Returns the status for a request, given the group, kind and name of its object.
     ///
-    /// If an object is invalid, clients like kubectl get its kind and name from the details. If
-    /// they are missing, kubectl just prints "The request is invalid". A status by the API server
-    /// keeps its own details.
+    /// If an object is invalid, clients get its kind and name from the details. Without them,
+    /// kubectl just prints "The request is invalid". We don't touch the details of a status by the
+    /// API server.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();
         let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
@@ -191,7 +190,7 @@ impl Denied {
     }
 }
 
-/// Formats invalid fields in the same way as the API server.
+/// Formats invalid fields like the API server does.
 fn format_causes(details: &StatusDetails, otherwise: &str) -> String {
     let errors: Vec<String> = details
         .causes
@@ -337,7 +336,7 @@ mod tests {
             group,
             ["the cluster is frozen", "", "", ""],
         );
-        // If the status is about a different object, it must not be modified.
+        // A status about a different object must not be modified.
         let mut other = Denied::invalid("spec.c", "is gone");
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Sets of fields used to identify items. The first set which fits a list is used. These are the
+/// Fields that can identify an item. We use the first set that fits a list. These are the
 /// `x-kubernetes-list-map-keys` of built-in types, and the most common ones of custom resources.
 const KEYS: [&[&str]; 11] = [
     &["name"],
@@ -26,16 +26,16 @@ const KEYS: [&[&str]; 11] = [
     &["ip"],
 ];
 
-/// Maximum number of comparisons between pairs. If a list is too long for that, items are matched
-/// with the next equal one, and we do not look for similar items.
+/// How many pairs we compare at most. In longer lists, we only match each item with the next equal
+/// one, and don't look for similar items.
 const MAX_COMPARISONS: usize = 1_000_000;
 
-/// Returns the index of the corresponding item in `before` for each item of `after`, if there is
-/// one.
+/// For each item of `after`, returns the index of the corresponding item in `before` (if there is
+/// one).
 ///
-/// If items have keys, those are used. Otherwise, we match equal items by computing the longest
-/// common subsequence, and then look for similar items in the gaps. If both sides of a gap have the
-/// same number of items left, they are matched in order.
+/// If items have keys, we use those. Otherwise, we compute the longest common subsequence of equal
+/// items, and then look for similar items in the gaps. If both sides of a gap have the same number
+/// of items left, we match them in order.
 pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if let Some(matched) = KEYS.iter().find_map(|keys| match_by_keys(keys, before, after)) {
         return matched;
@@ -53,7 +53,7 @@ pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize
     matched
 }
 
-/// Matches items by key. Returns `None` if a key is missing or is not unique.
+/// Returns `None` if a key is missing or isn't unique.
 fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec<Option<usize>>> {
     let (before, after) = (identities(keys, before)?, identities(keys, after)?);
     let places: HashMap<&String, usize> = before.iter().zip(0..).collect();
@@ -65,13 +65,12 @@ fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec
     )
 }
 
-/// Returns the identity of each item. Returns `None` if a key is missing or is not unique.
 fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     let identity = |item: &Value| {
         let values: Option<Vec<&Value>> = keys.iter().map(|key| item.get(key)).collect();
         let values = values?;
         let are_scalars = values.iter().all(|value| value.is_string() || value.is_number());
-        // By comparing JSON, we can distinguish strings from numbers, and several values from a
+        // Compare JSON, so that a number isn't equal to a string, and two values aren't equal to a
         // single one with a comma.
         are_scalars.then(|| Value::from_iter(values.into_iter().cloned()).to_string())
     };
@@ -80,7 +79,7 @@ fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     (distinct.len() == identities.len()).then_some(identities)
 }
 
-/// Returns `true` if at least half of the fields (of the larger object) are the same.
+/// At least half of the fields must be the same. This is relative to the larger object.
 fn are_similar(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return false;
@@ -92,7 +91,7 @@ fn are_similar(old: &Value, new: &Value) -> bool {
     equal > 0 && equal * 2 >= old.len().max(new.len())
 }
 
-/// A range of items in both lists, between two matches.
+/// The items of both lists between two matches.
 #[derive(Clone, Copy)]
 struct Gap {
     before: (usize, usize),
@@ -108,7 +107,7 @@ impl Gap {
     }
 }
 
-/// Matches the longest common subsequence within a gap. Returns the gaps that are left.
+/// Matches the longest common subsequence within a gap. Returns what's left of the gap.
 fn match_subsequence(
     gap: Gap,
     before: &[Value],
@@ -138,12 +137,13 @@ fn match_subsequence(
     gaps
 }
 
-/// Returns pairs of indices.
 fn common_subsequence(
     old: &[Value],
     new: &[Value],
     are_same: impl Fn(&Value, &Value) -> bool,
 ) -> Vec<(usize, usize)> {
+    // Skip what both have in common at the start and the end, since a function rarely changes more
+    // than a few items.
     let shorter = old.len().min(new.len());
     let prefix = (0..shorter)
         .take_while(|at| are_same(&old[*at], &new[*at]))
@@ -167,8 +167,8 @@ fn common_subsequence(
     places
 }
 
-/// This is the textbook algorithm. `lengths[i][j]` is the length of the longest common subsequence
-/// of `old[i..]` and `new[j..]`.
+/// The textbook algorithm. `lengths[i][j]` is the length of the longest common subsequence of
+/// `old[i..]` and `new[j..]`.
 fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bool) -> Vec<(usize, usize)> {
     let mut lengths = vec![vec![0usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
@@ -194,8 +194,8 @@ fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bo
     places
 }
 
-/// Matches each new item with the next old one that is equal. If there are not many duplicates,
-/// this is close to the longest common subsequence.
+/// Matches each new item with the next old one that is equal. This is close to the longest common
+/// subsequence, unless there are many duplicates.
 fn next_equal(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in old.iter().enumerate() {

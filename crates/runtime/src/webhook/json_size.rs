@@ -9,16 +9,16 @@ use serde_json::Value;
 
 /// A map with up to eleven fields, which is a single B-tree node.
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
-/// Each field of a larger map. We assume that nodes are half full.
+/// Size of each field in a larger map, assuming that nodes are half full.
 const FIELD: usize = MAP / 6;
-/// A list. There is always enough space for four items.
+/// A short list, which always has room for four items.
 const LIST: usize = 4 * size_of::<Value>();
-/// Each item of a longer list. The capacity may have been doubled just now.
+/// Size of each item in a longer list, whose capacity may just have been doubled.
 const ITEM: usize = 2 * size_of::<Value>();
-/// Overhead of a string, which includes the allocator.
+/// Includes the overhead of the allocator.
 const STRING: usize = 24;
 
-/// Estimates the size of a [`Value`] in bytes, given its text. The actual size is usually smaller.
+/// Estimates the size of a [`Value`] in bytes, given its text. It's usually smaller than that.
 pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     let (mut maps, mut fields, mut lists, mut commas, mut strings) = (0usize, 0usize, 0, 0, 0);
     let mut bytes = text.iter();
@@ -39,7 +39,6 @@ pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     text.len() + maps * MAP + beyond_first_node * FIELD + lists * LIST + commas * ITEM + strings * STRING
 }
 
-/// Skips the remainder of a string.
 fn skip_string<'a>(bytes: &mut impl Iterator<Item = &'a u8>) {
     while let Some(byte) = bytes.next() {
         match byte {

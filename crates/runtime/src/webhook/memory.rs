@@ -27,35 +27,33 @@ use crate::memory_limit;
 use crate::server::Connection;
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// Number of bytes for each permit of the semaphore. It cannot be one, since `acquire_many` is
-/// limited to `u32::MAX` permits.
+/// Bytes per permit of the semaphore. We can't use single bytes, because `acquire_many` is limited
+/// to `u32::MAX` permits.
 const UNIT: usize = 1024;
-/// Time after which we may close the connection of a stalled client.
+/// How long a client may stall before we close its connection.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Timeout for reviews waiting for memory. Note that the API server only waits for 10 s in case of
-/// most webhooks.
+/// How long a review waits for memory. Note that in case of most webhooks, the API server only
+/// waits for 10 s.
 const MAX_WAIT: Duration = Duration::from_secs(8);
-/// Upper limit of the default. It's sufficient for the largest ConversionReview.
+/// The default is at most this, which is enough for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// Default if the machine's memory is not known.
+/// Default if we don't know how much memory the machine has.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
-/// Lower limit, which is sufficient for small reviews.
+/// The total is at least this, which is enough for small reviews.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// Returns the default limit in bytes. It is half of the process's memory limit, but at most 1 GiB.
+/// By default, reviews may use half of the process's memory limit, but at most 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
     })
 }
 
-/// Memory for all reviews of a server.
 pub(super) struct Memory {
     total: usize,
-    /// For request bodies, until the response. This is a third of the total.
+    /// A third of the total. Holds request bodies until their response.
     pub(super) bodies: Arc<Pool>,
-    /// For decoded objects, and for responses until they've been sent. This is two thirds of the
-    /// total.
+    /// Two thirds of the total. Holds decoded objects, and also responses until they've been sent.
     pub(super) work: Arc<Pool>,
 }
 
@@ -70,7 +68,6 @@ impl Memory {
         }
     }
 
-    /// Returns the rejection for a review that's larger than the total.
     pub(super) fn too_large(&self, reason: &str) -> Rejection {
         let total = self.total.div_ceil(MEBIBYTE);
         Rejection::new(
@@ -83,8 +80,8 @@ impl Memory {
     }
 }
 
-/// Memory that's shared by reviews. If a review needs more than what's left, it has to wait.
-/// Waiting reviews are served in FIFO order.
+/// Memory that reviews share. If a review needs more than what's left, it has to wait in FIFO
+/// order.
 pub(super) struct Pool {
     size: usize,
     free: Arc<Semaphore>,
@@ -92,16 +89,13 @@ pub(super) struct Pool {
     next: AtomicU64,
 }
 
-/// A review which holds part of a pool.
 struct Holder {
     connection: Connection,
     units: usize,
-    /// Set if the review is waiting for more memory. In the meantime, others may be waiting for the
-    /// part that it holds.
+    /// While a review is waiting for more memory, others may be waiting for the part that it holds.
     is_waiting: bool,
 }
 
-/// Part of a pool, which is released on drop.
 pub(super) struct Reservation {
     pool: Arc<Pool>,
     id: u64,
@@ -118,12 +112,10 @@ impl Pool {
         })
     }
 
-    /// Returns the size in bytes.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Creates an empty reservation for a request on the given connection.
     pub(super) fn enter(self: &Arc<Self>, connection: Connection) -> Reservation {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let holder = Holder {
@@ -143,8 +135,8 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connections of slow clients, starting with the one that we have been waiting for
-    /// the longest, until `units` are freed.
+    /// Closes connections of slow clients until `units` are freed. The first to go is the one that
+    /// has kept us waiting for the longest time.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
         let holders = self.holders();
@@ -165,7 +157,7 @@ impl Pool {
         }
     }
 
-    /// Returns `true` if all reviews that hold memory are waiting for more.
+    /// Nobody is going to release memory if all those who hold some are waiting for more.
     fn is_stuck(&self) -> bool {
         let holders = self.holders();
         let mut holding = holders.values().filter(|holder| holder.units > 0).peekable();
@@ -174,11 +166,8 @@ impl Pool {
 }
 
 impl Reservation {
-    /// Reserves additional memory, waiting for it to become available.
-    ///
-    /// # Errors
-    ///
-    /// Fails after eight seconds, or immediately if all other reservations are waiting as well.
+    /// Waits until more memory is available. Fails after eight seconds, or immediately if all other
+    /// reservations are waiting as well.
     pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), Rejection> {
         let units = bytes.div_ceil(UNIT);
         self.set_waiting(true);
@@ -192,7 +181,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Adds memory to this reservation if it is available right now.
+    /// Doesn't wait. Returns `false` if the memory isn't available right now.
     #[must_use]
     pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(UNIT));
@@ -203,7 +192,6 @@ impl Reservation {
         permit.map(|permit| self.add(permit)).is_some()
     }
 
-    /// Releases everything except for `bytes`.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let units = bytes.div_ceil(UNIT);
         let Some(permit) = &mut self.permit else { return };
@@ -213,7 +201,6 @@ impl Reservation {
         self.update(|holder| holder.units = left);
     }
 
-    /// Returns the size in bytes.
     pub(super) fn size(&self) -> usize {
         self.permit
             .as_ref()
@@ -262,7 +249,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // This comes first, because there must be a registered holder as long as memory is in use.
+        // Release the memory first, because as long as it's in use, there must be a registered
+        // holder.
         self.permit = None;
         self.pool.holders().remove(&self.id);
     }

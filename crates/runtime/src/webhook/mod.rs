@@ -305,7 +305,6 @@ impl<K: Object + Serialize> Webhook<K> {
     }
 }
 
-/// Adds a webhook for raw requests. See [`Manager::raw_webhook`](crate::Manager::raw_webhook).
 pub(crate) fn add_raw_webhook<F, Fut>(path: String, handler: F, routes: &mut Routes)
 where
     F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::items::match_items;
 
-/// Applies the difference between `before` and `after` to `object`.
+/// Changes `object` in the same way in which `after` differs from `before`.
 pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return object.clone();
@@ -44,6 +44,8 @@ fn carry_over_map(
     let mut carried = object.clone();
     for (key, after) in after {
         match (object.get(key), before.get(key)) {
+            // The function hasn't changed this field, so keep what the object has, even if the type
+            // reads it differently.
             (_, Some(before)) if before == after => {}
             (Some(object), Some(before)) => {
                 carried.insert(key.clone(), carry_over(object, before, after));
@@ -59,10 +61,11 @@ fn carry_over_map(
     carried
 }
 
-/// Returns a JSON patch (RFC 6902), or `None` if the objects are equal.
+/// Returns a JSON patch ([RFC 6902](https://www.rfc-editor.org/rfc/rfc6902)), or `None` if the
+/// objects are equal.
 pub(super) fn json_patch_between(from: &Value, to: &Value) -> Option<Vec<u8>> {
     let patch = json_patch::diff(from, to);
-    // Serializing paths and JSON values never fails.
+    // Serializing paths and JSON values can't fail.
     (!patch.0.is_empty()).then(|| serde_json::to_vec(&patch).unwrap_or_default())
 }
 

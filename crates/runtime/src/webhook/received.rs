@@ -13,28 +13,26 @@ use super::memory::{Memory, Reservation};
 use super::routes::Rejection;
 use crate::server::{Connection, RequestBody};
 
-/// Timeout for receiving the body of a review. The API server doesn't wait for the response any
-/// longer than this.
+/// How long to wait for the body of a review. The API server doesn't wait for the response any
+/// longer than that.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A body that was received completely.
 pub(super) struct Received {
     pub(super) body: Vec<u8>,
-    /// Released after the response was sent.
+    /// We release this after the response was sent.
     _held: Reservation,
     connection: Connection,
     memory: Arc<Memory>,
 }
 
-/// Response body. Holds on to its memory reservation while it is being sent.
+/// A response, which holds on to its memory while it's being sent.
 pub(super) struct Answer {
     body: Vec<u8>,
     _held: Reservation,
 }
 
 impl Received {
-    /// Receives the body of a review, with a limit of `max` bytes. Checks the method, content type
-    /// and size.
+    /// Receives a review of up to `max` bytes. Also checks the method and the content type.
     pub(super) async fn receive(
         request: Request<RequestBody>,
         max: usize,
@@ -60,12 +58,8 @@ impl Received {
         })
     }
 
-    /// Waits for the memory needed to decode and process the review.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the review needs more than the limit for all reviews together, or if the memory
-    /// doesn't become available in time.
+    /// Waits for the memory that it takes to decode and process the review. Fails if this exceeds
+    /// the limit for all reviews together, or if the memory doesn't become available in time.
     pub(super) async fn reserve(&self, bytes: usize) -> Result<Reservation, Rejection> {
         let work = &self.memory.work;
         if bytes > work.size() {
@@ -76,7 +70,6 @@ impl Received {
         Ok(reservation)
     }
 
-    /// Returns the rejection for a review that needs more than the limit for all reviews together.
     pub(super) fn too_large(&self, bytes: usize) -> Rejection {
         const MEBIBYTE: usize = 1024 * 1024;
         let needed = bytes.div_ceil(MEBIBYTE);
@@ -88,13 +81,13 @@ impl Received {
 }
 
 impl Answer {
-    /// Creates a response. Releases the memory that isn't needed for it.
+    /// Releases all memory that the response doesn't need.
     pub(super) fn new(body: Vec<u8>, mut held: Reservation) -> Self {
         held.shrink_to(body.capacity());
         Self { body, _held: held }
     }
 
-    /// Returns the bytes. Their memory is released together with the last reference to them.
+    /// The memory is released together with the last reference to the bytes.
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -133,7 +126,7 @@ async fn receive_body(
     held: &mut Reservation,
 ) -> Result<Vec<u8>, Rejection> {
     let limit = max.min(memory.bodies.size());
-    // If there is no length, assume the worst.
+    // Without a length, assume the worst.
     let declared = body.size_hint().exact().map(usize::try_from);
     let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
     let too_large = || match limit == max {
@@ -163,8 +156,6 @@ async fn receive_body(
     Ok(received)
 }
 
-/// Makes sure that the buffer has room for `length` bytes, but at most doubles it. This means that
-/// a client has to send something in order to use memory. It is not enough to announce a length.
 async fn reserve_room(
     received: &mut Vec<u8>,
     length: usize,
@@ -175,6 +166,8 @@ async fn reserve_room(
     if length <= capacity {
         return Ok(());
     }
+    // At most double the buffer, so that a client has to send something in order to use memory.
+    // It's not enough to announce a length.
     let doubled = (2 * capacity).min(declared).max(length);
     let missing = doubled.saturating_sub(held.size());
     if missing > 0 {

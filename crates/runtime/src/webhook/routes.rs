@@ -23,27 +23,28 @@ use crate::object::Object;
 use crate::server::{Reply, RequestBody, text_reply};
 use crate::traces::Trace;
 
-/// Maximum size of an AdmissionReview. Same as in controller-runtime. Objects can have up to 3 MiB,
-/// and there are two of them in an update.
+/// In bytes, same as in controller-runtime. Objects can have up to 3 MiB, and an update contains
+/// two of them.
 const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 
 /// Maximum size of a ConversionReview. There is no limit in controller-runtime.
 ///
-/// A review contains all objects of a list that aren't stored in the requested version. If clients
-/// use pages (like kubectl does), these are up to 500 objects, but if the API server lists them for
-/// its watch cache, it is the entire kind. Each object can be as large as the limit in etcd, which
-/// is 1.5 MiB. If we reject a review, the list fails for all clients. The limit should therefore be
-/// unreachable for legitimate uses. It allows 10,000 objects of 25 KiB, or 170 objects of the
-/// maximum size.
+/// A review contains those objects of a list that aren't stored in the requested version. Clients
+/// that use pages (e.g. kubectl) request up to 500 objects at once. But the API server lists the
+/// entire kind for its watch cache. Each object can be as large as the limit in etcd, which is 1.5
+/// MiB.
+///
+/// If we reject a review, the list fails for all clients, so legitimate uses must never reach this
+/// limit. It allows 10,000 objects of 25 KiB, or 170 objects of the maximum size.
 const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
 const CONVERT: &str = "/convert";
 
-/// Handles a review. Returns the body of the response.
+/// Handles a review and returns the body of the response.
 pub(super) type Endpoint =
     Box<dyn Fn(Received) -> BoxFuture<'static, Result<Answer, Rejection>> + Send + Sync>;
 
-/// HTTP error for requests that aren't valid reviews.
+/// HTTP error for a request that isn't a valid review.
 #[derive(Debug)]
 pub(super) struct Rejection {
     status: StatusCode,
@@ -57,8 +58,7 @@ impl Rejection {
     }
 }
 
-/// Returns the path of a webhook in controller-runtime, e.g.
-/// `/mutate-batch-example-com-v1-cronjob`.
+/// Same path as in controller-runtime, e.g. `/mutate-batch-example-com-v1-cronjob`.
 pub(super) fn default_path<K: Object>(verb: &str) -> String {
     let group = K::group(&()).replace('.', "-");
     format!(
@@ -68,21 +68,18 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
     )
 }
 
-/// All webhooks of a manager.
 #[derive(Default)]
 pub(crate) struct Routes {
-    /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
-    /// Kinds of webhook configurations needed to call them.
+    /// If there is no configuration of these kinds, the API server doesn't call the webhooks.
     needed: BTreeSet<ConfigurationKind>,
-    /// Conversions by group and kind.
+    /// The keys are group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
     errors: Vec<String>,
 }
 
 impl Routes {
-    /// Adds an admission webhook. If it may be listed in either kind of configuration, `kind` is
-    /// `None`.
+    /// A webhook that may be in either kind of configuration has no `kind`.
     pub(super) fn add(&mut self, path: String, kind: Option<ConfigurationKind>, endpoint: Endpoint) {
         self.needed.extend(kind);
         if !path.starts_with('/') || path == CONVERT {
@@ -112,12 +109,10 @@ impl Routes {
         self.endpoints.is_empty() && self.converters.is_empty()
     }
 
-    /// Returns `true` if there are any conversion webhooks.
     pub(crate) fn has_conversions(&self) -> bool {
         !self.converters.is_empty()
     }
 
-    /// Returns the objects that need the CA bundle.
     pub(super) fn injection_targets(&self) -> Targets {
         Targets {
             admission: !self.endpoints.is_empty(),
@@ -126,19 +121,17 @@ impl Routes {
         }
     }
 
-    /// Returns the names of all CRDs with conversions.
     pub(crate) fn converted_crds(&self) -> Vec<String> {
         let converters = self.converters.values();
         converters.map(|converter| converter.crd_name()).collect()
     }
 
-    /// Returns the first error in the configuration.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.errors.first().map(String::as_str)
     }
 
-    /// Returns the handler for all requests, which also counts them. `memory` is the approximate
-    /// limit for all reviews together.
+    /// Returns the handler for all requests, which also counts them. All reviews together may use
+    /// about `memory` bytes.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
@@ -187,7 +180,6 @@ impl Routes {
 struct Route {
     endpoint: Endpoint,
     metrics: WebhookMetrics,
-    /// Maximum size of a body in bytes.
     max_body: usize,
     memory: Arc<Memory>,
     rejections: LogLimit,
@@ -235,8 +227,8 @@ impl Route {
         reply
     }
 
-    /// Logs a rejection. There is a rate limit, because these can be caused by any client.
     fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
+        // Limit the rate, because any client can cause these.
         if let Some(left_out) = self.rejections.permit() {
             tracing::warn!(path, %status, reason, left_out, "rejected webhook request");
         }

@@ -23,21 +23,17 @@ use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// Annotation for objects that were not converted. Contains the version in which the object was
-/// written, and the reason why it was not converted.
+/// Marks objects that were not converted. Contains the version in which the object was written, and
+/// the reason.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
-/// Parsed annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mark {
-    /// Version in which the object was written.
     pub(super) version: String,
-    /// Why it couldn't be converted.
     pub(super) error: FieldError,
 }
 
 impl Mark {
-    /// Returns the mark of an object, if there is one.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
         let (version, reason) = text.split_once(' ')?;
@@ -49,7 +45,7 @@ impl Mark {
         })
     }
 
-    /// Changes the version in the object's label, and adds the mark.
+    /// Changes the version in the object's label, and leaves a mark.
     pub(super) fn relabel(&self, mut object: Value, to: &str) -> Value {
         object["apiVersion"] = to.into();
         let Mark { version, error } = self;
@@ -65,7 +61,6 @@ impl Mark {
         object
     }
 
-    /// Restores the version of the object, and removes the mark.
     pub(super) fn restore(&self, mut object: Value) -> Value {
         object["apiVersion"] = self.version.as_str().into();
         if let Some(metadata) = object["metadata"].as_object_mut()
@@ -80,8 +75,8 @@ impl Mark {
     }
 }
 
-/// Returns `true` if the object is about to be admitted. Returns `false` if it's being read from or
-/// written to storage.
+/// Returns `false` if the object is being read from or written to storage. See the module
+/// documentation.
 pub(super) fn is_being_admitted(object: &Value) -> bool {
     let is_empty = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
     is_empty("uid") || !is_empty("resourceVersion")

@@ -114,7 +114,7 @@ fn loading_a_kubeconfig_ignores_proxy_variables() {
 /// Messages received by the proxy before it opened the tunnel.
 type Received = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Responds to every client with an object.
+/// Every client gets the same object.
 async fn serve_api() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

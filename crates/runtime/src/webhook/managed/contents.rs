@@ -30,33 +30,31 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// Annotation with the service for which the certificate was issued. If it is missing and the
-/// Secret is not empty, the Secret belongs to someone else.
+/// The service for which the certificate was issued. A Secret that isn't empty and lacks this
+/// annotation belongs to someone else.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const BUNDLE: &str = "ca.crt";
 
-/// A certificate, and the CAs that clients should trust.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) issued: Arc<Issued>,
-    /// CA of this certificate, and those of previous certificates which may still be in use by
-    /// other replicas.
+    /// The CA of this certificate comes first. The others are for previous certificates, which
+    /// other replicas may still be using.
     bundle: Vec<Authority>,
 }
 
-/// Contents of an existing Secret.
 #[derive(Debug)]
 pub(super) struct StoredContents {
-    /// The certificate, or the reason why it can't be used.
+    /// If we can't use the certificate, this is the reason.
     issued: Result<Arc<Issued>, String>,
     bundle: Vec<Authority>,
 }
 
 impl StoredContents {
-    /// Parses a Secret. Returns `None` if its data is for something else.
+    /// Returns `None` if the Secret contains data for something else.
     pub(super) fn read(secret: &Secret, service: &str) -> Option<Self> {
         let text = |key: &str| {
             let value = secret.data.as_ref().and_then(|data| data.get(key));
@@ -84,13 +82,8 @@ impl StoredContents {
 }
 
 impl Contents {
-    /// Returns the desired contents, based on the current contents and the certificate that is
-    /// being served by this process.
-    ///
-    /// As long as the certificate is valid and not due for renewal, we keep it. Otherwise, it's
-    /// replaced by the one that is being served (if it is still valid) or by a new one. CAs stay in
-    /// the bundle until they expire, since there may be replicas which are still serving a previous
-    /// certificate.
+    /// Returns what the Secret should contain, given what it contains now and which certificate
+    /// this process is serving.
     pub(super) fn desired(
         stored: Option<&StoredContents>,
         serving: Option<&Arc<Issued>>,
@@ -100,6 +93,9 @@ impl Contents {
         let host = settings.host();
         let is_usable = |issued: &&Arc<Issued>| now < issued.due() && issued.verify(&host, now).is_ok();
         let current = stored.and_then(|stored| stored.issued.as_ref().ok());
+        // Prefer what all replicas can see. If the certificate in the Secret is missing or due for
+        // renewal, restore the one that we're serving, so that a deleted Secret doesn't lead to a
+        // new CA.
         let issued = match current.filter(is_usable).or(serving.filter(is_usable)) {
             Some(usable) => Arc::clone(usable),
             None => Arc::new(Issued::new(&settings.hosts(), settings.lifetime, now)?),
@@ -107,6 +103,8 @@ impl Contents {
         let trusted = stored.into_iter().flat_map(|stored| &stored.bundle);
         let trusted = trusted.chain(serving.map(|serving| &serving.authority));
         let mut bundle = vec![issued.authority.clone()];
+        // Keep CAs until they expire, since some replicas may still be serving a previous
+        // certificate.
         for authority in trusted.filter(|authority| now < authority.expires) {
             if !bundle.contains(authority) {
                 bundle.push(authority.clone());
@@ -115,11 +113,7 @@ impl Contents {
         Ok(Self { issued, bundle })
     }
 
-    /// Compares the desired contents with the current contents.
-    ///
-    /// # Errors
-    ///
-    /// If they are not the same, returns the reason to update the Secret.
+    /// Compares these contents with the Secret. The error is the reason to update it.
     pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
         let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
@@ -134,20 +128,18 @@ impl Contents {
         }
     }
 
-    /// Returns the CA bundle as PEM.
     pub(super) fn bundle(&self) -> String {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// Returns when something must be changed. That is when the certificate is renewed or a CA
-    /// expires.
+    /// When to look again, because the certificate has to be renewed or a CA expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// Returns the time until the certificate reaches the given age. This is zero for the first
-    /// certificate, i.e. if it is not a replacement for another one.
+    /// How long it takes until the certificate reaches the given age. This doesn't matter for the
+    /// first certificate, which doesn't replace another one, so we return zero.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;
@@ -156,7 +148,6 @@ impl Contents {
         age.saturating_sub(since)
     }
 
-    /// Writes these contents to a Secret.
     pub(super) fn write(&self, secret: &mut Secret, service: &str) {
         let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
         let data = BTreeMap::from([
@@ -188,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Simulates a Secret that is reconciled by replicas at certain times.
+    /// Simulates replicas that reconcile a Secret at certain times.
     struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
@@ -206,8 +197,8 @@ mod tests {
                 .map(|secret| StoredContents::read(secret, SERVICE).expect("the Secret is ours"))
         }
 
-        /// Reconciles the Secret on a replica that is serving the given certificate. Returns the
-        /// contents, and whether they were changed.
+        /// `serving` is the certificate served by the replica. Also returns whether the contents
+        /// were changed.
         fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
             let stored = self.stored();
@@ -257,7 +248,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // The other replicas will notice before their certificate expires.
+        // The other replicas notice this before their certificate expires.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

@@ -25,12 +25,10 @@ use crate::list_watch::{ListLimit, ListWatch};
 
 use super::{KeeperError, Settings, post_params};
 
-/// Timeout per request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Prefix of the annotations by which cert-manager injects CA bundles.
+/// cert-manager injects CA bundles into objects with such an annotation.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
 
-/// Kind of a webhook configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConfigurationKind {
     Mutating,
@@ -48,32 +46,26 @@ impl ConfigurationKind {
     }
 }
 
-/// Objects that need the CA bundle.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
-    /// Whether this includes webhook configurations.
     pub(crate) admission: bool,
-    /// Kinds of configurations that have to exist. Otherwise, some of the webhooks are not called.
+    /// Configurations of these kinds have to exist, otherwise some of the webhooks aren't called.
     pub(crate) needed: BTreeSet<ConfigurationKind>,
-    /// Names of the CRDs with conversions by this operator.
+    /// The CRDs that this operator has conversions for.
     pub(crate) crds: Vec<String>,
 }
 
-/// Result of an injection.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InjectionCounts {
-    /// Number of objects that refer to the service.
+    /// How many objects refer to the service.
     pub(super) found: usize,
-    /// Number of objects that were updated.
     pub(super) changed: usize,
-    /// Reasons why some webhooks are not called by the API server (e.g. because a configuration is
-    /// missing).
+    /// Why the API server doesn't call some of the webhooks, e.g. because a configuration is
+    /// missing.
     pub(super) unreferenced: Vec<String>,
 }
 
 impl Targets {
-    /// Injects the bundle into all objects. If there is an error, continues with the others and
-    /// returns the first error.
     pub(super) async fn inject(
         &self,
         client: &Client,
@@ -82,6 +74,7 @@ impl Targets {
     ) -> Result<InjectionCounts, KeeperError> {
         let bundle = STANDARD.encode(bundle);
         let mut counts = InjectionCounts::default();
+        // After an error, continue with the other objects and return the first error at the end.
         let mut result = Ok(());
         for kind in self.configurations() {
             let before = counts.found;
@@ -105,14 +98,12 @@ impl Targets {
         result.map(|()| counts)
     }
 
-    /// Returns the kinds of configurations to look for. If there are any admission webhooks, we
-    /// need both kinds, because a raw webhook may be used by either.
     fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
+        // Look for both kinds, because a raw webhook may be in either of them.
         let kinds = ConfigurationKind::ALL.into_iter();
         kinds.filter(|_| self.admission)
     }
 
-    /// Watches all objects that need the bundle.
     pub(super) fn watch_changes(
         &self,
         client: &Client,
@@ -141,7 +132,6 @@ impl Targets {
     }
 }
 
-/// Returns a message which says that there is no configuration of this kind for the service.
 fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String {
     let (kind_name, place) = (kind.resource().kind, settings.place());
     match settings.configuration(kind) {
@@ -152,13 +142,12 @@ fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String
     }
 }
 
-/// Returns a configuration for watching a single object. This is permitted by RBAC rules with
-/// `resourceNames`.
+/// Selects a single object. RBAC rules with `resourceNames` permit this.
 pub(super) fn only_named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// Returns a stream that yields an item for every change.
+/// The stream yields an item for every change.
 pub(super) fn watch_changes<K>(
     api: Api<PartialObjectMeta<K>>,
     config: watcher::Config,
@@ -181,7 +170,6 @@ where
     changes.boxed()
 }
 
-/// Sends a request with a timeout.
 pub(super) async fn send_request<T>(
     verb: &'static str,
     what: impl FnOnce() -> String,
@@ -230,7 +218,7 @@ async fn inject_configurations(
     };
     let mut result = Ok(());
     for mut object in objects {
-        // `apiVersion` and `kind` are missing in lists.
+        // The items of a list have no `apiVersion` and `kind`.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),
@@ -243,7 +231,7 @@ async fn inject_configurations(
     result
 }
 
-/// Injects the bundle into a CRD. If it does not exist yet, we'll be notified when it is created.
+/// If the CRD doesn't exist yet, we'll be notified when it is created.
 async fn inject_crd(
     client: &Client,
     name: &str,
@@ -270,15 +258,12 @@ async fn inject_crd(
     update_object(&api, &kind, &crd, change, counts).await
 }
 
-/// Result of updating an object's bundle.
 struct BundleChange {
-    /// Whether the object refers to the service.
     found: bool,
-    /// Whether its bundle was different.
     changed: bool,
 }
 
-/// Updates the bundle of all client configurations that refer to the service.
+/// Updates all client configurations that refer to the service.
 fn set_bundle<'a>(
     configs: impl Iterator<Item = &'a mut Value>,
     settings: &Settings,
@@ -302,8 +287,6 @@ fn set_bundle<'a>(
     change
 }
 
-/// Updates an object if necessary. The resource version is included, so we won't overwrite
-/// concurrent changes.
 async fn update_object(
     api: &Api<DynamicObject>,
     kind: &ApiResource,
@@ -313,6 +296,7 @@ async fn update_object(
 ) -> Result<(), KeeperError> {
     let what = || format!("{} {}", kind.kind, object.name_any());
     counts.found += usize::from(change.found);
+    // If we injected our bundle as well, we'd undo each other's changes forever.
     if change.found
         && object
             .annotations()
@@ -323,6 +307,7 @@ async fn update_object(
     }
     if change.changed {
         counts.changed += 1;
+        // The object includes its resource version, so this can't overwrite concurrent changes.
         let (name, params) = (object.name_any(), post_params());
         send_request("update", what, api.replace(&name, &params, object)).await?;
         tracing::info!(object = what(), "injected CA bundle");

@@ -19,29 +19,26 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
 
-/// How often to check everything, in case that a watch has missed something.
+/// How often to check everything, in case a watch has missed something.
 const RESYNC: Duration = Duration::from_secs(60);
-/// Bounds of the backoff after errors.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// Delay after a change, since there are often several at once.
+/// There are often several changes at once, so wait for this long after the first one.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// How often we try to write the Secret if there are conflicts.
+/// How often to try again if there are conflicts.
 const WRITE_ATTEMPTS: usize = 5;
 
-/// Whether the CA bundle was injected.
 #[derive(Clone, Debug)]
 pub(crate) enum Injection {
-    /// Not yet. Contains the most recent error, if any.
+    /// Contains the most recent error, if any.
     Pending(Option<String>),
-    /// Yes, but some webhooks aren't called by the API server, for the given reason. Either an
-    /// object is missing or it doesn't refer to the service.
+    /// The bundle was injected, but the API server doesn't call some of the webhooks. The reason is
+    /// that an object is missing or doesn't refer to the service.
     Unreferenced(String),
-    /// Yes. This does not change if a configuration is deleted later. If the process wasn't ready
-    /// anymore, it could not serve conversions either.
+    /// The bundle was injected. This is final, even if someone deletes a configuration later. If
+    /// the process became unready, it couldn't serve conversions either.
     Done,
 }
 
-/// Maintains a managed certificate.
 pub(crate) struct Keeper {
     settings: Settings,
     client: Client,
@@ -50,16 +47,15 @@ pub(crate) struct Keeper {
     metrics: Metrics,
     serving: Arc<Issued>,
     certificates: Arc<Certificates>,
-    /// The certificate whose CA bundle was injected everywhere, and when.
+    /// The certificate whose CA was injected everywhere, and when this happened.
     injected: Option<(Arc<Issued>, Instant)>,
-    /// Result of the last check: how many objects refer to the service, and why some webhooks
-    /// aren't called.
+    /// How many objects the last check has found, and why some webhooks aren't called.
     found: Option<(usize, Vec<String>)>,
     injection: watch::Sender<Injection>,
 }
 
 impl Keeper {
-    /// Gets the certificate from the Secret, or issues one if necessary. Errors are retried until
+    /// Gets the certificate from the Secret, or issues one if necessary. Retries errors until
     /// `timeout`.
     pub(crate) async fn new(
         certificate: ManagedCertificate,
@@ -103,7 +99,7 @@ impl Keeper {
         })
     }
 
-    /// Returns the certificate to serve. It's updated by a rotation.
+    /// A rotation replaces the certificate in here.
     pub(crate) fn certificates(&self) -> Arc<Certificates> {
         Arc::clone(&self.certificates)
     }
@@ -142,7 +138,8 @@ impl Keeper {
                         }
                         Injection::Unreferenced(_) | Injection::Done => false,
                     });
-                    // There is no point in returning early if something changes.
+                    // Don't return early if something changes, since we'd just run into the same
+                    // error.
                     sleep(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
@@ -155,8 +152,7 @@ impl Keeper {
         }
     }
 
-    /// Checks everything and makes the necessary changes. Returns how long to wait until the next
-    /// check.
+    /// Checks everything and makes the necessary changes. Returns when to do this again.
     async fn reconcile(&mut self) -> Result<Duration, KeeperError> {
         let contents = reconcile_secret(&self.secrets, &self.settings, Some(&self.serving)).await?;
         let injected = self
@@ -165,7 +161,7 @@ impl Keeper {
             .await;
         let now = Timestamp::now();
         if injected.is_err() && now >= self.serving.valid.1 {
-            // The old certificate has expired, so there is no reason to wait with the new one.
+            // The old certificate has expired, so we have nothing to lose with the new one.
             self.serve(&contents.issued);
         }
         let injected = injected?;
@@ -175,9 +171,9 @@ impl Keeper {
         if propagation.is_zero() {
             self.serve(&contents.issued);
         }
-        // If a replica is started during a rotation, it serves the new certificate immediately. We
-        // make it wait before it becomes ready, so that the API servers have enough time to observe
-        // the new CA.
+        // A replica that was started during a rotation serves the new certificate immediately. Make
+        // it wait before it becomes ready, so that the API servers have enough time to observe the
+        // new CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
             self.set_injected(unreferenced);
@@ -187,7 +183,6 @@ impl Keeper {
         Ok(waits.fold(RESYNC.min(next), Duration::min).max(DEBOUNCE))
     }
 
-    /// Announces that the bundle was injected everywhere.
     fn set_injected(&self, unreferenced: String) {
         self.injection.send_if_modified(|injection| {
             if matches!(injection, Injection::Done) {
@@ -201,7 +196,7 @@ impl Keeper {
         });
     }
 
-    /// Returns the remaining time until all API servers have observed the CA of this certificate.
+    /// How long we have to wait until all API servers have observed the CA of this certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
@@ -225,7 +220,7 @@ impl Keeper {
         }
     }
 
-    /// Logs how many objects refer to the service, and what's missing. Does nothing if this hasn't
+    /// Logs how many objects refer to the service, and what's missing. Only does so if this has
     /// changed.
     fn log_found(&mut self, found: usize, unreferenced: Vec<String>) {
         let seen = (found, unreferenced);
@@ -247,8 +242,8 @@ impl Keeper {
     }
 }
 
-/// Updates the Secret and returns its contents, so that the same certificate is used by all
-/// replicas.
+/// Updates the Secret and returns its contents. All replicas get the same certificate, since they
+/// read it from there.
 async fn reconcile_secret(
     secrets: &Api<Secret>,
     settings: &Settings,
@@ -299,8 +294,8 @@ async fn reconcile_secret(
     Err(KeeperError::RepeatedConflicts(full_name()))
 }
 
-/// Returns `true` if a write was successful. Returns `false` if it failed with one of the given
-/// status codes, which means that another replica has created, modified or deleted the object.
+/// Returns `false` if a write has failed with one of the given status codes. This means that
+/// another replica has created, modified or deleted the object.
 async fn tolerate_status<T>(
     codes: &[u16],
     write: impl Future<Output = kube::Result<T>>,

@@ -24,11 +24,10 @@ use crate::leader_election::pod_namespace;
 pub(super) use inject::{ConfigurationKind, Targets};
 pub(super) use keeper::{Injection, Keeper};
 
-/// Default name of the Secret. It's the same that kubebuilder uses for cert-manager.
+/// Same as what kubebuilder uses for cert-manager.
 const SECRET: &str = "webhook-server-cert";
-/// Field manager of the Secret and of CA bundles.
 const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
-/// Default lifetime of a certificate. Same as in cert-manager.
+/// The default of cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// A webhook certificate that is issued and rotated by the manager. See
@@ -102,7 +101,7 @@ pub struct ManagedCertificate {
     configurations: Configurations,
 }
 
-/// Names of the webhook configurations. `None` means all that refer to the service.
+/// `None` means all configurations that refer to the service.
 #[derive(Clone, Debug, Default)]
 struct Configurations {
     mutating: Option<String>,
@@ -157,7 +156,7 @@ impl ManagedCertificate {
         self
     }
 
-    /// Returns the certificate that's configured by flags, if any.
+    /// Returns the certificate that the flags ask for, if any.
     pub(crate) fn from_args(args: &ManagerArgs) -> Option<Self> {
         let service = args
             .webhook_cert_service
@@ -185,7 +184,6 @@ impl ManagedCertificate {
     }
 }
 
-/// Returns the parameters for all writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -193,11 +191,10 @@ fn post_params() -> PostParams {
     }
 }
 
-/// A [`ManagedCertificate`] whose defaults have been filled in.
+/// A [`ManagedCertificate`] with all defaults filled in.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     service: String,
-    /// Namespace of the service and of the Secret.
     namespace: String,
     secret: String,
     lifetime: Duration,
@@ -205,7 +202,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns the name of the configuration, or `None` for all that refer to the service.
+    /// `None` means all configurations that refer to the service.
     fn configuration(&self, kind: ConfigurationKind) -> Option<&str> {
         match kind {
             ConfigurationKind::Mutating => self.configurations.mutating.as_deref(),
@@ -213,17 +210,15 @@ impl Settings {
         }
     }
 
-    /// Returns the service as `namespace/name`.
     fn place(&self) -> String {
         format!("{}/{}", self.namespace, self.service)
     }
 
-    /// Returns the host name used by the API server.
+    /// The API server uses this host name.
     fn host(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)
     }
 
-    /// Returns all host names of the service.
     fn hosts(&self) -> Vec<String> {
         let (service, namespace) = (&self.service, &self.namespace);
         vec![
@@ -234,13 +229,12 @@ impl Settings {
         ]
     }
 
-    /// Returns the time needed for a new CA bundle to reach all replicas of the API server.
+    /// How long to wait until all replicas of the API server have observed a new CA bundle.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
 }
 
-/// Error of maintaining a certificate or its CA bundle.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeeperError {
     #[error("failed to {verb} {what}: {reason}{}", permission_hint(reason))]
@@ -248,7 +242,7 @@ pub(super) enum KeeperError {
         verb: &'static str,
         what: String,
         reason: String,
-        /// Whether the API server couldn't be reached. The client has already logged this.
+        /// The client has already logged that it couldn't reach the API server.
         is_unreachable: bool,
     },
     #[error(
@@ -268,7 +262,7 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
-    /// Returns `true` if the API server could not be reached. The client has already logged this.
+    /// The client has already logged this.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -279,13 +273,13 @@ impl KeeperError {
         )
     }
 
-    /// Returns `true` if it is pointless to retry until somebody intervenes.
+    /// It's pointless to retry these errors until somebody intervenes.
     fn is_terminal(&self) -> bool {
         matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
     }
 }
 
-/// If the error is due to a missing permission, returns a hint. Otherwise returns an empty string.
+/// Empty unless the error is due to a missing permission.
 fn permission_hint(reason: &str) -> &'static str {
     if reason.contains("forbidden") {
         "; the documentation of `ManagedCertificate` lists the permissions it needs"

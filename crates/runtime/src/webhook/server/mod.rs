@@ -25,33 +25,31 @@ use crate::server::Server;
 use crate::shutdown::Shutdown;
 use crate::tls::{CertificateError, Certificates, Files, check_handshake};
 
-/// Name of the server in errors.
+/// Used in errors.
 pub(crate) const NAME: &str = "the webhook server";
 
-/// Configuration of the server except for its routes.
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
-    /// Managed certificate configured in code.
+    /// Set in the code of the operator.
     pub(crate) certificate: Option<ManagedCertificate>,
-    /// File with CAs for client certificates.
+    /// We only accept client certificates of the CAs in this file.
     pub(crate) client_authorities: Option<&'a Path>,
     pub(crate) client: Client,
     pub(crate) metrics: Metrics,
-    /// Timeout for getting a managed certificate and injecting its CA bundle.
+    /// Includes the time for injecting the CA bundle of a managed certificate.
     pub(crate) timeout: Duration,
     pub(crate) max_connections: usize,
-    /// Memory limit for all reviews together in bytes, or `None` for the default.
+    /// For all reviews together, in bytes. `None` for the default.
     pub(crate) memory: Option<usize>,
 }
 
-/// A server that is listening.
 pub(crate) struct Started {
     /// Serves requests until shutdown.
     pub(crate) serving: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Readiness of the server. This is the check `webhook` of `/readyz`.
+/// The check `webhook` of `/readyz`.
 #[derive(Clone, Default)]
 pub(crate) struct Readiness(Arc<Mutex<Option<Listening>>>);
 
@@ -62,7 +60,6 @@ struct Listening {
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Gets the certificate and starts to listen.
 pub(crate) async fn start_server(
     routes: Routes,
     setup: Setup<'_>,
@@ -105,7 +102,7 @@ pub(crate) async fn start_server(
     })
 }
 
-/// Returns the address to bind to. IPv6 addresses are put in brackets.
+/// IPv6 addresses need brackets.
 fn bind_address(args: &ManagerArgs) -> String {
     let port = args.webhook_port;
     match args.webhook_host.as_deref() {
@@ -114,17 +111,15 @@ fn bind_address(args: &ManagerArgs) -> String {
     }
 }
 
-/// A certificate, and the task that keeps it up to date.
 struct Source {
     certificates: Arc<Certificates>,
-    /// Reloads or rotates the certificate. Never resolves.
+    /// Reloads or rotates the certificate, and never returns.
     upkeep: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Returns the certificate from the first source that's configured. These are the files in the
-/// flags, the managed certificate (from flags or code), and the default files of
-/// controller-runtime.
+/// We look for a certificate in this order: the files in the flags, a managed certificate (from
+/// flags or code), and the default files of controller-runtime.
 async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
     let args = setup.args;
     let asked = ManagedCertificate::from_args(args);
@@ -171,7 +166,7 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
     })
 }
 
-/// Returns a hint for a missing certificate. The file usually exists in a cluster, but hardly ever
+/// Returns a hint for a missing certificate. In a cluster, the file usually exists, but hardly ever
 /// on a developer's machine.
 fn advice_for(error: &CertificateError) -> &'static str {
     match error {
@@ -182,8 +177,7 @@ fn advice_for(error: &CertificateError) -> &'static str {
     }
 }
 
-/// Returns the certificate files in `folder`. Defaults to the same directory as in
-/// controller-runtime.
+/// Without a `folder`, we use the same directory as controller-runtime.
 fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
     let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("k8s-webhook-server/serving-certs"));
     Files {
@@ -194,7 +188,7 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 
 impl Started {
     /// Waits until the CA bundle was injected everywhere. Before that, the API server doesn't trust
-    /// this server, and can't call the conversion webhooks needed for the caches.
+    /// this server, so it can't call the conversion webhooks which our caches need.
     ///
     /// Make sure to poll [`serving`](Self::serving) at the same time.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
@@ -205,7 +199,7 @@ impl Started {
             };
             let done = injection.wait_for(|injection| !matches!(injection, Injection::Pending(_)));
             if timeout(limit, done).await.is_ok() {
-                // We also get here if the keeper has exited. The manager is going to report that.
+                // We also get here if the keeper has exited, which the manager is going to report.
                 return Ok(());
             }
             let reason = match &*injection.borrow() {
@@ -224,8 +218,8 @@ impl Readiness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
     }
 
-    /// Checks that the CA bundle was injected, and that a TLS handshake returns the expected
-    /// certificate.
+    /// Checks that the CA bundle was injected, and that our certificate is the one that clients
+    /// see.
     pub(crate) async fn check(&self) -> Result<(), String> {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(listening) = listening else {

@@ -69,7 +69,7 @@ async fn missing_certificate_error_suggests_rbuilder_dev() {
     let advice = "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false";
     assert!(said.ends_with(advice), "{said}");
 
-    // If the file exists but is invalid, it is a different mistake.
+    // A file that exists but is invalid is a different mistake.
     std::fs::write(folder.path().join("tls.crt"), "").unwrap();
     std::fs::write(folder.path().join("tls.key"), "").unwrap();
     let said = refused(setup(&args, cluster(500))).await;

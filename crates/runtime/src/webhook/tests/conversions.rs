@@ -135,7 +135,7 @@ async fn unconverted_value_keeps_its_notation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
-    // In the other version, this is a string. So it must be preserved as is.
+    // In the other version, this is a string, so the notation must not change.
     object["spec"]["limit"] = "1h".into();
     let there = convert(&served, "v2", json!([object])).await;
     let converted = &there["convertedObjects"];
@@ -228,7 +228,6 @@ async fn requests_that_are_not_conversion_reviews_are_rejected() {
     check(review(request), &format!("{invalid}`objects` is not a list")).await;
 }
 
-/// Converts an undecodable object.
 async fn convert_typo(metadata: Value) -> Value {
     let object = json!({
         "apiVersion": "batch.example.com/v1", "kind": "Job", "metadata": metadata, "spec": { "schedule": 5 },
@@ -263,7 +262,7 @@ async fn undecodable_admitted_object_is_returned_as_written() {
         assert_eq!(marked["metadata"]["annotations"]["rbuilder/unconverted"], mark);
         assert_eq!(marked["spec"], json!({ "schedule": 5 }));
 
-        // If another webhook adds a label, the API server converts the object back.
+        // The API server converts the object back if another webhook adds a label.
         let mut patched = marked.clone();
         patched["metadata"]["labels"] = json!({ "patched": "yes" });
         let back = convert(&served, "v1", json!([patched])).await;

@@ -64,7 +64,7 @@ async fn incomplete_bodies_do_not_exhaust_review_memory() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let spaces = vec![b' '; 3 * MEBIBYTE];
     let mut held = Vec::new();
-    // As many as fit, and one more.
+    // There is room for two of these.
     for _ in 0..3 {
         held.push(begin_review(&served, 7_000_000, &spaces).await);
         sleep(Duration::from_millis(100)).await;

@@ -15,7 +15,6 @@ mod conversions;
 mod floods;
 mod undecodable;
 
-/// A webhook server and its metrics.
 struct Served {
     address: SocketAddr,
     metrics: Metrics,
@@ -28,7 +27,6 @@ async fn serve(routes: Routes) -> Served {
     serve_within(routes, AMPLE).await
 }
 
-/// Starts a server with a memory limit in bytes.
 async fn serve_within(routes: Routes, memory: usize) -> Served {
     assert_eq!(routes.first_error(), None);
     let metrics = Metrics::new();
@@ -46,7 +44,6 @@ async fn webhook<K: Object + Serialize>(webhook: Webhook<K>) -> Served {
 }
 
 impl Served {
-    /// Sends a request. Returns the response's status and body.
     async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!(
@@ -54,8 +51,7 @@ impl Served {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // If the body is too large, the server may close the connection before we've sent all of
-        // it.
+        // The server may close the connection before we've sent all of a body that's too large.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;

@@ -7,8 +7,7 @@ fn stored(text: Value, finalizer: Option<&str>) -> Value {
     json!({ "metadata": { "name": "a", "finalizers": finalizer.as_slice() }, "data": { "text": text } })
 }
 
-/// Asserts that the request is allowed by both endpoints. Returns the warnings of the validating
-/// one.
+/// Both endpoints must allow the request. Returns the warnings of the validating one.
 async fn assert_let_through(operation: &str, new: Value, old: Value) -> Vec<String> {
     let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
     let served = webhook(webhooks).await;
