@@ -27,7 +27,6 @@ pub struct ClusterConfig {
     pub(super) is_required: bool,
 }
 
-/// Where to get the address and the credentials of a cluster.
 #[derive(Clone)]
 pub(super) struct Source {
     origin: Origin,
@@ -49,7 +48,7 @@ enum Origin {
     Client(Client, Serial),
 }
 
-/// Serial number, for values that cannot be compared otherwise.
+/// Two configurations (or clients) can't be compared, so each gets a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Serial(u64);
 
@@ -60,7 +59,6 @@ impl Serial {
     }
 }
 
-/// Result of loading a source.
 pub(super) enum Loaded {
     Config(Box<Config>),
     Client(Client),
@@ -216,12 +214,12 @@ impl fmt::Debug for ClusterConfig {
 }
 
 impl Source {
-    /// Returns `true` if it is pointless to load the source again.
+    /// Returns `true` if there's no point in loading the source again.
     pub(super) fn is_fixed(&self) -> bool {
         !matches!(self.origin, Origin::File(_) | Origin::Secret { .. })
     }
 
-    /// Describes the source. Doesn't include any contents, since these are secret.
+    /// Contents aren't included, since these are secret.
     pub(super) fn describe(&self) -> String {
         match &self.origin {
             Origin::File(path) => format!("kubeconfig file {}", path.display()),
@@ -235,13 +233,11 @@ impl Source {
         }
     }
 
-    /// Loads the configuration, using the client `own` to read from the manager's own cluster.
+    /// Loads the configuration. The client `own` reads from the manager's own cluster.
     ///
-    /// The number identifies the contents. It only changes if the configuration does.
-    ///
-    /// # Errors
-    ///
-    /// Returns where the problem is and what it is. Contents aren't included.
+    /// Also returns a number that identifies the contents, i.e. it only changes if the
+    /// configuration does. An error says where the problem is and what it is, but doesn't quote the
+    /// contents.
     pub(super) async fn load(&self, own: &Client) -> Result<(Loaded, u64), String> {
         let loaded = match &self.origin {
             Origin::File(path) => self.load_file(path).await,
@@ -267,7 +263,7 @@ impl Source {
 
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        // The directory matters, because the file may contain relative paths.
+        // We need the directory, because the file may contain relative paths.
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
         let config = to_config(kubeconfig, self.context.as_deref(), self.allowed).await?;
         Ok((config, hash_of(&text)))
@@ -278,8 +274,7 @@ impl Source {
         Ok((config, hash_of(text)))
     }
 
-    /// Returns `true` if both sources are the same and have the same contents, i.e. if it would be
-    /// pointless to replace one with the other.
+    /// Returns `true` if there's no point in replacing one source with the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_same_origin = match (&self.origin, &other.origin) {
             (Origin::File(one), Origin::File(other)) => one == other,

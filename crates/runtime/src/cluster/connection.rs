@@ -16,22 +16,21 @@ use tower::{BoxError, service_fn};
 
 use crate::error::describe_causes;
 
-/// Namespace for requests that do not specify any.
+/// Used by requests that don't specify a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// State of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The cluster has not responded so far. Contains the reason.
+    /// The cluster hasn't responded so far, for the given reason.
     Waiting(String),
     Connected,
-    /// The cluster used to respond, but does not anymore. Contains the reason.
+    /// The cluster used to respond, but doesn't anymore.
     Lost(String),
     Removed,
 }
 
 impl State {
-    /// Returns the reason why the cluster can't be used, or `None` if it can.
+    /// Returns the reason why we can't use the cluster, if any.
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Self::Connected => None,
@@ -41,8 +40,8 @@ impl State {
     }
 }
 
-/// Error of a request to an additional cluster. The message contains the cluster name, since nobody
-/// recognizes a cluster by the address of its API server.
+/// The message contains the name of the cluster, because nobody recognizes a cluster by the address
+/// of its API server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]
@@ -55,16 +54,14 @@ pub(super) enum RequestError {
     },
 }
 
-/// Connection to a cluster. Clones share the same connection.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Shared>);
 
 struct Shared {
     cluster: String,
-    /// Client for the most recent configuration.
     client: RwLock<Option<Client>>,
     state: watch::Sender<State>,
-    /// Notified when the API server rejects the credentials.
+    /// Notified when the API server has rejected the credentials.
     rejected: Notify,
 }
 
@@ -79,12 +76,12 @@ impl Connection {
         }))
     }
 
-    /// Uses this client for all requests from now on.
+    /// All requests are going to use this client.
     pub(super) fn set_client(&self, client: Client) {
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }
 
-    /// Returns a client for the cluster. All requests fail until the cluster has been connected.
+    /// Requests with the returned client fail until the cluster is connected.
     pub(super) fn client(&self) -> Client {
         let connection = self.clone();
         let send = move |request| {
@@ -138,7 +135,6 @@ impl Connection {
         }
     }
 
-    /// Records the reason why the cluster cannot be used.
     pub(super) fn note_failure(&self, reason: String) {
         let cluster = &*self.0.cluster;
         self.0.state.send_if_modified(|state| match state {
@@ -160,7 +156,6 @@ impl Connection {
         });
     }
 
-    /// Rejects all requests from now on.
     pub(super) fn remove(&self) {
         self.0.state.send_replace(State::Removed);
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = None;
@@ -174,8 +169,8 @@ impl Connection {
         self.0.state.subscribe()
     }
 
-    /// Waits until the API server rejects the credentials. Also returns if it has done so since the
-    /// last call.
+    /// Waits until the API server rejects the credentials, or returns immediately if it has done so
+    /// since the last call.
     pub(super) async fn rejected(&self) {
         self.0.rejected.notified().await;
     }
@@ -188,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a client for a server that always responds with `status`, or never if it's 0.
+    /// The server always responds with `status`, or never if it's 0.
     fn answering(status: u16) -> Client {
         let service = service_fn(move |_: Request<Body>| async move {
             let Ok(status) = StatusCode::from_u16(status) else {
@@ -200,7 +195,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Sends a request. Returns the result, and the resulting state of the connection.
+    /// Sends a request. Also returns the resulting state of the connection.
     async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         (maps.get("any").await, connection.state())

@@ -19,7 +19,6 @@ use crate::hash::HashMap;
 use crate::kinds::Kinds;
 use crate::object::{DynamicKind, Kind, Object};
 
-/// Callback for when a cluster becomes usable (again).
 type OnReady = Box<dyn Fn() + Send + Sync>;
 
 /// A cluster in addition to the manager's own.
@@ -71,18 +70,18 @@ pub(super) struct Inner {
     name: String,
     pub(super) is_required: bool,
     source: Mutex<Source>,
-    /// Notified when `source` changes.
     pub(super) source_replaced: Notify,
     pub(super) connection: Connection,
     client: Client,
     pub(super) caches: Caches,
     kinds: Kinds,
-    /// Watches that need to be run. Taken out when the cluster is started.
+    /// The watches to run. Starting the cluster takes this.
     pub(super) watches: Mutex<Option<mpsc::UnboundedReceiver<NamedWatch>>>,
-    /// Set before the cluster is started. If there's no manager, it's never set.
+    /// Set before the cluster is started, and never without a manager.
     pub(super) services: OnceLock<ClusterServices>,
     on_ready: Mutex<Vec<OnReady>>,
-    /// Contexts of controllers in this cluster. The key identifies the controller's own context.
+    /// Contexts of controllers in this cluster. The key identifies the controller's context in the
+    /// manager's own cluster.
     contexts: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -226,12 +225,12 @@ impl Cluster {
 
     pub(crate) async fn until_synced(&self) {
         let mut state = self.0.connection.watch_state();
-        // This cannot fail: the connection owns the sender.
+        // This can't fail, because the connection owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         self.0.caches.synced().await;
     }
 
-    /// Describes why the cluster can't be used yet.
+    /// Explains why the cluster can't be used yet.
     pub(crate) fn describe_problem(&self) -> String {
         if let Some(reason) = self.0.connection.state().problem() {
             return reason.to_owned();
@@ -262,7 +261,7 @@ impl Cluster {
         lock(&self.0.source).clone()
     }
 
-    /// Replaces the source of the credentials, unless nothing would change.
+    /// Does nothing if the sources are the same.
     pub(super) fn replace_source(&self, source: Source) {
         let mut current = lock(&self.0.source);
         if !current.is_same(&source) {
@@ -271,9 +270,8 @@ impl Cluster {
         }
     }
 
-    /// Registers a callback for when the cluster becomes usable (i.e. when it is connected and its
-    /// caches have synced). The callback is also called each time the cluster comes back after it
-    /// was lost.
+    /// Registers a callback for when the cluster becomes usable (i.e. when it's connected and its
+    /// caches have synced). We call it again each time the cluster comes back after it was lost.
     pub(crate) fn on_ready(&self, call: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.on_ready).push(Box::new(call));
     }
@@ -282,8 +280,8 @@ impl Cluster {
         lock(&self.0.on_ready).iter().for_each(|call| call());
     }
 
-    /// Returns the context of a controller in this cluster, and creates it if necessary. Without a
-    /// manager, a new one is created each time.
+    /// Returns the context of a controller in this cluster, and creates it on first use. Without a
+    /// manager, every call creates a new one.
     pub(crate) fn context_of<T: Send + Sync + 'static>(
         &self,
         controller: usize,
@@ -300,18 +298,18 @@ impl Cluster {
             return existing;
         }
         let created = create();
+        // After the cluster was removed, nobody would clean this up.
         if self.0.connection.state() != State::Removed {
             contexts.insert(controller, created.clone());
         }
         created
     }
 
-    /// Returns `true` if the cluster has been started by a manager.
     pub(crate) fn is_managed(&self) -> bool {
         self.0.services.get().is_some()
     }
 
-    /// Runs an event publisher until it exits or the manager stops.
+    /// The publisher runs until it exits or the manager stops.
     pub(crate) fn run_publisher(&self, controller: &str, publisher: BoxFuture<'static, ()>) {
         match self.0.services.get() {
             Some(services) => {
@@ -322,7 +320,7 @@ impl Cluster {
         }
     }
 
-    /// Shuts down everything that uses the cluster.
+    /// Shuts down everything that uses the cluster, and breaks reference cycles.
     pub(super) fn close(&self) {
         self.0.connection.remove();
         self.0.caches.close();
@@ -352,7 +350,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Locks a mutex. Poisoning can be ignored, since nothing but our own callbacks run under the lock.
+/// We can ignore poisoning, since nothing but our own callbacks run under the lock.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

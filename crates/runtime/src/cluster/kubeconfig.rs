@@ -12,7 +12,7 @@ use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 
-/// What a kubeconfig is allowed to contain.
+/// What we permit in a kubeconfig.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) commands: bool,
@@ -22,7 +22,7 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// Used if the kubeconfig was written by the administrator of the operator.
+    /// For a kubeconfig written by the administrator of the operator.
     pub(super) const ALL: Self = Self {
         commands: true,
         files: true,
@@ -31,7 +31,7 @@ impl Allowed {
     };
 }
 
-/// A key which is only accepted if it has been permitted explicitly.
+/// A key that we only accept if it was permitted explicitly.
 struct Risk {
     key: &'static str,
     is_present: bool,
@@ -40,17 +40,14 @@ struct Risk {
     advice: &'static str,
 }
 
-/// Parses a kubeconfig. Error messages don't quote the input, because it contains credentials.
+/// Error messages don't quote the input, because it contains credentials.
 pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
 }
 
-/// Converts a context of the kubeconfig into a configuration. Defaults to the current context.
-///
-/// # Errors
-///
-/// Fails if the context does not exist, or if it contains something that isn't permitted.
+/// Loads a context of the kubeconfig, which defaults to the current one. Fails if the context
+/// doesn't exist, or if it contains something that isn't permitted.
 pub(super) async fn to_config(
     mut kubeconfig: Kubeconfig,
     context: Option<&str>,
@@ -72,8 +69,8 @@ pub(super) async fn to_config(
     Ok(config)
 }
 
-/// Returns the path of the CA file, which kube reads again every minute. Returns `None` if the data
-/// is specified inline.
+/// Returns the path of the CA file, so that kube can read it again every minute. Inline data takes
+/// precedence.
 fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
     match &cluster.certificate_authority_data {
         Some(_) => None,
@@ -83,7 +80,7 @@ fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
 
 type Named<'a, T> = (&'a str, &'a T);
 
-/// Returns the cluster and the user of a context. Defaults to the current context.
+/// Returns the cluster and the user of a context, which defaults to the current one.
 fn select<'a>(
     kubeconfig: &'a Kubeconfig,
     context: Option<&str>,
@@ -112,11 +109,7 @@ fn select<'a>(
     ))
 }
 
-/// Rejects keys not permitted in a kubeconfig.
-///
-/// # Errors
-///
-/// Returns the first such key with an explanation, and what to do instead.
+/// Rejects keys that aren't permitted. The error explains the risk, and what to do instead.
 fn refuse_risks(
     (cluster_name, cluster): Named<'_, Cluster>,
     user: Option<Named<'_, AuthInfo>>,
@@ -232,7 +225,6 @@ mod tests {
 
     use super::*;
 
-    /// Creates a kubeconfig with the given fields for its cluster and its user.
     fn kubeconfig(cluster: Value, user: Value) -> Kubeconfig {
         let mut all = json!({ "server": "https://edge.example.com" });
         let keys = cluster.as_object().cloned().unwrap_or_default();

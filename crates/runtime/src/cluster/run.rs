@@ -21,27 +21,26 @@ use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
 
-/// How often to read a kubeconfig again.
+/// We read a kubeconfig again this often.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
-/// Minimum time between two reads of a kubeconfig, even if credentials are rejected all the time.
+/// Even if an API server keeps rejecting our credentials, we don't read the kubeconfig more often
+/// than this.
 const REREAD_PAUSE: Duration = Duration::from_secs(5);
-/// Delays between attempts to connect to a cluster. Same as for watches.
+/// How long we wait between attempts to connect to a cluster. Watches do the same.
 const RETRIES: Backoff = Backoff {
     min: Duration::from_secs(1),
     max: Duration::from_secs(30),
 };
 
-/// Runs a cluster until it is removed.
-///
-/// This will only log errors, because they should not affect the manager or other parts of the
-/// cluster.
+/// Runs a cluster until it's removed. Errors are only logged, because they should affect neither
+/// the manager nor other parts of the cluster.
 pub(super) async fn run_cluster(
     cluster: Cluster,
     services: ClusterServices,
     mut watches: mpsc::UnboundedReceiver<NamedWatch>,
 ) -> Result<(), Error> {
     let mut state = cluster.0.connection.watch_state();
-    // All tasks are cancelled when the set is dropped.
+    // Dropping the set cancels all tasks.
     let mut tasks = JoinSet::new();
     let span = tracing::info_span!("cluster", cluster = cluster.name());
     let report = cluster.caches().clone().report_stale(services.stale_after);
@@ -51,7 +50,7 @@ pub(super) async fn run_cluster(
     tasks.spawn(announce_sync(cluster.clone()));
     loop {
         tokio::select! {
-            // This cannot fail: the cluster owns the sender.
+            // This can't fail, because the cluster owns the sender.
             _ = state.wait_for(|state| *state == State::Removed) => return Ok(()),
             Some((name, watch)) = watches.recv() => {
                 let watch = async move { watch.await.map_err(|error| format!("{name} stopped: {error:#}")) };
@@ -76,19 +75,18 @@ fn note_end(cluster: &Cluster, ended: Result<Result<(), String>, JoinError>) {
     cluster.0.connection.note_failure(reason);
 }
 
-/// Configuration of the current connection.
 #[derive(PartialEq)]
 struct Connected {
     version: u64,
     server: Server,
 }
 
-/// What we know about the identity of a server.
+/// What we know about the identity of a server, to find out whether it's still the same one.
 #[derive(PartialEq)]
 enum Server {
-    /// Address, and CA certificates.
+    /// The address and the CA certificates.
     At(Uri, Option<Vec<Vec<u8>>>),
-    /// Only known by a client with this serial number.
+    /// We only know a client, which has this serial number.
     Behind(u64),
 }
 
@@ -124,7 +122,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
                 continue;
             }
             Ok(()) => {}
-            // We're still connected with the old credentials, so keep using them.
+            // Keep using the old credentials, since we're still connected.
             Err(reason) if connected.is_some() => {
                 tracing::warn!(
                     cluster = cluster.name(),
@@ -138,7 +136,6 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
     }
 }
 
-/// Delays between consecutive failures.
 #[derive(Default)]
 struct Pace {
     failures: u32,
@@ -151,8 +148,8 @@ impl Pace {
         delay
     }
 
-    /// Returns the next delay, where `lasted` is how long the connection was usable. The delay only
-    /// grows if connections are lost in quick succession.
+    /// `lasted` is how long the connection was usable. The delay only grows if connections are lost
+    /// in quick succession.
     fn next_after(&mut self, lasted: Duration) -> Duration {
         if lasted >= RETRIES.max {
             self.failures = 0;
@@ -161,12 +158,12 @@ impl Pace {
     }
 }
 
-/// Waits until it is time to read the credentials again, or until the connection is lost and needs
-/// to be probed.
+/// Returns when it's time to read the credentials again, or when the connection is lost and we have
+/// to probe it.
 async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pace) {
     let (mut state, since) = (cluster.0.connection.watch_state(), Instant::now());
     let lost = async {
-        // This cannot fail: the cluster owns the sender.
+        // This can't fail, because the cluster owns the sender.
         let _ = state.wait_for(|state| *state != State::Connected).await;
     };
     tokio::select! {
@@ -175,7 +172,7 @@ async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pa
     }
 }
 
-/// Waits for the given delay. Returns early if the credentials may have changed.
+/// Waits for the given delay, unless the credentials may have changed.
 async fn wait(cluster: &Cluster, delay: Duration) {
     tokio::select! {
         () = sleep(delay) => {}
@@ -184,8 +181,7 @@ async fn wait(cluster: &Cluster, delay: Duration) {
     }
 }
 
-/// Reads the credentials and starts to use them if they're new. If the cluster did not respond to
-/// the most recent request, probes it.
+/// Reads the credentials and starts to use them if they're new.
 async fn connect(
     cluster: &Cluster,
     source: &Source,
@@ -214,10 +210,12 @@ async fn connect(
         }
         *connected = Some(now);
     }
+    // Probe the cluster if it did not respond to the most recent request. Otherwise nobody might
+    // notice that it's back.
     if !cluster.is_connected() {
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = Uri::from_static("/version");
-        // The result does not matter, since the connection has recorded it.
+        // We don't need the result, since the connection has recorded it.
         let _ = cluster.client().send(request).await;
     }
     cluster.caches().start();
@@ -235,13 +233,12 @@ fn new_client(
     Ok(trace_requests(client, Some(&server)))
 }
 
-/// Logs when the cluster is connected or lost, and makes controllers retry after it comes back. To
-/// limit the effect of flapping, this happens at most every 30 seconds.
+/// Logs when the cluster is connected or lost, and makes controllers retry after it comes back.
 async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     let mut state = cluster.0.connection.watch_state();
     let (name, mut pace) = (cluster.name(), Pace::default());
     loop {
-        // These can't fail: the cluster owns the sender.
+        // These can't fail, because the cluster owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         tracing::info!(cluster = name, "cluster connected");
         let since = Instant::now();
@@ -249,11 +246,11 @@ async fn announce_connections(cluster: Cluster) -> Result<(), String> {
         let lost = state.wait_for(|state| *state != State::Connected).await;
         let reason = lost.ok().and_then(|state| state.problem().map(str::to_owned));
         tracing::warn!(cluster = name, error = reason, "cluster lost, retrying");
+        // Limit the effect of a flapping connection, which happens at most every 30 seconds.
         sleep(pace.next_after(since.elapsed())).await;
     }
 }
 
-/// Makes controllers retry once the caches have synced.
 async fn announce_sync(cluster: Cluster) -> Result<(), String> {
     cluster.until_synced().await;
     tracing::info!(cluster = cluster.name(), "caches of the cluster synced");

@@ -71,42 +71,40 @@ pub struct Clusters(Arc<Mutex<State>>);
 struct State {
     by_name: BTreeMap<String, Cluster>,
     on_added: Vec<OnAdded>,
-    /// Set when the manager is started.
     services: Option<ClusterServices>,
-    /// Whether new clusters are started immediately.
+    /// If set, new clusters start immediately.
     is_started: bool,
     is_closed: bool,
 }
 
-/// Callback that receives each cluster.
 type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
-/// Resources of the manager used by its clusters.
+/// What clusters need from their manager.
 #[derive(Clone)]
 pub(crate) struct ClusterServices {
-    /// Client for the manager's own cluster.
+    /// For the manager's own cluster.
     pub(crate) own: Client,
     pub(crate) metrics: Metrics,
     pub(crate) caches: CacheOptions,
     pub(crate) client: ClientSettings,
-    /// Watches are considered stale after this time without data.
+    /// A watch is stale after this time without data.
     pub(crate) stale_after: Duration,
-    /// Passes parts of a cluster to the manager, which runs them.
+    /// Parts of a cluster go to the manager, which runs them.
     pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
 }
 
-/// Part of a cluster that must be run by the manager. The string is a name for error messages.
+/// The manager must run this. The string is a name for error messages.
 pub(crate) enum ClusterPart {
     /// Exits when the cluster is removed.
     Watches(String, BoxFuture<'static, Result<(), Error>>),
-    /// Exits when the cluster is removed. On shutdown of the manager, exits after all events have
-    /// been sent.
+    /// Exits when the cluster is removed, or on shutdown of the manager (after it has sent all
+    /// events).
     Events(String, BoxFuture<'static, ()>),
 }
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // If this fails, the manager is shutting down and does not need the part anymore.
+        // If this fails, the manager is shutting down and doesn't need the part anymore.
         let _ = self.run.send(part);
     }
 }
@@ -141,7 +139,7 @@ impl Clusters {
         }
         let (on_added, is_started) = (state.on_added.clone(), state.is_started);
         drop(state);
-        // Release the lock first, since the callbacks may use this set.
+        // We have released the lock because callbacks may use this set.
         on_added.iter().for_each(|call| call(&cluster));
         if is_started {
             cluster.start();
@@ -177,7 +175,7 @@ impl Clusters {
         self.lock().by_name.values().cloned().collect()
     }
 
-    /// Registers a callback that's called with all current and future clusters.
+    /// The callback receives all current and future clusters.
     pub(crate) fn on_added(&self, call: impl Fn(&Cluster) + Send + Sync + 'static) {
         let call: OnAdded = Arc::new(call);
         let existing: Vec<Cluster> = {
@@ -188,7 +186,7 @@ impl Clusters {
         existing.iter().for_each(|cluster| call(cluster));
     }
 
-    /// Sets the services, which clusters need in order to start.
+    /// Clusters need the services before they can start.
     pub(crate) fn provide(&self, services: ClusterServices) {
         let mut state = self.lock();
         state
@@ -198,7 +196,7 @@ impl Clusters {
         state.services = Some(services);
     }
 
-    /// Starts all clusters. Clusters added after this are started immediately.
+    /// Clusters added after this start immediately.
     pub(crate) fn start(&self) {
         let clusters: Vec<Cluster> = {
             let mut state = self.lock();
@@ -208,14 +206,13 @@ impl Clusters {
         clusters.iter().for_each(Cluster::start);
     }
 
-    /// Waits until all required clusters have synced.
     pub(crate) async fn required_synced(&self) {
         for cluster in self.required() {
             cluster.until_synced().await;
         }
     }
 
-    /// Returns a required cluster that has not synced, and the reason.
+    /// Picks a required cluster that we're still waiting for. Also returns the reason.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
         Some((unsynced.name().to_owned(), unsynced.describe_problem()))
@@ -227,19 +224,15 @@ impl Clusters {
         clusters
     }
 
-    /// Validates the selections used by all caches.
-    ///
-    /// # Errors
-    ///
-    /// Returns the kind of the first cache with an invalid selection, and a description of the
-    /// problem.
+    /// Validates the selections of all caches. The error contains the kind of the first cache with
+    /// an invalid selection, and a description of the problem.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         self.list()
             .iter()
             .try_for_each(|cluster| cluster.caches().check())
     }
 
-    /// Returns a closure that collects the statistics of all caches. It does not keep the clusters
+    /// The returned closure collects the statistics of all caches. It doesn't keep the clusters
     /// alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
@@ -250,8 +243,8 @@ impl Clusters {
         }
     }
 
-    /// Returns a closure that returns the name of each cluster, and whether it is connected. It
-    /// does not keep the clusters alive.
+    /// The returned closure lists the clusters by name, and says whether they are connected. It
+    /// doesn't keep them alive.
     pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -261,7 +254,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a closure that describes all clusters. It does not keep them alive.
+    /// The returned closure doesn't keep the clusters alive.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -270,7 +263,8 @@ impl Clusters {
         }
     }
 
-    /// Removes all clusters and callbacks. This is needed to break reference cycles between them.
+    /// Removes all clusters and callbacks. We'd leak them otherwise, because they reference each
+    /// other.
     pub(crate) fn close(&self) {
         let (clusters, on_added) = {
             let mut state = self.lock();
@@ -286,7 +280,7 @@ impl Clusters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning, since nothing can panic while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -294,11 +288,10 @@ impl Clusters {
 /// State of a cluster, as shown in `/debug/clusters`.
 pub(crate) struct ClusterStatus {
     pub(crate) name: String,
-    /// Why the cluster is not connected.
+    /// `None` if the cluster is connected.
     pub(crate) problem: Option<String>,
-    /// Whether all caches have synced. Stays set if the cluster is lost.
+    /// Stays `true` if the cluster is lost after its caches have synced.
     pub(crate) synced: bool,
-    /// Whether the manager waits for this cluster at startup.
     pub(crate) is_required: bool,
     pub(crate) watches: Vec<WatchStatus>,
 }
@@ -323,8 +316,8 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // There is a separate limit for each cluster, so that a hanging cluster cannot block the
-        // lists of other clusters.
+        // Each cluster gets its own limit. Otherwise a hanging cluster would block the lists of all
+        // others.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
             ..services.caches.clone()
@@ -332,7 +325,7 @@ impl Cluster {
         self.0.services.get_or_init(|| services.clone());
     }
 
-    /// Starts the cluster. Does nothing if it has been started before.
+    /// Does nothing if the cluster has already been started.
     fn start(&self) {
         let watches = self
             .0

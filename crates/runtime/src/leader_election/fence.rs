@@ -27,30 +27,30 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The lease has not been acquired yet.
+/// We have not acquired the lease yet.
 const NOT_YET: u64 = 0;
-/// The lease was lost, because it wasn't renewed in time or another process holds it.
+/// We have lost the lease, because it wasn't renewed in time or another process holds it.
 const LOST: u64 = u64::MAX;
-/// The lease was given up voluntarily.
+/// We have given up the lease voluntarily.
 const CLOSED: u64 = u64::MAX - 1;
 
-/// Until when this process holds the lease. Clones share the same state.
+/// Until when this process holds a lease. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Fence(Arc<Shared>);
 
 struct Shared {
-    /// What the lease is for. Used in messages.
+    /// What the lease is for, as shown in messages.
     purpose: &'static str,
     lease: String,
     epoch: Instant,
-    /// Either milliseconds since `epoch` (on the monotonic clock), or one of [`NOT_YET`], [`LOST`]
-    /// and [`CLOSED`].
+    /// Milliseconds since `epoch` (on the monotonic clock), or else [`NOT_YET`], [`LOST`] or
+    /// [`CLOSED`].
     valid_until: AtomicU64,
-    /// Thread to wake up when `valid_until` changes.
+    /// We wake this thread when `valid_until` changes.
     watchdog: OnceLock<Thread>,
 }
 
-/// Error of a write that requires a lease which we don't hold.
+/// A write was rejected, because it requires a lease that we don't hold.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LeaseNotHeld {
     #[error("the {0} lease `{1}` is not held yet, request refused")]
@@ -59,7 +59,6 @@ pub(crate) enum LeaseNotHeld {
     NoLonger(&'static str, String),
 }
 
-/// State of a fence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FenceState {
     NotYet,
@@ -69,12 +68,11 @@ pub(super) enum FenceState {
 }
 
 impl Fence {
-    /// Creates a fence for a lease that has not been acquired.
     pub(crate) fn new(lease: impl Into<String>) -> Self {
         Self::for_purpose("leader election", lease)
     }
 
-    /// Creates a fence for a replica's share of the objects.
+    /// For the share of a replica in a sharded operator.
     pub(crate) fn of_shards(id: impl Into<String>) -> Self {
         Self::for_purpose("shard", id)
     }
@@ -93,11 +91,7 @@ impl Fence {
         &self.0.lease
     }
 
-    /// Ensures that we currently hold the lease.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the lease has not been acquired yet, or if it was lost. The latter is permanent.
+    /// Fails if we haven't acquired the lease yet, or if we've lost it. The latter is permanent.
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
@@ -108,7 +102,7 @@ impl Fence {
         }
     }
 
-    /// Returns the remaining time, or `None` if we do not hold the lease.
+    /// `None` if we don't hold the lease.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         match self.state() {
             FenceState::HeldFor(left) => Some(left),
@@ -116,12 +110,12 @@ impl Fence {
         }
     }
 
-    /// Returns `true` if the lease was lost. Returns `false` if it was given up voluntarily.
+    /// Note that this isn't the case if we've given up the lease voluntarily.
     pub(crate) fn is_lost(&self) -> bool {
         self.state() == FenceState::Lost
     }
 
-    /// Returns the state. If the lease has lapsed, this makes the loss permanent.
+    /// If the lease has lapsed, this makes the loss permanent.
     pub(super) fn state(&self) -> FenceState {
         loop {
             let until = match self.0.valid_until.load(Ordering::Acquire) {
@@ -131,7 +125,8 @@ impl Fence {
                 until => until,
             };
             match until.saturating_sub(self.ms_at(Instant::now())) {
-                // If it was renewed concurrently, we'll see that in the next iteration.
+                // If someone has renewed the lease in the meantime, the next iteration is going to
+                // see that.
                 0 => self.update(|now| (now == until).then_some(LOST)),
                 left => return FenceState::HeldFor(Duration::from_millis(left)),
             }
@@ -140,8 +135,8 @@ impl Fence {
 
     /// Opens the fence until the given time, or extends it.
     ///
-    /// Returns `false` if the fence is closed or the lease has lapsed. This includes the case where
-    /// nobody has noticed the latter yet.
+    /// Returns `false` if the fence is closed or the lease has lapsed, even if nobody has noticed
+    /// the latter yet.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
@@ -153,12 +148,12 @@ impl Fence {
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
-    /// Closes the fence because the lease was lost. Does nothing if it is closed already.
+    /// Closes the fence because we've lost the lease. Does nothing if it's already closed.
     pub(crate) fn lose(&self) {
         self.end(LOST);
     }
 
-    /// Closes the fence because we're giving up the lease. Does nothing if it was lost before.
+    /// Closes the fence because we're giving up the lease. Does nothing if we've lost it before.
     pub(crate) fn close(&self) {
         self.end(CLOSED);
     }
@@ -179,8 +174,8 @@ impl Fence {
         }
     }
 
-    /// Waits until the lease is lost or lapses. If the fence is closed in any other way,
-    /// never returns.
+    /// Returns when the lease is lost or lapses. Never returns if the fence is closed in any other
+    /// way.
     pub(crate) async fn lapsed(&self) {
         loop {
             match self.state() {
@@ -191,15 +186,15 @@ impl Fence {
         }
     }
 
-    /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). This has to happen before
-    /// the fence is opened.
+    /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). Do this before opening the
+    /// fence.
     pub(super) fn set_watchdog(&self, thread: &Thread) {
-        // There is only one watchdog per lease.
+        // This can't fail, because there's only one watchdog per lease.
         let _ = self.0.watchdog.set(thread.clone());
     }
 
-    /// Blocks the [watchdog](Self::set_watchdog) until the lease is lost or the fence is closed.
-    /// Returns `true` in the first case.
+    /// Blocks the [watchdog](Self::set_watchdog) until the fence is closed. Returns `true` if
+    /// that's because we've lost the lease.
     pub(super) fn wait_for_end(&self) -> bool {
         loop {
             match self.state() {
@@ -211,7 +206,6 @@ impl Fence {
         }
     }
 
-    /// Returns the milliseconds since `epoch`, rounded down.
     fn ms_at(&self, at: Instant) -> u64 {
         let ms = at.saturating_duration_since(self.0.epoch).as_millis();
         u64::try_from(ms).unwrap_or(CLOSED - 1)

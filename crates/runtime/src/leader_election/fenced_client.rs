@@ -10,17 +10,16 @@ use kube::client::Body;
 use super::fence::Fence;
 use crate::client::wrap_client;
 
-/// Wraps a client, so that writes are only sent while we hold the lease. Reads are not affected.
-///
-/// The fence is checked whenever the request makes progress. That includes the time after it has
-/// waited for a connection or a retry. If the response arrives after the lease has ended, it's
-/// replaced by the same error, because callers must not act on it.
+/// Wraps a client so that it only sends writes while we hold the lease. Reads are not affected.
 pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     let fence = fence.clone();
     wrap_client(client, move |client, request| {
         let (fence, is_read) = (fence.clone(), is_read(&request));
         let mut sending = async move { Ok(client.send(request).await?) }.boxed();
         poll_fn(move |context| {
+            // Check this each time that the request makes progress, e.g. after it has waited for a
+            // connection or a retry. If the response arrives after the lease has ended, callers get
+            // the same error instead, because they must not act on it.
             if !is_read {
                 fence.check()?;
             }
@@ -29,8 +28,8 @@ pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     })
 }
 
-/// Returns `true` if a request does not modify anything. `exec` and `attach` are not reads even
-/// though they start with a GET, as they run a command.
+/// Returns `true` if a request can't modify anything. `exec` and `attach` start with a GET, but
+/// they run a command.
 fn is_read(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
         && !request.headers().contains_key(header::UPGRADE)
@@ -52,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts requests and responds to each of them after a second.
+    /// Responds to each request after a second.
     #[derive(Clone, Default)]
     struct Server(Arc<AtomicUsize>);
 
@@ -76,7 +75,7 @@ mod tests {
         }
     }
 
-    /// Sends a write request of each kind. Returns their errors.
+    /// Sends one write request of each kind and returns their errors.
     async fn write(maps: &Api<ConfigMap>) -> Vec<String> {
         let map = ConfigMap::default();
         let patch = Patch::Merge(json!({ "data": { "a": "b" } }));

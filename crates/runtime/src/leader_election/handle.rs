@@ -11,33 +11,33 @@ use tokio::time::sleep;
 
 use super::Fence;
 
-/// The lease is not being renewed anymore, and we do not know why. The background task may have
-/// panicked or got stuck, or its runtime was shut down.
+/// Nobody renews the lease anymore, and we don't know why. The background task may have panicked or
+/// got stuck, or its runtime was shut down.
 pub(crate) struct RenewalStopped;
 
-/// State of a lease. `L` is the reason for losing it.
+/// `L` is the reason for losing a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseState<L> {
     Waiting,
     Held,
     Lost(L),
-    /// We have given up the lease, or have never held it.
+    /// We've given up the lease, or have never held it.
     Ended,
 }
 
-/// A lease renewed by a background task. `O` is the type of orders for that task.
+/// A lease that a background task renews. `O` is what we can order that task to do.
 ///
-/// Dropping the handle closes the fence and stops the task. It doesn't release the lease: after a
-/// failure there may still be work in progress, so we let it expire.
+/// Dropping the handle closes the fence and stops the task. It doesn't release the lease, because
+/// after a failure there may still be work in progress. We let it expire instead.
 pub(crate) struct LeaseHandle<O, L> {
     fence: Fence,
     orders: watch::Sender<O>,
     state: watch::Receiver<LeaseState<L>>,
-    /// `None` if there is a separate thread. That one exits when `orders` is dropped.
+    /// `None` if there is a separate thread, which exits when `orders` is dropped.
     task: Option<JoinHandle<()>>,
 }
 
-/// The part of a [`LeaseHandle`] that is used by the background task.
+/// What the background task gets.
 pub(crate) struct Background<O, L> {
     /// Closed when the handle is dropped.
     pub(crate) orders: watch::Receiver<O>,
@@ -45,7 +45,6 @@ pub(crate) struct Background<O, L> {
 }
 
 impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
-    /// Creates both parts, for a lease that hasn't been acquired.
     pub(crate) fn new(fence: &Fence, first: O) -> (Self, Background<O, L>) {
         let (orders, given) = watch::channel(first);
         let (state_sender, state) = watch::channel(LeaseState::Waiting);
@@ -62,16 +61,12 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         (handle, background)
     }
 
-    /// Runs the background task on the current runtime.
     pub(crate) fn spawn(&mut self, background: impl Future<Output = ()> + Send + 'static) {
         self.task = Some(tokio::spawn(background));
     }
 
-    /// Waits for this process to acquire the lease, without a timeout.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the background task exits before that.
+    /// Waits for this process to acquire the lease, without a timeout. Fails if the background task
+    /// exits before that.
     pub(crate) async fn held(&self) -> Result<(), L> {
         let mut state = self.state.clone();
         let held = state
@@ -84,8 +79,8 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         }
     }
 
-    /// Waits until the lease is lost. If it's given up voluntarily, never returns. After the lease
-    /// has lapsed, waits up to `patience` for the background task to tell us the reason.
+    /// Waits until we lose the lease, and never returns if we give it up voluntarily. After the
+    /// lease has lapsed, the background task gets `patience` to tell us the reason.
     pub(crate) fn lost(&self, patience: Duration) -> impl Future<Output = L> + Send + use<O, L>
     where
         L: Send + Sync,
@@ -121,7 +116,6 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         self.orders.send_replace(order);
     }
 
-    /// Waits until the background task has exited.
     pub(crate) async fn ended(&self) {
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
@@ -138,14 +132,12 @@ impl<O, L> Drop for LeaseHandle<O, L> {
 }
 
 /// Runs a background task on a separate thread with its own runtime. `start` is called on that
-/// thread, because a client's connections are driven by the runtime in which it's created.
+/// thread, because the connections of a client are driven by the runtime that has created it.
 ///
-/// As a result, renewals are delayed neither by reconciles that block their thread, nor by a busy
-/// single-threaded runtime. The latter is what you get with `cpu: 500m`.
+/// This way, neither a reconcile that blocks its thread nor a busy single-threaded runtime can
+/// delay a renewal. The latter is what you get with `cpu: 500m`.
 ///
-/// # Errors
-///
-/// Fails if the thread or the runtime cannot be created, or if `start` fails.
+/// Fails if the thread or the runtime can't be created, or if `start` fails.
 pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     name: &str,
     start: impl FnOnce() -> Result<B, kube::Error> + Send + 'static,
@@ -172,7 +164,8 @@ pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     started.await.unwrap_or_else(failed)
 }
 
-/// Marks the lease as lost if the background task panics or its runtime shuts down.
+/// Makes sure that the lease counts as lost if the background task panics or its runtime shuts
+/// down.
 pub(crate) struct LoseOnDrop(pub(crate) Fence);
 
 impl Drop for LoseOnDrop {

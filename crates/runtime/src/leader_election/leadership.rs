@@ -10,8 +10,8 @@ use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
-/// Timeout for asking the elector why the lease has lapsed. We can't wait forever, because its
-/// thread could be blocked by the exec plugin of a kubeconfig.
+/// How long we wait for the elector to tell us why the lease has lapsed. The exec plugin of a
+/// kubeconfig could block its thread forever.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Why this process is not the leader anymore.
@@ -33,11 +33,10 @@ impl From<RenewalStopped> for LeadershipLost {
 
 /// This process is a candidate, and after it has [acquired](Self::acquired) the lease, the leader.
 ///
-/// The lease is renewed in the background. This ends when it's released or [lost](Self::lost), or
-/// when this value is dropped.
+/// We renew the lease in the background until it's released or [lost](Self::lost), or until this
+/// value is dropped.
 pub(crate) struct Leadership(LeaseHandle<Order, LeadershipLost>);
 
-/// Order for the elector.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Lead,
@@ -45,11 +44,8 @@ enum Order {
 }
 
 impl Leadership {
-    /// Starts a candidate on a separate thread, using its own runtime and client.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the thread, its runtime or the client cannot be created.
+    /// Starts a candidate on a separate thread, using its own runtime and client. Fails if we can't
+    /// create one of these.
     pub(crate) async fn start_on_thread(
         election: Election,
         config: Config,
@@ -67,7 +63,6 @@ impl Leadership {
         Ok(Self(handle))
     }
 
-    /// Starts a candidate as a task on the current runtime, using the given client.
     pub(crate) fn start_as_task(election: Election, client: Client, fence: Fence) -> Self {
         Self::start(Elector::with_client(election, client, fence))
     }
@@ -78,38 +73,33 @@ impl Leadership {
         Self(handle)
     }
 
-    /// Waits for this process to acquire the lease, without a timeout.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the elector exits before that.
+    /// Waits for this process to acquire the lease, without a timeout. Fails if the elector exits
+    /// before that.
     pub(crate) async fn acquired(&self) -> Result<(), LeadershipLost> {
         self.0.held().await
     }
 
-    /// Waits until the lease is lost, and never returns if it is released. Once this returns, the
-    /// process must stop everything immediately. The best way to do that is to exit.
+    /// Waits until we lose the lease, and never returns if we release it. After this, the process
+    /// must immediately stop everything, which works best by exiting.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         self.0.lost(REASON_TIMEOUT)
     }
 
     /// Stops renewing the lease and releases it, so that other candidates don't have to wait until
-    /// it expires. If we're still a candidate ourselves, just stops trying.
+    /// it expires. If we're a candidate, this just stops trying.
     ///
-    /// Only call this when nothing acts as the leader anymore. Errors are logged, and the lease is
-    /// left to expire.
+    /// Nothing must act as the leader anymore. Errors are logged, in which case the lease expires.
     pub(crate) async fn release(self) {
         self.0.order(Order::Release);
         self.0.ended().await;
     }
 
-    /// Waits until the event about the loss has been sent, but no longer than half a second.
+    /// Gives the event about the loss half a second to be sent.
     pub(crate) async fn finish_loss(self) {
         let _ = timeout(LAST_EVENT_TIMEOUT, self.0.ended()).await;
     }
 }
 
-/// Acquires the lease and keeps renewing it until it is lost or we're told to stop.
 async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(elector.fence.clone());
@@ -120,7 +110,7 @@ async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector
         tokio::spawn(elector.event("BecomeLeader", "became leader", limit));
         elector.renew().await
     };
-    // It is an error if the `Leadership` was dropped.
+    // It's a mistake to drop the `Leadership`.
     let ordered = async { orders.wait_for(|order| *order != Order::Lead).await.is_ok() };
     let (lost, releases) = tokio::select! {
         lost = led => (Some(lost), false),

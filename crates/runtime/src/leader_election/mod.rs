@@ -119,47 +119,43 @@ pub(crate) use leadership::{Leadership, LeadershipLost};
 pub(crate) use requests::{RequestError, send};
 pub(crate) use watchdog::start_watchdog;
 
-/// File with the Pod namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Field manager of leases and of events about them.
+/// Also used for events about leases.
 const FIELD_MANAGER: &str = "rbuilder-leader-election";
 
-/// Upper limit for the jitter, relative to the retry period. Prevents candidates from writing at
-/// the same time.
+/// Relative to the retry period. Keeps candidates from writing at the same time.
 const JITTER: f64 = 1.2;
 
-/// How often we try to release a lease if others modify it concurrently, e.g. with
-/// `kubectl annotate`. Same as `retry.DefaultRetry` in client-go.
+/// How often we try to release a lease that others modify at the same time, e.g. with `kubectl
+/// annotate`. Same as `retry.DefaultRetry` in client-go.
 const RELEASE_ATTEMPTS: usize = 5;
-/// Timeout for sending the event about the lost lease on exit.
+/// How long the event about a lost lease may delay the exit.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The lease, the identity of this candidate, and the durations.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
-    /// Name of the `Lease`. All replicas use the same one.
+    /// All replicas use the same `Lease`.
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// Identity of this process, which is unique.
+    /// No other process has the same identity.
     pub(crate) identity: String,
     pub(crate) times: LeaseTimes,
 }
 
-/// Durations used for leader election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// Time after the last observed renewal until candidates can acquire the lease.
+    /// Candidates can acquire the lease after this much time without a renewal.
     pub(crate) duration: Duration,
-    /// Time after the last successful renewal until the leader gives up. This must be shorter than
-    /// `duration`.
+    /// The leader gives up after this much time without a successful renewal. It must be shorter
+    /// than `duration`.
     pub(crate) renew_deadline: Duration,
-    /// Interval between attempts.
+    /// How often we try.
     pub(crate) retry_period: Duration,
 }
 
 impl Default for LeaseTimes {
-    /// Same as the defaults in client-go.
+    /// These are the defaults of client-go.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
@@ -170,10 +166,6 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// Validates the durations.
-    ///
-    /// # Errors
-    ///
     /// Fails if a lease could expire before the leader gives up, or if the leader would give up
     /// before making a second attempt.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
@@ -212,14 +204,13 @@ impl Election {
         }
     }
 
-    /// Returns the timeout per request. It is chosen such that two requests fit into the renew
-    /// deadline, because we do not want to lose the lease due to a single slow response.
+    /// Two requests have to fit into the renew deadline, because we don't want to lose the lease
+    /// over a single slow response.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
 }
 
-/// Returns the parameters for all writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -227,14 +218,14 @@ fn post_params() -> PostParams {
     }
 }
 
-/// Returns the namespace of the current Pod, or `None` if this isn't a Pod.
+/// `None` if this process doesn't run in a Pod.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns `<host name>_<random>`. The host name of a Pod is its name. The suffix is for multiple
-/// processes on the same host.
+/// Returns `<host name>_<random>`. The host name of a Pod is its name, and the suffix is for
+/// several processes on the same host.
 pub(crate) fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
@@ -242,45 +233,40 @@ pub(crate) fn new_identity() -> String {
     format!("{host}_{:016x}{:016x}", random_u64(), random_u64())
 }
 
-/// Adds up to [`JITTER`] times the period at random.
 fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + JITTER * random_share())
 }
 
-/// A candidate, or the leader.
 pub(crate) struct Elector {
     election: Election,
     client: Client,
     leases: Api<Lease>,
-    /// The lease as it was last read or written.
+    /// The lease, from the last time that we've read or written it.
     observed: Option<ObservedLease>,
     fence: Fence,
-    /// Clock for timestamps. They are only meant to be read by humans.
+    /// Timestamps are only meant for humans.
     wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
 struct ObservedLease {
     lease: Lease,
-    /// When we have observed this spec for the first time.
+    /// When we've first observed this spec.
     at: Instant,
 }
 
-/// Result of trying to acquire or renew the lease. Failed requests aren't part of this, because we
-/// do not learn anything about the holder from them.
+/// Result of trying to acquire or renew the lease. A failed request isn't part of this, because it
+/// doesn't tell us anything about the holder.
 enum Attempt {
-    /// We hold the lease. Contains the time at which the write was sent.
+    /// We hold the lease. Contains the time when we sent the write.
     Leading(Instant),
     HeldBy(String),
 }
 
 impl Elector {
-    /// Creates a candidate with a separate client. Renewals should not have to wait for other
-    /// requests, and the client must not retry a renewal after the deadline.
-    ///
-    /// # Errors
-    ///
-    /// Fails if we can't create a client from the configuration.
+    /// Creates a candidate with a client of its own. Renewals should not have to wait for other
+    /// requests, and the client must not retry a renewal after the deadline. Fails if we can't
+    /// create the client.
     fn with_config(
         election: Election,
         config: Config,
@@ -292,8 +278,8 @@ impl Elector {
         Ok(Self::with_client(election, client, fence))
     }
 
-    /// Creates a candidate with a shared client. Requests still time out after half of the renew
-    /// deadline.
+    /// Creates a candidate with a shared client. Its requests still time out after half of the
+    /// renew deadline.
     fn with_client(election: Election, client: Client, fence: Fence) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
         Self {
@@ -306,8 +292,8 @@ impl Elector {
         }
     }
 
-    /// Waits until this process is the leader, then opens the fence. There's no timeout, but the
-    /// future may be dropped to stop trying.
+    /// Waits until this process is the leader, then opens the fence. There's no timeout, but you
+    /// can drop the future to stop trying.
     async fn acquire(&mut self) {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
@@ -338,24 +324,23 @@ impl Elector {
         }
     }
 
-    /// Returns until when this process may act as the leader, where `sent` is when the last renewal
-    /// was sent.
+    /// Until when this process may act as the leader, if it has `sent` the last renewal at that
+    /// time.
     fn deadline_of(&self, sent: Instant) -> Instant {
         deadline_after(sent, self.election.times.renew_deadline)
     }
 
-    /// Tries to acquire or renew the lease once.
     async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
-            // Nobody else can write a lease while it is valid, so we don't have to read it first.
-            // If it was modified anyway, we'll get a conflict.
+            // Nobody else can write a lease while it's valid, so we don't have to read it first. If
+            // someone modified it anyway, we get a conflict.
             if let Ok(sent) = self.write(lease.clone()).await {
                 return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder doesn't know that we deleted its lease. It may still be active until the
-            // time at which the lease would have expired.
+            // The holder doesn't know that someone has deleted its lease. Until the lease would
+            // have expired, it may still be active.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
@@ -377,9 +362,9 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Returns `true` if the lease has not expired. Uses the duration in the lease, which may be
-    /// different from ours.
+    /// Returns `true` if the lease hasn't expired.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
+        // The duration in the lease may be different from ours.
         let seconds = observed
             .lease
             .spec
@@ -390,17 +375,17 @@ impl Elector {
         observed.at.elapsed() < duration
     }
 
-    /// Returns the holder of the lease, if that's another process and the lease hasn't expired.
+    /// Returns the holder, if it's another process and its lease hasn't expired.
     fn other_holder(&self) -> Option<String> {
         let observed = self.observed.as_ref()?;
         let holder = holder(&observed.lease)?;
         (!self.is_own(&observed.lease) && self.is_valid(observed)).then(|| holder.to_owned())
     }
 
-    /// Stores a lease that we've observed. The expiry is only reset if the spec has changed. If
-    /// it's just a label or an annotation, we cannot conclude that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
+            // Don't reset the expiry, since the holder may not be alive. Someone has only changed a
+            // label or an annotation.
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
             observed => {
                 *observed = Some(ObservedLease {
@@ -415,7 +400,7 @@ impl Elector {
         self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
-    /// Creates the lease. Returns when the request was sent.
+    /// Creates the lease and returns when the request was sent.
     async fn create(&mut self) -> Result<Instant, RequestError> {
         let metadata = ObjectMeta {
             name: Some(self.election.name.clone()),
@@ -434,8 +419,8 @@ impl Elector {
         Ok(sent)
     }
 
-    /// Acquires or renews the lease. Returns when the request was sent. The lease contains the
-    /// resource version that we have read, so we'll get a conflict if it was modified since then.
+    /// Acquires or renews the lease, and returns when the request was sent. If someone has modified
+    /// the lease since we've read it, this fails with a conflict.
     async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
         let sent = Instant::now();
@@ -449,7 +434,7 @@ impl Elector {
             .await
     }
 
-    /// Returns the spec of a lease that is held by this process, based on the previous spec.
+    /// Updates a spec, so that this process is the holder.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
@@ -477,8 +462,8 @@ impl Elector {
         send(self.election.request_timeout(), request).await
     }
 
-    /// Keeps renewing the lease and extending the fence. Returns when the renew deadline has
-    /// passed, or when another process holds the lease.
+    /// Renews the lease and extends the fence, until the renew deadline has passed or another
+    /// process holds the lease.
     async fn renew(&mut self) -> LeadershipLost {
         let LeaseTimes {
             renew_deadline,
@@ -493,7 +478,7 @@ impl Elector {
             };
             match timeout(left, self.try_acquire_or_renew()).await {
                 Ok(Ok(Attempt::Leading(sent))) => {
-                    // If this was too late, the loop ends.
+                    // If this was too late, the loop is about to end.
                     self.fence.extend(self.deadline_of(sent));
                 }
                 Ok(Ok(Attempt::HeldBy(other))) => return LeadershipLost::HeldByOther(other),
@@ -514,8 +499,7 @@ impl Elector {
         }
     }
 
-    /// Releases the lease, unless it's held by another process. If it is modified concurrently,
-    /// tries again.
+    /// Releases the lease, unless another process holds it.
     async fn release(&self) -> Result<(), RequestError> {
         let mut attempt = 1;
         loop {
@@ -527,7 +511,7 @@ impl Elector {
     }
 
     async fn try_release(&self) -> Result<(), RequestError> {
-        // We can't rely on what we have observed, since a cancelled renewal may have gone through.
+        // Don't rely on what we have observed, since a cancelled renewal may have gone through.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -545,8 +529,7 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// Returns a future that sends an event `<identity> <change>` about the lease. There is no
-    /// guarantee that it arrives.
+    /// The returned future sends an event `<identity> <change>` about the lease. It may get lost.
     fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
         let reference = self
             .observed
@@ -575,18 +558,17 @@ impl Elector {
     }
 }
 
-/// Returns a lease's holder. If the lease was released, this is an empty string.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec
         .as_ref()?
         .holder_identity
         .as_deref()
+        // The holder is an empty string after the lease was released.
         .filter(|holder| !holder.is_empty())
 }
 
-/// Rounds a duration to seconds. The minimum is one second, because a lease of zero seconds would
-/// never be valid.
+/// Rounds a duration to seconds, but not to zero, because such a lease would never be valid.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
 }

@@ -6,7 +6,6 @@ use tokio::time::timeout;
 
 use crate::client::is_unreachable;
 
-/// Error of a request for a lease.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error(transparent)]
@@ -16,7 +15,7 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
-    /// Returns `true` if the API server couldn't be reached. The client has already logged this.
+    /// If the API server was unreachable, the client has already logged this.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Failed(error) if is_unreachable(error))
     }
@@ -34,11 +33,7 @@ impl RequestError {
     }
 }
 
-/// Waits for the response to a request.
-///
-/// # Errors
-///
-/// Fails if the request fails, or if there is no response within `limit`.
+/// Fails if there is no response within `limit`.
 pub(crate) async fn send<T>(
     limit: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,

@@ -12,7 +12,7 @@ use crate::client::ClientSettings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A fake API server for a single lease. It does check resource versions.
+/// Stores a single lease, and checks its resource version.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
 
@@ -20,13 +20,13 @@ struct Server(Arc<Mutex<Stored>>);
 struct Stored {
     lease: Option<Value>,
     version: u64,
-    /// Simulates a broken network by never responding.
+    /// Never responds, as if the network was broken.
     silent: bool,
-    /// For this many writes, somebody else modifies the lease right before.
+    /// For this many writes, someone else modifies the lease just before.
     annotations: usize,
-    /// If set, each response takes a permit.
+    /// If set, every response needs a permit.
     responses: Option<Arc<Semaphore>>,
-    /// Notes of all events that were recorded.
+    /// The notes of all recorded events.
     events: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Renews the lease on behalf of another process, whose clock is off by years.
+    /// Another process renews the lease, whose clock is off by years.
     fn held_by(&self, holder: &str) {
         let mut stored = self.0.lock().unwrap();
         let now = stored.version;
@@ -132,7 +132,7 @@ impl Server {
         self.0.lock().unwrap().silent = true;
     }
 
-    /// Makes the server process requests immediately, but respond only with a permit.
+    /// From now on, the server processes requests immediately, but only responds with a permit.
     fn hold_responses(&self) -> Arc<Semaphore> {
         let responses = Arc::new(Semaphore::new(0));
         self.0.lock().unwrap().responses = Some(Arc::clone(&responses));
@@ -162,14 +162,13 @@ impl Stored {
     }
 }
 
-/// Starts a candidate and waits until it is the leader.
 async fn lead(elector: Elector) -> Leadership {
     let leadership = Leadership::start(elector);
     leadership.acquired().await.unwrap();
     leadership
 }
 
-/// Asserts how long a future takes, in seconds.
+/// Asserts how many seconds a future takes.
 async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let value = timeout(to * SECOND, future)
@@ -202,7 +201,7 @@ async fn missing_lease_is_created_at_once() {
 async fn unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
-    // One (jittered) retry period after the lease expires, at the latest.
+    // At the latest, this is one (jittered) retry period after the lease expires.
     let _leading = takes(15, 20, server.lead("a")).await;
     assert_eq!(
         (
@@ -425,13 +424,13 @@ async fn response_after_the_deadline_does_not_renew() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let mut lost = std::pin::pin!(leading.lost());
-    // The first renewal (sent at 2 s) is valid until 12 s. We're waiting for the second one, which
-    // is sent at 4 s.
+    // The first renewal was sent at 2 s and is valid until 12 s. Wait for the second one, which is
+    // sent at 4 s.
     assert!(timeout(3 * SECOND, &mut lost).await.is_err());
     let responses = server.hold_responses();
     assert!(timeout(2 * SECOND, &mut lost).await.is_err());
     responses.add_permits(10);
-    // Without polling the elector, which simulates a suspended process.
+    // Don't poll the elector, as if the process was suspended.
     tokio::time::advance(8 * SECOND).await;
     let lost = takes(0, 1, lost).await;
     assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
@@ -498,7 +497,7 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     };
     let first = timeout(10 * SECOND, lead()).await.unwrap();
     let second = tokio::spawn(lead());
-    // Enough for a renewal by the first process, and several attempts by the second.
+    // By then, the first process has renewed its lease, and the second one has tried several times.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());
     first.release().await;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::fence::Fence;
 
-/// Time for the process to exit on its own.
+/// The process gets this long to exit on its own.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// Timeout for writing the log message.
+/// How long we wait for the log message.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
 /// Starts a thread which exits the process with status 1 if it is still running one second after it
@@ -34,8 +34,7 @@ pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     Ok(())
 }
 
-/// Logs a message from yet another thread, because the lock of the log may be held by a thread that
-/// is blocked.
+/// Uses yet another thread, because a thread that's blocked may hold the lock of the log.
 fn log_exit(lease: &str) {
     let lease = lease.to_owned();
     let (done, logged) = mpsc::channel();

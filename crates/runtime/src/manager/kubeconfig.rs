@@ -11,13 +11,10 @@ use crate::error::ManagerError;
 
 const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose one with --context";
 
-/// Loads the configuration of the cluster to use, either from the flags or from the environment.
-/// Like in controller-runtime, empty flags are treated as if they weren't set.
+/// Loads the configuration for the cluster, either from the flags or from the environment. Empty
+/// flags count as unset, like in controller-runtime.
 ///
-/// # Errors
-///
-/// Fails if a flag is set but cannot be used. We must not fall back to a different cluster in this
-/// case.
+/// If a flag is set but can't be used, this fails. We must not fall back to a different cluster.
 pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerError> {
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
@@ -43,13 +40,12 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     Ok(config)
 }
 
-/// Loads the current context of the default kubeconfig. Returns `None` if there is not a usable
-/// one, which is normal within a Pod.
+/// Returns `None` if there's no usable kubeconfig, which is normal within a Pod.
 async fn load_default_kubeconfig() -> Option<Config> {
     load_context(Kubeconfig::read().ok()?, None).await.ok()
 }
 
-/// Loads a context of the kubeconfig. Defaults to the current context.
+/// The context defaults to the current one.
 async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Config, KubeconfigError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
@@ -59,7 +55,7 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
     ignore_environment(&mut kubeconfig);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     remove_marker(&mut config);
-    // `Config::infer` does this as well.
+    // `Config::infer` does this, too.
     config.apply_debug_overrides();
     config.root_cert_file = authority_file;
     Ok(config)
@@ -67,9 +63,9 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
 
 /// Returns the path of the CA file, if there's one in the kubeconfig.
 ///
-/// kube only reads the file once, except when the configuration has the same form as that of a Pod.
-/// It is then read again every minute, for new connections. For comparison, recent versions of
-/// client-go read it every five minutes in both cases.
+/// kube only reads the file once, unless the configuration looks like the one of a Pod. In that
+/// case, it reads the file every minute for new connections. (Recent versions of client-go read it
+/// every five minutes in both cases.)
 fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let name = context.or(kubeconfig.current_context.as_deref())?;
     let mut contexts = kubeconfig.contexts.iter();
@@ -77,7 +73,7 @@ fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option
     let mut clusters = kubeconfig.clusters.iter();
     let cluster = clusters.find(|cluster| cluster.name == context.cluster)?;
     let cluster = cluster.cluster.as_ref()?;
-    // The inline data takes precedence.
+    // Inline data takes precedence.
     match &cluster.certificate_authority_data {
         Some(_) => None,
         None => cluster.certificate_authority.as_ref().map(PathBuf::from),
@@ -107,7 +103,7 @@ fn explain(error: &KubeconfigError) -> String {
     }
 }
 
-/// Returns an error for `--kubeconfig`. If just `--context` is set, it's about that flag instead.
+/// If only `--context` is set, the error is about that flag.
 fn new_flag_error(path: Option<&Path>, context: Option<&str>, reason: String) -> ManagerError {
     let (flag, value) = match path {
         Some(path) => ("kubeconfig", path.display().to_string()),
@@ -124,8 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Creates a directory with a kubeconfig. It has two contexts: `blue`, which is the current
-    /// one, and `green`.
+    /// There are two contexts: `blue`, which is the current one, and `green`.
     fn new_kubeconfig(current: &str) -> (TempDir, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");

@@ -41,14 +41,14 @@ use crate::webhook::{ManagedCertificate, Routes};
 
 use kubeconfig::load_config;
 
-/// By default, reconciles may take this long to finish on shutdown.
+/// How long reconciles may take to finish on shutdown.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// By default, a cache is considered stale if it has not received any data for this long.
+/// After this long without any data, a cache is stale.
 ///
-/// Watches get a bookmark about once a minute. They are restarted if there was not any for 95 s,
-/// and after that, they're retried at least every 60 s.
+/// Watches get a bookmark about once a minute. We restart them after 95 s without one, and retry
+/// them at least every 60 s after that.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
-/// By default, caches may take this long to sync.
+/// How long caches may take to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs controllers and everything they need until the process is asked to stop.
@@ -70,23 +70,23 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
-    /// Client for leader election if there's no configuration. It doesn't have any custom layers.
+    /// Used for leader election if there's no configuration. It doesn't have any custom layers.
     election_client: Client,
-    /// Used to create another client for leader election. `None` if the manager was created from a
-    /// client.
+    /// Leader election needs this to create its own client. `None` if the manager was created from
+    /// a client.
     config: Option<Config>,
     client_settings: ClientSettings,
-    /// Limit for the connections of each server.
+    /// Applies to each server.
     max_connections: usize,
-    /// Memory limit for all webhook reviews together, in bytes. `None` means the default.
+    /// For all webhook reviews together, in bytes. `None` means the default.
     webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     clusters: Clusters,
-    /// Set if a cluster name was used twice.
+    /// A name that two clusters have in common, which is an error.
     duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
-    /// Events recorded outside of controllers, by name of the recorder.
+    /// By name of the recorder.
     events: Vec<(String, WaitingEvents)>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
@@ -98,8 +98,7 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
-    /// Until when this process may act as the leader, or on its shards. `None` if neither is
-    /// enabled.
+    /// `None` if the process needs no lease, i.e. if there is neither leader election nor sharding.
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
@@ -329,7 +328,6 @@ impl Manager {
     }
 }
 
-/// Returns the fence, if a lease is required to do any work.
 fn new_fence(id: &str, args: &ManagerArgs) -> Option<Fence> {
     match args.shards {
         Some(_) => Some(Fence::of_shards(id)),

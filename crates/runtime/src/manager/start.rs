@@ -110,7 +110,7 @@ impl Manager {
             () = stop => Ok(()),
         };
         let grace = match &ended {
-            // Another process may have started to reconcile, so we can't wait.
+            // We can't wait, because another process may have started to reconcile.
             Err(ManagerError::LeaderElectionLost(_) | ManagerError::ShardsLost(_)) => Duration::ZERO,
             _ => grace,
         };

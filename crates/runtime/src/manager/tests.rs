@@ -19,9 +19,8 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Returns a manager for a cluster that refuses connections, the cluster's address, and a socket
-/// that reserves the port. The socket is bound but nobody listens on it, so no other process can
-/// grab the port.
+/// Returns a manager for a cluster that refuses connections, and the cluster's address. The socket
+/// is bound so that no other process can grab the port, but nobody listens on it.
 fn unreachable_manager() -> (Manager, String, TcpSocket) {
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -34,7 +33,7 @@ fn unreachable_manager() -> (Manager, String, TcpSocket) {
     (manager.controller(controller), address, closed)
 }
 
-/// Runs a manager until it fails. Returns the error, and the log at level `INFO`.
+/// Returns the error, and the log at level `INFO`.
 async fn run_until_failure(manager: Manager) -> (String, String) {
     let (log, _guard) = LogBuffer::start();
     let limit = Duration::from_secs(60);
@@ -60,7 +59,8 @@ async fn manager_outside_a_pod_fails_at_once_without_an_api_server() {
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
-        // The check at startup only applies to clients created by the manager, and not in a Pod.
+        // The check at startup only applies to clients created by the manager, and not within a
+        // Pod.
         config: None,
         ..manager.cache_sync_timeout(Duration::from_secs(4))
     };
@@ -103,8 +103,8 @@ async fn metrics_handler_with_an_invalid_path_fails_the_start() {
     );
 }
 
-/// Creates a client for a server that responds with an empty object. Records the method, the path
-/// and the header `x-layer` of each request.
+/// The server responds with an empty object. We record the method, the path and the header
+/// `x-layer` of each request.
 fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     let requests = Arc::clone(requests);
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -120,7 +120,6 @@ fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     Client::new(service, "default")
 }
 
-/// Returns a layer which appends a value to the header `x-layer`.
 fn mark(
     value: &'static str,
 ) -> MapRequestLayer<impl Fn(http::Request<Body>) -> http::Request<Body> + Clone + Send + 'static> {

@@ -15,14 +15,13 @@
 
 use super::space::RangeSet;
 
-/// The owner of this range runs the tasks of which there must only be one.
+/// Some tasks must only run once. The owner of this range runs them.
 pub(crate) const TASKS: u32 = 0;
 
-/// Returns the index of the member that should own each of the ranges.
+/// Determines which member should own each of the ranges. Members are identified by their index.
 ///
-/// `owners` contains the current owners. It's `None` if there's no owner, or if the owner is not a
-/// member. `given` are ranges which are already being given up. Returns `None` if there are no
-/// members.
+/// If a range has no owner (or if its owner isn't a member), `owners` contains `None`. `given` are
+/// ranges that are being given up anyway. Returns `None` if there are no members.
 pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet) -> Option<Vec<usize>> {
     if members == 0 {
         return None;
@@ -42,18 +41,19 @@ pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet)
 
 struct Assignment {
     owners: Vec<Option<usize>>,
-    /// Number of additional ranges for each member, or a negative number if it has too many.
+    /// How many additional ranges each member should get. Negative if it has too many.
     room: Vec<i64>,
 }
 
 impl Assignment {
-    /// Returns the number of additional ranges for each member. If we can't distribute the ranges
-    /// evenly, an extra range goes to the members which currently have the most.
     fn rooms(&self, members: usize) -> Vec<i64> {
         let mut counts = vec![0_usize; members];
         self.owners.iter().flatten().for_each(|owner| counts[*owner] += 1);
         let keeper = self.owners.first().copied().flatten();
         let mut order: Vec<usize> = (0..members).collect();
+        // If we can't distribute the ranges evenly, let the members with the most ranges keep one
+        // more, since that causes the fewest moves. The owner of `TASKS` is an exception, because
+        // it can't give up that range.
         order.sort_by_key(|member| {
             (
                 Some(*member) != keeper,
@@ -70,11 +70,10 @@ impl Assignment {
         rooms
     }
 
-    /// Takes `surplus` ranges from a member. We start with the ones that it is giving up anyway,
-    /// followed by entire arcs. If that is not enough, we take the end of an arc, preferably where
-    /// the adjacent range has no owner, or an owner that should have more.
     fn give(&mut self, member: usize, surplus: usize, given: &RangeSet) {
         let mut left = surplus;
+        // Start with ranges that the member is giving up anyway, and then take entire arcs. If
+        // that's not enough, take the end of an arc.
         for range in given.iter().map(|range| range as usize) {
             if left > 0 && self.may_give(range, member) {
                 self.owners[range] = None;
@@ -101,7 +100,7 @@ impl Assignment {
         range != TASKS as usize && self.owners.get(range) == Some(&Some(member))
     }
 
-    /// Returns the arcs that can be taken from a member.
+    /// Returns the arcs that we may take from a member.
     fn arcs_of(&self, member: usize) -> Vec<(usize, usize)> {
         let mut arcs: Vec<(usize, usize)> = Vec::new();
         for range in (0..self.owners.len()).filter(|range| self.may_give(*range, member)) {
@@ -113,7 +112,8 @@ impl Assignment {
         arcs
     }
 
-    /// Returns `left` ranges at one of the ends of an arc. All arcs are longer than that.
+    /// Picks `left` ranges at one of the ends of an arc. All arcs are longer than that. Preferably,
+    /// the range next to it has no owner, or an owner that should get more.
     fn end_to_give(&self, arcs: &[(usize, usize)], left: usize) -> Option<(usize, usize)> {
         let is_open = |range: Option<&Option<usize>>| match range {
             Some(Some(owner)) => self.room[*owner] > 0,
@@ -134,8 +134,8 @@ impl Assignment {
         longest.map(|(_, end)| (end - left, *end))
     }
 
-    /// Assigns ranges without an owner. The neighbours of a run come first, then the members with
-    /// the most room.
+    /// Assigns all ranges that don't have an owner. Each run of them goes to its neighbours first,
+    /// and then to the members with the most room.
     fn take(&mut self) {
         while let Some(first) = self.owners.iter().position(Option::is_none) {
             let run = self.owners[first..].iter().take_while(|owner| owner.is_none());
@@ -159,8 +159,7 @@ impl Assignment {
         }
     }
 
-    /// Assigns ranges from the start of a run to a member, up to the desired number. Returns the
-    /// number of ranges assigned.
+    /// Assigns ranges from the start of a run, until the member has enough. Returns how many.
     fn fill(&mut self, owner: usize, run: std::ops::Range<usize>) -> usize {
         let taken = usize::try_from(self.room[owner]).unwrap_or(0).min(run.len());
         for range in run.take(taken) {
@@ -181,7 +180,7 @@ mod tests {
 
     const RANGES: usize = 256;
 
-    /// A ring in which ranges are moved immediately. Members are identified by a number.
+    /// A ring in which ranges move immediately. Members are just numbers.
     #[derive(Clone, Debug)]
     struct Model {
         owners: Vec<Option<u32>>,
@@ -198,8 +197,8 @@ mod tests {
             model
         }
 
-        /// Moves all ranges to their new owner. Returns the number of ranges previously owned by
-        /// somebody else.
+        /// Moves all ranges to their new owners. Returns how many of them used to have a different
+        /// one.
         fn settle(&mut self) -> usize {
             let index = |owner: &Option<u32>| {
                 owner.and_then(|owner| self.members.iter().position(|member| *member == owner))

@@ -6,26 +6,24 @@ use super::space::{RANGES, RangeSet};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// Identity of the owner.
     pub(crate) holder: String,
-    /// Generation of the claims in which this owner has acquired the range. It increases with each
-    /// owner, so it is unique among the owners of a range.
+    /// Generation of the claims in which this owner has acquired the range. No two owners of a
+    /// range have the same, since it always increases.
     pub(crate) epoch: u64,
 }
 
-/// Owners of all ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
-    /// How often the claims have been modified.
+    /// Incremented by each modification.
     pub(crate) generation: u64,
-    /// Set if the claims have just been created or restored. Nobody may acquire anything until they
-    /// are no longer fresh. The value identifies the creation.
+    /// Set if the claims have just been created or restored, in which case nobody may acquire
+    /// anything yet. The value identifies the creation.
     pub(crate) fresh: Option<String>,
-    /// Claims by range. `None` if the range has no owner.
+    /// `None` if the range has no owner.
     pub(crate) ranges: Vec<Option<Claim>>,
 }
 
-/// JSON representation of claims. Adjacent ranges with the same claim are merged.
+/// JSON representation of claims. We merge adjacent ranges with the same claim.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -46,7 +44,6 @@ struct Arc {
 }
 
 impl Claims {
-    /// Returns claims in which no range has an owner.
     pub(crate) fn none(ranges: u32) -> Self {
         Self {
             generation: 0,
@@ -55,9 +52,8 @@ impl Claims {
         }
     }
 
-    /// Returns the number of ranges.
     pub(crate) fn space(&self) -> u32 {
-        // Claims that we have parsed don't have more than 1024 ranges.
+        // This can't truncate, because claims that we have parsed have at most 1024 ranges.
         self.ranges.len() as u32
     }
 
@@ -69,29 +65,25 @@ impl Claims {
         self.ranges.get(range as usize)?.as_ref()
     }
 
-    /// Returns an owner's ranges.
     pub(crate) fn held_by(&self, holder: &str) -> RangeSet {
         RangeSet::of(self.space(), |range| self.holder(range) == Some(holder))
     }
 
-    /// Returns the identities of all owners in sorted order.
+    /// Returns the sorted identities of all owners.
     pub(crate) fn holders(&self) -> Vec<String> {
         let holders = self.ranges.iter().flatten().map(|claim| claim.holder.clone());
         let holders: std::collections::BTreeSet<String> = holders.collect();
         holders.into_iter().collect()
     }
 
-    /// Returns the ranges that do not have an owner.
     pub(crate) fn free(&self) -> RangeSet {
         RangeSet::of(self.space(), |range| self.holder(range).is_none())
     }
 
-    /// Returns `true` if no range has an owner.
     pub(crate) fn are_free(&self) -> bool {
         self.ranges.iter().all(Option::is_none)
     }
 
-    /// Returns the representation to be stored.
     pub(crate) fn to_text(&self) -> String {
         let mut claims: Vec<Arc> = Vec::new();
         for (range, claim) in (0..).zip(&self.ranges) {
@@ -116,16 +108,12 @@ impl Claims {
             fresh: self.fresh.clone(),
             claims,
         };
-        // The default is never used. Serialization could only fail for maps and floats.
+        // Serialization could only fail for maps and floats.
         serde_json::to_string(&text).unwrap_or_default()
     }
 
-    /// Parses the stored representation.
-    ///
-    /// # Errors
-    ///
-    /// Returns a description of the problem. Since this module has written the value, somebody else
-    /// must have modified it.
+    /// Parses the stored representation. This only fails if somebody has edited it, because it was
+    /// written by us.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text: Text = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !RANGES.contains(&text.ranges) {

@@ -28,30 +28,27 @@ use crate::leader_election::{
 use crate::metrics::Metrics;
 use crate::random::random_share;
 
-/// Field manager of the Leases.
 const FIELD_MANAGER: &str = "rbuilder-shards";
-/// Label on all Leases of a ring, with the ID of the manager as its value.
+/// Label on all Leases of a ring. Its value is the ID of the manager.
 const RING_LABEL: &str = "rbuilder.dev/shards";
-/// Annotation that contains the claims.
 const CLAIMS: &str = "rbuilder.dev/shard-claims";
-/// Annotation on the Lease of a replica that's about to stop.
+/// Set on the Lease of a replica that is about to stop.
 const LEAVING: &str = "rbuilder.dev/shards-leaving";
-/// Maximum length of a label's value.
 const LABEL_LENGTH: usize = 63;
-/// How often a round tries to write the claims if others write them concurrently.
+/// How often a round tries to write the claims if other replicas write them as well.
 const WRITE_ATTEMPTS: usize = 5;
-/// Time to wait for other ranges to become idle, so that we can give them up together.
+/// How long we wait for other ranges to become idle, so that a single write can give up all of
+/// them.
 const IDLE_PAUSE: Duration = Duration::from_millis(20);
-/// Jitter, relative to the period. Prevents replicas from writing at the same time.
+/// Relative to the period. Keeps replicas from writing at the same time.
 const JITTER: f64 = 0.1;
 
-/// The ring to join.
 #[derive(Clone, Debug)]
 pub(crate) struct RingConfig {
-    /// ID of the manager. All replicas use the same one.
+    /// All replicas of a manager use the same ID.
     pub(crate) id: String,
     pub(crate) namespace: String,
-    /// Number of ranges, in case this replica has to create the claims.
+    /// How many ranges there are if this replica has to create the claims.
     pub(crate) ranges: u32,
     pub(crate) times: LeaseTimes,
 }
@@ -67,13 +64,12 @@ pub(crate) enum MembershipLost {
     RenewalStopped,
 }
 
-/// Order for the background task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Join,
-    /// Don't acquire any more ranges, and give up the idle ones.
+    /// Stop acquiring ranges, and give up the idle ones.
     Leave,
-    /// Give up all remaining ranges and delete the Lease. There is no work left.
+    /// Nothing is working on a range anymore, so give up the remaining ones and delete the Lease.
     Finish,
 }
 
@@ -83,16 +79,11 @@ impl From<RenewalStopped> for MembershipLost {
     }
 }
 
-/// Membership of this process.
 pub(crate) struct Membership(LeaseHandle<Order, MembershipLost>);
 
 impl Membership {
     /// Joins the ring on a separate thread, using its own runtime and client. See
-    /// [`crate::leader_election`] for the reasons.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the thread, its runtime or the client cannot be created.
+    /// [`crate::leader_election`] for the reasons. Fails if we can't create one of these.
     pub(crate) async fn start_on_thread(
         ring: RingConfig,
         config: Config,
@@ -111,44 +102,38 @@ impl Membership {
         Ok(Self(handle))
     }
 
-    /// Joins the ring as a task on the current runtime, using the given client.
     pub(crate) fn start_as_task(ring: RingConfig, client: Client, fence: Fence, shards: Shards) -> Self {
         let (mut handle, background) = LeaseHandle::new(&fence, Order::Join);
         handle.spawn(run(background, Member::new(ring, client, fence, shards)));
         Self(handle)
     }
 
-    /// Waits for this process to become a member of the ring, without a timeout. Note that a new
-    /// member might not own any ranges yet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the background task exits before that.
+    /// Waits for this process to become a member of the ring, without a timeout. A new member might
+    /// not own any ranges yet. Fails if the background task exits before that.
     pub(crate) async fn joined(&self) -> Result<(), MembershipLost> {
         self.0.held().await
     }
 
-    /// Waits until this process must stop working on its ranges immediately. Never returns if we
-    /// have left the ring.
+    /// Returns when this process must immediately stop working on its ranges. Never returns after
+    /// we've left the ring.
     pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
         self.0.lost(Duration::ZERO)
     }
 
-    /// Announces that this replica is about to stop, and gives up each range as soon as none of its
-    /// keys are being processed.
+    /// Announces that this replica is about to stop. From now on, each range is given up as soon as
+    /// none of its keys are being processed.
     pub(crate) fn begin_to_leave(&self) {
         self.0.order(Order::Leave);
     }
 
-    /// Gives up all ranges and deletes the Lease. Only call this when nothing is working on a range
-    /// anymore.
+    /// Gives up all ranges and deletes the Lease. Nothing must be working on a range anymore.
     pub(crate) async fn leave(self) {
         self.0.order(Order::Finish);
         self.0.ended().await;
     }
 }
 
-/// Keeps renewing the Lease of this replica until it is lost or we're told to finish.
+/// Renews the Lease of this replica until we lose it or are told to finish.
 async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(member.fence.clone());
@@ -174,7 +159,7 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
         tokio::select! {
             () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
             () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
-            // It is an error if the `Membership` was dropped.
+            // Someone has dropped the `Membership`, which is a mistake.
             changed = orders.changed() => if changed.is_err() {
                 return;
             },
@@ -194,33 +179,29 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
     }
 }
 
-/// Returns the timeout per request. There are three requests per round, and two rounds have to fit
-/// into the renew deadline.
 fn request_timeout(times: &LeaseTimes) -> Duration {
+    // There are three requests per round, and two rounds have to fit into the renew deadline.
     (times.renew_deadline / 4).max(Duration::from_secs(1))
 }
 
-/// Result of a round.
 enum Round {
     Done,
-    /// It will be tried again.
+    /// We're going to try again.
     Failed,
     Lost(MembershipLost),
 }
 
-/// A replica and its requests.
 struct Member {
     config: RingConfig,
     identity: String,
-    /// Name of this replica's Lease.
     lease: String,
     leases: Api<Lease>,
     ring: Ring,
     fence: Fence,
     shards: Shards,
-    /// Reference point for the clock.
+    /// Times of the ring are relative to this.
     epoch: Instant,
-    /// The Lease with the claims, as it was last read.
+    /// The Lease with the claims, from the last time that we've read it.
     claims: Option<Lease>,
     renewals: i32,
     exists: bool,
@@ -264,13 +245,12 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Returns `true` if this replica does not have any claims.
     fn holds_nothing(&self) -> bool {
         let claims = self.ring.claims();
         claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
     }
 
-    /// Runs a round, with a timeout so that it does not take longer than the Lease is valid.
+    /// Runs a round, and makes sure that it doesn't take longer than the Lease is valid.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
         let left = self.fence.time_left().unwrap_or(deadline);
@@ -306,6 +286,8 @@ impl Member {
             if self.ring.has_lost() {
                 return Ok(Round::Lost(MembershipLost::RangeTaken));
             }
+            // Only extend the fence after reading the claims. Otherwise, a replica that can write
+            // but not read wouldn't notice that it has lost a range.
             if !self
                 .fence
                 .extend(deadline_after(sent, self.times().renew_deadline))
@@ -318,7 +300,7 @@ impl Member {
             let Some(write) = self.ring.next_write(self.clock(), |range| shards.is_idle(range)) else {
                 break;
             };
-            // Ranges that we're about to give up do not belong to us anymore.
+            // From now on, we don't own the ranges that we're about to give up.
             self.publish();
             if self.write(write).await {
                 self.publish();
@@ -329,7 +311,6 @@ impl Member {
         Ok(Round::Done)
     }
 
-    /// Informs workers and caches about the ranges of this replica.
     fn publish(&mut self) {
         let (serving, owned) = (self.ring.serving(), self.ring.owned());
         let before = Arc::clone(&self.shards.owned().borrow());
@@ -378,8 +359,8 @@ impl Member {
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(self.times().duration.as_secs().max(1)).ok(),
-            // This makes each renewal different from the one before, even if the wall clock does
-            // not advance.
+            // Each renewal has to differ from the one before, even if the wall clock does not
+            // advance.
             lease_transitions: Some(self.renewals),
             renew_time: Some(now),
             ..LeaseSpec::default()
@@ -411,7 +392,7 @@ impl Member {
                 .insert(LEAVING.to_owned(), "true".to_owned());
         }
         match self.request(self.leases.create(&post_params(), &lease)).await {
-            // We've lost the response to an earlier attempt.
+            // The response to an earlier attempt got lost.
             Err(error) if error.is_already_exists() => {}
             created => drop(created?),
         }
@@ -431,17 +412,16 @@ impl Member {
         }
     }
 
-    /// Returns the name of the Lease that contains the claims.
     fn claims_name(&self) -> String {
         format!("{}-shards", self.config.id)
     }
 
-    /// Reads all Leases of the ring. There is no resource version, because we need the most recent
-    /// state.
+    /// Reads all Leases of the ring.
     async fn read(&mut self) -> Result<(), RequestError> {
         let sent = self.clock();
         let label = format!("{RING_LABEL}={}", label_value(&self.config.id));
         let listed = self
+            // Don't specify a resource version, because we need the most recent state.
             .request(self.leases.list(&ListParams::default().labels(&label)))
             .await?;
         let (name, default) = (self.claims_name(), self.times().duration);
@@ -468,7 +448,7 @@ impl Member {
         Ok(())
     }
 
-    /// Writes the claims. Returns `true` if they have been stored.
+    /// Returns `true` if the claims have been stored.
     async fn write(&mut self, write: ClaimsWrite) -> bool {
         let name = self.claims_name();
         let text = write.claims.to_text();
@@ -504,7 +484,7 @@ impl Member {
         is_stored
     }
 
-    /// Deletes the Leases of crashed replicas, after their ranges have been freed.
+    /// Cleans up after crashed replicas, whose ranges are free by now.
     async fn delete_departed(&self) {
         for departed in self.ring.departed() {
             tracing::info!(
@@ -531,7 +511,7 @@ impl Member {
         }
     }
 
-    /// Deletes a Lease, unless it has been modified since we've read it.
+    /// Deletes a Lease, unless someone has modified it since we've read it.
     async fn delete(&self, lease: &Lease) -> Result<(), RequestError> {
         let params = DeleteParams::default().preconditions(Preconditions {
             resource_version: lease.resource_version(),
@@ -557,9 +537,8 @@ fn post_params() -> PostParams {
     }
 }
 
-/// Returns the value of the label. An ID may be longer than a label, so we can't always use it as
-/// is.
 fn label_value(id: &str) -> String {
+    // An ID may be longer than a label.
     match id.len() <= LABEL_LENGTH {
         true => id.to_owned(),
         false => format!("{:016x}", hash(id)),
@@ -574,8 +553,8 @@ fn to_heartbeat(lease: &Lease, default: Duration) -> Option<Heartbeat> {
     let renewed = spec.renew_time.as_ref().map(|MicroTime(time)| time.to_string());
     Some(Heartbeat {
         identity: spec.holder_identity.clone()?,
-        // We can't use the resource version for this. If just a label has changed, the replica
-        // isn't necessarily alive.
+        // Don't use the resource version for this. If only a label has changed, the replica isn't
+        // necessarily alive.
         version: format!(
             "{}/{}",
             spec.lease_transitions.unwrap_or(0),

@@ -134,63 +134,60 @@ impl fmt::Display for Sharding {
     }
 }
 
-/// The ranges of this process. Clones share the same state. It's modified by the membership, and
-/// read by workers and caches.
+/// The ranges of this process. The membership modifies them, and workers and caches read them.
+/// Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Shards(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Ranges whose objects are in the caches.
+    /// The caches contain the objects of these ranges.
     owned: watch::Sender<Arc<RangeSet>>,
-    /// For each cache of children, the ranges whose objects it has listed.
+    /// For each cache of children, the ranges whose objects it has already listed.
     covered: watch::Sender<BTreeMap<u64, RangeSet>>,
     next_child: AtomicU64,
-    /// Notified when a range that is draining becomes idle.
+    /// Notified when a draining range becomes idle.
     idle: Notify,
     status: Mutex<RingStatus>,
 }
 
 struct State {
-    /// Ranges of which workers may take keys.
+    /// Workers only take keys of these ranges.
     serving: RangeSet,
-    /// Number of keys currently being processed in each range.
+    /// How many keys each range is currently processing.
     running: Vec<usize>,
 }
 
-/// State of the ring for metrics and debug endpoints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RingStatus {
     pub(crate) identity: String,
-    /// Total number of ranges. Zero until the claims have been read.
+    /// Zero until we have read the claims.
     pub(crate) ranges: u32,
     pub(crate) generation: u64,
-    /// All live replicas.
     pub(crate) replicas: Vec<String>,
-    /// Owners of ranges. Contains their arcs, identity, and number of ranges.
+    /// For each owner, its arcs, identity, and number of ranges.
     pub(crate) owners: Vec<(String, String, u32)>,
-    /// Number of ranges this replica is working on, and the number of those it's about to give up.
+    /// This replica works on some of its ranges, and is about to give up the others.
     pub(crate) serving: u32,
     pub(crate) draining: u32,
-    /// Number of ranges without an owner, and the time since the oldest one became free.
+    /// How many ranges have no owner, and for how long this has been the case.
     pub(crate) unowned: u32,
     pub(crate) unowned_for: Duration,
-    /// Number of ranges acquired and given up by this replica so far.
+    /// How many ranges this replica has acquired and given up so far.
     pub(crate) acquired: u64,
     pub(crate) released: u64,
 }
 
-/// Whether a key can be processed.
 pub(crate) enum Entry {
-    /// It can be processed as long as the guard exists.
+    /// The key can be processed as long as the guard exists.
     Entered(KeyGuard),
-    /// Its range may be about to move to another replica. Try again later.
+    /// The range may be about to move to another replica, so try again later.
     Draining,
-    /// Its range belongs to another replica.
+    /// The range belongs to another replica.
     Elsewhere,
 }
 
-/// Keeps a range in this process.
+/// Keeps a range on this replica.
 pub(crate) struct KeyGuard {
     shards: Shards,
     range: u32,
@@ -198,7 +195,6 @@ pub(crate) struct KeyGuard {
 }
 
 impl Shards {
-    /// Creates the state of a process that doesn't own any ranges.
     pub(crate) fn new() -> Self {
         let none = RangeSet::empty(0);
         Self(Arc::new(Shared {
@@ -214,18 +210,18 @@ impl Shards {
         }))
     }
 
-    /// Sets the ranges of which workers may take keys.
+    /// Workers only take keys of these ranges.
     pub(crate) fn set_serving(&self, serving: RangeSet) {
         let mut state = self.lock();
         if state.serving.space() != serving.space() {
-            // If the number of ranges has changed, nobody owns any of them, so there can't be keys
-            // that are being processed.
+            // The number of ranges can only change while nobody owns any of them, so no keys are
+            // being processed.
             state.running = vec![0; serving.space() as usize];
         }
         state.serving = serving;
     }
 
-    /// Sets the ranges whose objects should be in the caches.
+    /// The caches should contain the objects of these ranges.
     pub(crate) fn set_owned(&self, owned: RangeSet) {
         self.0.owned.send_if_modified(|before| {
             let is_changed = **before != owned;
@@ -236,19 +232,16 @@ impl Shards {
         });
     }
 
-    /// Returns the ranges whose objects should be in the caches. The receiver is notified when they
-    /// change.
+    /// The receiver is notified when the ranges change.
     pub(crate) fn owned(&self) -> watch::Receiver<Arc<RangeSet>> {
         self.0.owned.subscribe()
     }
 
-    /// Returns `true` if the range of this hash is owned by this replica.
     pub(crate) fn owns_hash(&self, hash: u64) -> bool {
         let owned = self.0.owned.borrow();
         owned.space() > 0 && owned.contains_hash(hash)
     }
 
-    /// Returns `true` if none of the range's keys are being processed.
     pub(crate) fn is_idle(&self, range: u32) -> bool {
         self.lock()
             .running
@@ -256,12 +249,11 @@ impl Shards {
             .is_none_or(|running| *running == 0)
     }
 
-    /// Waits until a range that is draining has become idle.
+    /// Waits until a draining range has become idle.
     pub(crate) async fn became_idle(&self) {
         self.0.idle.notified().await;
     }
 
-    /// Starts to process a key, given the hash of its object.
     pub(crate) fn enter(&self, hash: u64) -> Entry {
         let mut state = self.lock();
         let ranges = state.serving.space();
@@ -284,7 +276,7 @@ impl Shards {
         }
     }
 
-    /// Waits for this replica to own the range, and then holds on to it.
+    /// Waits for this replica to own [`TASKS`], and then holds on to it.
     pub(crate) async fn enter_tasks(&self) -> KeyGuard {
         let mut owned = self.owned();
         loop {
@@ -301,12 +293,13 @@ impl Shards {
                     };
                 }
             }
-            // This cannot fail: `self` owns the sender.
+            // This can't fail, because `self` owns the sender.
             let _ = owned.changed().await;
         }
     }
 
-    /// Registers a cache of children, and returns its number. Caches of owners wait for its lists.
+    /// Returns a number for a cache of children. The caches of owners are going to wait for its
+    /// lists.
     pub(crate) fn add_child(&self) -> u64 {
         let child = self.0.next_child.fetch_add(1, Ordering::Relaxed);
         let none = RangeSet::empty(0);
@@ -316,23 +309,21 @@ impl Shards {
         child
     }
 
-    /// Sets the ranges for which a cache of children has listed the objects.
+    /// Called when a cache of children has listed the objects in these ranges.
     pub(crate) fn note_covered(&self, child: u64, ranges: RangeSet) {
         self.0
             .covered
             .send_modify(|covered| drop(covered.insert(child, ranges)));
     }
 
-    /// Removes a cache of children that doesn't exist anymore.
     pub(crate) fn remove_child(&self, child: u64) {
         self.0.covered.send_modify(|covered| drop(covered.remove(&child)));
     }
 
-    /// Waits for all caches of children to list the objects in the given ranges.
     pub(crate) async fn children_listed(&self, ranges: &RangeSet) {
         let is_listed = |covered: &RangeSet| ranges.without(covered).is_empty();
         let mut covered = self.0.covered.subscribe();
-        // This can't fail: `self` owns the sender.
+        // This can't fail, because `self` owns the sender.
         let _ = covered.wait_for(|covered| covered.values().all(is_listed)).await;
     }
 
@@ -349,7 +340,7 @@ impl Shards {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing can panic while the lock is held.
+        // Ignore poisoning, since nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -361,7 +352,6 @@ impl fmt::Debug for Shards {
 }
 
 impl KeyGuard {
-    /// Returns `true` if this keeps the range of the given hash.
     pub(crate) fn keeps(&self, hash: u64) -> bool {
         range_of(hash, self.ranges) == self.range
     }
@@ -395,7 +385,6 @@ mod tests {
         shards
     }
 
-    /// Returns a hash in the given range, out of four.
     fn in_range(range: u64) -> u64 {
         range << 62
     }

@@ -11,11 +11,11 @@ use kube::core::ObjectMeta;
 
 use super::space::{RangeSet, hash, range_of};
 
-/// Label on owned objects, which contains the shard of the owner.
+/// Owned objects can have a label with the shard of their owner.
 const OWNER_SHARD: &str = "rbuilder.dev/owner-shard";
 
-/// The value of the label is the start of a hash, with this many bits. It doesn't depend on the
-/// number of ranges. Otherwise we'd have to update the labels of all objects when that is changed.
+/// The label contains this many bits from the start of the hash. If it contained the range instead,
+/// we'd have to update all objects when the number of ranges changes.
 const LABEL_BITS: u32 = 8;
 
 /// Determines the replica which works on an object, if the operator is sharded. See
@@ -36,7 +36,6 @@ pub enum ShardBy {
 }
 
 impl ShardBy {
-    /// Returns the hash that determines the range of an object.
     pub(crate) fn hash_of(self, meta: &ObjectMeta) -> u64 {
         let text = match self {
             Self::Uid => &meta.uid,
@@ -45,7 +44,6 @@ impl ShardBy {
         hash(text.as_deref().unwrap_or_default())
     }
 
-    /// Returns the name of the field for use in a `shardSelector`.
     fn field(self) -> &'static str {
         match self {
             Self::Uid => "object.metadata.uid",
@@ -58,12 +56,11 @@ impl ShardBy {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Division {
     pub(crate) by: ShardBy,
-    /// Whether to add a label with the shard of the owner to owned objects.
+    /// Whether owned objects get a label with the shard of the owner.
     pub(crate) labels_owned: bool,
 }
 
 impl Division {
-    /// Returns the scope for the caches of owned objects.
     pub(crate) fn owned_scope(self) -> Scope {
         Scope::Owned(match (self.by, self.labels_owned) {
             (ShardBy::Namespace, _) => OwnedBy::Namespace,
@@ -72,7 +69,6 @@ impl Division {
         })
     }
 
-    /// Adds a label with the shard of the owner, if this is enabled.
     pub(crate) fn label(self, owner: &str, meta: &mut ObjectMeta) {
         if self.owned_scope() == Scope::Owned(OwnedBy::Label) {
             let labels = meta.labels.get_or_insert_default();
@@ -81,24 +77,22 @@ impl Division {
     }
 }
 
-/// Which objects a cache holds if the operator is sharded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
-    /// All objects.
     #[default]
     Everywhere,
-    /// Objects in the ranges of this replica.
+    /// In the ranges of this replica.
     Own(ShardBy),
-    /// Objects with an owner in the ranges of this replica.
+    /// Having an owner in the ranges of this replica.
     Owned(OwnedBy),
 }
 
-/// How to find the objects owned by our objects.
+/// How we find the objects owned by our objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OwnedBy {
     /// By owner reference.
     Reference,
-    /// By owner reference, but only those with a label for this replica.
+    /// By owner reference, but only objects with a label for this replica.
     Label,
     /// By namespace.
     Namespace,
@@ -115,9 +109,8 @@ impl Scope {
         Self::Owned(OwnedBy::Namespace),
     ];
 
-    /// Returns `true` if an object with this metadata is in scope, given the ranges. This only
-    /// depends on its name, namespace, UID and owners, because labels are selected by the API
-    /// server.
+    /// Returns `true` if an object with this metadata is in scope. This doesn't look at labels,
+    /// because the API server has already done so.
     pub(crate) fn contains(self, ranges: &RangeSet, meta: &ObjectMeta) -> bool {
         match self {
             Self::Everywhere => true,
@@ -130,13 +123,13 @@ impl Scope {
         }
     }
 
-    /// Returns `true` if the API server would send us an object with these labels.
+    /// Returns `true` if the API server sends us objects with these labels.
     pub(crate) fn selects_labels(self, meta: &ObjectMeta) -> bool {
         let mut labels = meta.labels.iter().flatten();
         self != Self::Owned(OwnedBy::Label) || labels.any(|(label, _)| label == OWNER_SHARD)
     }
 
-    /// Returns the field that the API server can use to select objects in scope, if there's one.
+    /// The API server can use this field to select the objects in scope.
     fn field(self) -> Option<&'static str> {
         match self {
             Self::Everywhere | Self::Owned(OwnedBy::Reference | OwnedBy::Label) => None,
@@ -145,19 +138,17 @@ impl Scope {
         }
     }
 
-    /// Returns `true` if only objects in scope are sent by an API server that supports shard
-    /// selectors.
+    /// If the API server supports shard selectors, it only sends us the objects in scope.
     pub(crate) fn has_shard_selector(self) -> bool {
         self.field().is_some()
     }
 
-    /// Returns the `shardSelector` for the objects in scope.
     pub(crate) fn shard_selector(self, ranges: &RangeSet) -> Option<String> {
         self.field().map(|field| ranges.selector(field))
     }
 
-    /// Returns a label selector for the objects in scope. It is also going to match some others,
-    /// since the label only contains the start of a hash.
+    /// The label selector also matches some objects that aren't in scope, since the label only
+    /// contains the start of a hash.
     pub(crate) fn label_selector(self, ranges: &RangeSet) -> Option<String> {
         if self != Self::Owned(OwnedBy::Label) {
             return None;
@@ -169,18 +160,17 @@ impl Scope {
         })
     }
 
-    /// Returns `true` if this is about objects owned by the controller's own objects.
     pub(crate) fn is_owned(self) -> bool {
         matches!(self, Self::Owned(_))
     }
 
-    /// Returns `true` if an object can move to another range. This happens when its owner changes.
+    /// If an object gets a new owner, it may move to another range.
     pub(crate) fn can_move(self) -> bool {
         matches!(self, Self::Owned(OwnedBy::Reference | OwnedBy::Label))
     }
 }
 
-/// Returns the start of a hash.
+/// The bucket is the start of a hash.
 fn bucket_of(hash: u64) -> u64 {
     hash >> (u64::BITS - LABEL_BITS)
 }
@@ -189,7 +179,6 @@ fn bucket_name(bucket: u64) -> String {
     format!("{bucket:02x}")
 }
 
-/// Returns the starts of all hashes in the given ranges.
 fn buckets_of(ranges: &RangeSet) -> impl Iterator<Item = u64> {
     let width = 1 << (u64::BITS - LABEL_BITS);
     (0..1 << LABEL_BITS).filter(move |bucket| {
@@ -205,7 +194,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns a set of the range that contains the hash of `text`, out of 1024.
     fn range_with(text: &str) -> RangeSet {
         let own = range_of(hash(text), 1024);
         RangeSet::of(1024, |range| range == own)

@@ -6,32 +6,26 @@
 
 use std::fmt;
 
-/// Minimum and maximum number of ranges.
 pub(crate) const RANGES: std::ops::RangeInclusive<u32> = 1..=1024;
 
-/// Default number of ranges.
-///
-/// Replicas own entire ranges. With 256 of them, ten replicas own either 25 or 26 each, which is a
-/// difference of 4%. A hundred replicas own two or three.
+/// Replicas own entire ranges. If ten replicas share 256 ranges, each of them owns 25 or 26, which
+/// is a difference of 4%. A hundred replicas own two or three.
 pub(crate) const DEFAULT_RANGES: u32 = 256;
 
-/// End of the hash space.
 const SPACE_END: u128 = 1 << 64;
 
-/// Computes the hash of a UID or namespace.
 pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Returns the range of a hash if there are `ranges` ranges of the same size.
+/// All `ranges` ranges have the same size.
 pub(crate) fn range_of(hash: u64, ranges: u32) -> u32 {
-    // The result is less than `ranges` since the hash is less than the end of the space.
+    // The result is less than `ranges`, because the hash is less than the end of the space.
     ((u128::from(hash) * u128::from(ranges)) >> 64) as u32
 }
 
-/// Returns the first hash in a range.
 fn start_of(range: u32, ranges: u32) -> u128 {
     (u128::from(range) * SPACE_END).div_ceil(u128::from(ranges))
 }
@@ -40,12 +34,11 @@ fn start_of(range: u32, ranges: u32) -> u128 {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: u32,
-    /// One bit per range.
     bits: Vec<u64>,
 }
 
 impl RangeSet {
-    /// Creates an empty set. The space consists of `ranges` ranges.
+    /// The space consists of `ranges` ranges.
     pub(crate) fn empty(ranges: u32) -> Self {
         let words = ranges.div_ceil(u64::BITS);
         Self {
@@ -54,7 +47,6 @@ impl RangeSet {
         }
     }
 
-    /// Creates a set of all ranges for which `is_in` returns `true`.
     pub(crate) fn of(ranges: u32, is_in: impl Fn(u32) -> bool) -> Self {
         let mut set = Self::empty(ranges);
         (0..ranges)
@@ -63,7 +55,7 @@ impl RangeSet {
         set
     }
 
-    /// Returns the total number of ranges in the space.
+    /// The number of ranges in the space, whether they are in the set or not.
     pub(crate) fn space(&self) -> u32 {
         self.ranges
     }
@@ -77,7 +69,6 @@ impl RangeSet {
         word.is_some_and(|word| word & (1 << (range % u64::BITS)) != 0)
     }
 
-    /// Returns `true` if the set contains the range of the hash.
     pub(crate) fn contains_hash(&self, hash: u64) -> bool {
         self.contains(range_of(hash, self.ranges))
     }
@@ -94,8 +85,8 @@ impl RangeSet {
         (0..self.ranges).filter(|range| self.contains(*range))
     }
 
-    /// Returns the ranges that are in this set but not in `other`. If that is from a different
-    /// space, returns all ranges in this set.
+    /// Returns the ranges that aren't in `other`. If that's from a different space, these are all
+    /// ranges of this set.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let is_same_space = self.ranges == other.ranges;
         Self::of(self.ranges, |range| {
@@ -103,13 +94,13 @@ impl RangeSet {
         })
     }
 
-    /// Returns the ranges that are in either set. Both sets must be from the same space.
+    /// Both sets must be from the same space.
     pub(crate) fn union(&self, other: &Self) -> Self {
         debug_assert_eq!(self.ranges, other.ranges);
         Self::of(self.ranges, |range| self.contains(range) || other.contains(range))
     }
 
-    /// Returns the runs of adjacent ranges. The second number is exclusive.
+    /// Returns the runs of adjacent ranges, with an exclusive end.
     pub(crate) fn arcs(&self) -> Vec<(u32, u32)> {
         let mut arcs: Vec<(u32, u32)> = Vec::new();
         for range in self.iter() {
@@ -122,11 +113,10 @@ impl RangeSet {
     }
 
     /// Returns a `shardSelector` for objects whose `field` is in this set.
-    ///
-    /// Bounds are padded to 16 digits, except for the end of the space.
     pub(crate) fn selector(&self, field: &str) -> String {
         let parts = self.arcs().into_iter().map(|(first, end)| {
             let (start, end) = (start_of(first, self.ranges), start_of(end, self.ranges));
+            // Pad to 16 digits. Only the end of the space has one more.
             format!("shardRange({field}, '0x{start:016x}', '0x{end:016x}')")
         });
         parts.collect::<Vec<_>>().join(" || ")

@@ -7,7 +7,6 @@ use crate::leader_election::{Election, Fence, Leadership, pod_namespace, start_w
 use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
 
 impl Run {
-    /// Waits for this process to lose its lease.
     pub(super) fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
         let leadership = self.leadership.as_ref().map(Leadership::lost);
         let membership = self.membership.as_ref().map(Membership::lost);
@@ -20,14 +19,13 @@ impl Run {
         }
     }
 
-    /// Returns the namespace in which the leases of this operator are stored.
+    /// The leases of this operator are in this namespace.
     fn lease_namespace(&self) -> String {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
     }
 
-    /// Ensures that the process will exit after losing the lease, even if it fails to stop
-    /// gracefully.
+    /// The process has to exit after losing the lease, even if it fails to stop gracefully.
     fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
         match self.on_loss {
             OnLoss::Exit => {
@@ -37,8 +35,8 @@ impl Run {
         }
     }
 
-    /// Waits for permission to own ranges. The process will not get any ranges until later, which
-    /// is when its queues are filled.
+    /// Waits until this process may own ranges. It only gets some later, which is when its queues
+    /// are filled.
     pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
         let ring = RingConfig {
             id: self.id.clone(),
@@ -71,7 +69,6 @@ impl Run {
         }
     }
 
-    /// Waits until this process is the leader. Caches and probes are running in the meantime.
     pub(super) async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
         let namespace = self.lease_namespace();
         let election = Election::new(self.id.clone(), namespace, self.lease);

@@ -51,14 +51,14 @@ use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
 
-/// Time limit for sending queued events on shutdown.
+/// How long we try to send queued events on shutdown.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
-/// Time limit for pending requests to the servers on shutdown.
+/// How long we wait for pending requests to our servers on shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
-/// Same, but after the lease was lost. The process has to exit within a second in that case.
+/// Replaces [`SERVERS_GRACE`] after losing the lease, when the process has to exit within a second.
 const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// What to do if the process is still running a second after it has lost its lease.
+/// What to do if we're still running a second after we've lost the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLoss {
     /// Exit, no matter which threads are blocked.
@@ -67,11 +67,9 @@ pub(super) enum OnLoss {
     Return,
 }
 
-/// Name of the metrics server in errors.
 pub(super) const METRICS: &str = "the metrics server";
 
-/// A manager that's running. Contains the components that are running, and those that haven't been
-/// started yet.
+/// A running manager. Some of its components may not have been started yet.
 pub(super) struct Run {
     id: String,
     client: Client,
@@ -84,7 +82,7 @@ pub(super) struct Run {
     metrics: Metrics,
     metrics_handlers: Handlers,
     probes: Probes,
-    /// Set as soon as the caches have synced. This is what the check `caches` of `/readyz` uses.
+    /// The check `caches` of `/readyz` looks at this, which is set once the caches have synced.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
@@ -94,7 +92,7 @@ pub(super) struct Run {
     fence: Option<Fence>,
     on_loss: OnLoss,
     leadership: Option<Leadership>,
-    /// Ranges assigned to this replica, or `None` if the operator is not sharded.
+    /// `None` if the operator isn't sharded.
     shards: Option<Shards>,
     membership: Option<Membership>,
     sync_timeout: Duration,
@@ -102,12 +100,12 @@ pub(super) struct Run {
     lease: LeaseTimes,
     caches: Caches,
     clusters: Clusters,
-    /// Controllers which haven't been started yet.
+    /// Controllers that we haven't started yet.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
-    /// Events recorded outside of controllers, by name of the recorder.
+    /// By name of the recorder.
     recorded: Vec<(String, WaitingEvents)>,
-    /// Queues of the controllers that have been started.
+    /// The controllers of these queues have been started.
     queues: Vec<Arc<Workqueue<Key>>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
@@ -119,19 +117,16 @@ pub(super) struct Run {
     phases: Phases,
 }
 
-/// Tasks of each phase, in the order in which they are started.
+/// Tasks of each phase, in the order in which we start them.
 struct Phases {
-    /// Event publishers for tasks and webhooks.
     recorders: Phase,
     servers: Phase,
-    /// Event publishers for controllers.
     events: Phase,
     watches: Phase,
-    /// Controllers and tasks.
     work: Phase,
-    /// Watches that need to be run. Caches send them when they are created.
+    /// When a cache is created, it sends us its watches.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
-    /// Parts of additional clusters that need to be run.
+    /// Additional clusters send us their parts.
     cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
 }
 
@@ -151,8 +146,8 @@ impl Phases {
         }
     }
 
-    /// Waits until any of the components exits, which is not supposed to happen before shutdown. In
-    /// the meantime, runs the watches of new caches and the parts of additional clusters.
+    /// Waits until any of the components exits, which isn't supposed to happen before shutdown.
+    /// Meanwhile, runs the watches of new caches and the parts of additional clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -176,7 +171,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
         self.clusters.close();
-        // If no elector was started, this also stops the watchdog.
+        // This stops the watchdog as well, in case we've never started an elector.
         if let Some(fence) = &self.fence {
             fence.close();
         }
@@ -229,7 +224,7 @@ impl Run {
             stale_after,
             run,
         });
-        // Sharding only applies to the manager's own cluster, since controllers don't reconcile
+        // Sharding only applies to the manager's own cluster, because controllers don't reconcile
         // objects in other clusters.
         let shards = args.shards.map(|_| Shards::new());
         caches.shards.clone_from(&shards);
@@ -262,11 +257,11 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // With conversion webhooks, the check `caches` would cause a deadlock. To list objects
-        // stored in a different version, the API server calls the conversion webhook, and that's
-        // only possible while this Pod is ready.
+        // The check `caches` would cause a deadlock if there are conversion webhooks. To list
+        // objects stored in a different version, the API server has to call our webhook, and it
+        // only does so while this Pod is ready.
         if !routes.has_conversions() {
-            // After an outage, the API server must be able to call our webhooks immediately.
+            // The API server must be able to call our webhooks immediately after an outage.
             let any_counts = routes.is_empty();
             let (synced, find_unready) = (Arc::clone(&ready), caches.find_unready(stale_after, any_counts));
             probes.add_readyz("caches", move || {
@@ -328,7 +323,6 @@ impl Run {
         }
     }
 
-    /// Starts all phases, then waits until a component fails.
     pub(super) async fn run_until_failure(&mut self) -> ManagerError {
         match self.start_phases().await {
             Ok(()) => {}
@@ -362,13 +356,12 @@ impl Run {
         Ok(())
     }
 
-    /// Checks that the API server responds.
-    ///
-    /// On a developer's machine, we want to report it immediately if the cluster isn't running or
-    /// the kubeconfig is wrong. We do not do this in a Pod, which may be started before the network
-    /// of its node is ready. Its caches retry until their timeout. We also do not do it if the
-    /// manager was created from a client.
+    /// Checks that the API server responds. Otherwise it's best to report this immediately, since
+    /// on a developer's machine, the cluster may not be running or the kubeconfig may be wrong.
     async fn check_reachable(&mut self) -> Result<(), ManagerError> {
+        // A Pod may be started before the network of its node is ready, so let its caches retry
+        // until their timeout. If the manager was created from a client, we don't know anything
+        // about the server.
         if self.config.is_none() || pod_namespace().is_some() {
             return Ok(());
         }
@@ -380,21 +373,21 @@ impl Run {
         }
     }
 
-    /// Starts to send events of tasks and webhooks. This is the first phase because webhooks are
-    /// called before controllers are started.
+    /// Starts to send events of tasks and webhooks. This has to be the first phase, because
+    /// webhooks are called before controllers are started.
     fn start_recorders(&mut self) {
         for (name, waiting) in std::mem::take(&mut self.recorded) {
             let reporter = Reporter::from(name.as_str());
             let stopped = self.recorders_stopped.clone().requested();
             let publisher = waiting.publish(self.client.clone(), reporter, stopped).map(Ok);
-            // It may exit at any time, namely when the operator drops the recorder.
+            // The publisher may exit at any time, since the operator can drop its recorder.
             self.phases
                 .recorders
                 .spawn_finite(format!("event publisher of {name}"), publisher);
         }
     }
 
-    /// Starts the servers for health probes and metrics, which run until the process exits.
+    /// These servers run until the process exits.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
         let address = &self.args.health_probe_bind_address;
@@ -430,8 +423,8 @@ impl Run {
         Ok(())
     }
 
-    /// Starts the webhook server. This has to happen before the caches are started, since the API
-    /// server may need a conversion in order to list a kind that has multiple versions.
+    /// Starts the webhook server. This has to come before the caches, because the API server may
+    /// need a conversion in order to list a kind that has multiple versions.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
         let Some(routes) = self.routes.take() else {
             return Ok(());
@@ -463,8 +456,8 @@ impl Run {
         }
     }
 
-    /// Starts all watches, then waits for the controllers to receive the initial list of each
-    /// watch.
+    /// Starts all watches, and waits until controllers have received the initial list of each of
+    /// them.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let report = self.caches.clone().report_stale(self.stale_after);
@@ -483,7 +476,7 @@ impl Run {
         }
     }
 
-    /// Returns an error for a cache that hasn't synced in time, or else for a required cluster.
+    /// Returns an error about a cache that hasn't synced in time, or else about a required cluster.
     fn describe_unsynced(&self) -> ManagerError {
         let timeout = self.sync_timeout;
         match (self.caches.first_unsynced(), self.clusters.first_unsynced()) {
@@ -503,7 +496,7 @@ impl Run {
         }
     }
 
-    /// Starts either the controllers and tasks that run on every replica, or all that are left.
+    /// Starts the controllers and tasks that run on every replica, or else all that are left.
     fn start_work(&mut self, everywhere_only: bool) {
         let is_included = |everywhere: bool| everywhere || !everywhere_only;
         let controllers = self
@@ -542,7 +535,6 @@ impl Run {
         }
     }
 
-    /// Stops all phases in reverse order.
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
         if let Some(membership) = &self.membership {
@@ -550,6 +542,7 @@ impl Run {
         }
         self.phases.to_watch.close();
         self.phases.cluster_parts.close();
+        // Workers exit after their current reconcile, and leave the other keys in the queue.
         for queue in &self.queues {
             queue.close();
         }
@@ -568,8 +561,8 @@ impl Run {
         let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // If a reconcile did not finish, there may still be a request in flight. We must let
-            // the lease expire in this case.
+            // If a reconcile hasn't finished, one of its requests may still be in flight, so we
+            // must let the lease expire.
             match drained {
                 _ if is_lost => leadership.finish_loss().await,
                 Ok(()) => leadership.release().await,
@@ -601,8 +594,8 @@ impl Run {
         drained
     }
 
-    /// Waits until controllers and tasks have finished. If we lose the lease while waiting, they
-    /// are cancelled, because another process may have started to do the same work.
+    /// Waits until controllers and tasks have finished. If we lose the lease in the meantime,
+    /// cancels them, because another process may already do the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.lease_lost();
         tokio::select! {
@@ -616,8 +609,8 @@ impl Run {
     }
 }
 
-/// Runs a task. If the operator is sharded, waits for the range of the tasks to be assigned to this
-/// replica, and keeps it until the task has ended.
+/// In a sharded operator, tasks wait until this replica owns their range, and keep it until they
+/// have ended.
 async fn run_task(task: Task, shards: Option<Shards>, stopped: Shutdown) -> Result<(), Error> {
     let guard = match &shards {
         Some(shards) => {

@@ -44,114 +44,107 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// Time to wait for the last keys of a range. After that, we continue to work on it.
+/// How long we wait for the last keys of a range before we continue to work on it.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// Delay after that, before we try to give it up again.
+/// After that, how long we wait before we try to give it up again.
 const DRAIN_PAUSE: Duration = Duration::from_secs(60);
 
-/// Time on a replica's clock, since an arbitrary point.
+/// Time on the clock of a replica, which starts at an arbitrary point.
 pub(crate) type Clock = Duration;
 
-/// The Lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heartbeat {
     pub(crate) identity: String,
     /// Changes with each renewal.
     pub(crate) version: String,
-    /// Time for which the replica may hold its claims after a renewal.
+    /// After a renewal, the replica may hold its claims for this long.
     pub(crate) duration: Duration,
-    /// Whether the replica is about to stop, which means that it does not acquire any ranges.
+    /// The replica is about to stop, so it doesn't acquire any ranges.
     pub(crate) leaving: bool,
 }
 
-/// Result of a consistent read from the API server.
+/// What a consistent read has returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
-    /// Claims and their resource version.
+    /// With their resource version.
     pub(crate) claims: Option<(Claims, String)>,
     pub(crate) replicas: Vec<Heartbeat>,
 }
 
-/// Result of writing the claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
-    /// The claims were stored and have this resource version.
+    /// Contains the new resource version.
     Stored(String),
-    /// We do not know whether the claims have been stored, or whether they're still going to be.
-    /// Either there was no response, or it was a conflict. Note that a client which retries a
-    /// request may get a conflict from its own first attempt.
+    /// The request may have been successful, or may still be going to be. Either there was no
+    /// response, or it was a conflict. If a client retries requests, it may get a conflict from its
+    /// own first attempt.
     Unknown,
 }
 
-/// A modification of the claims which has to be sent.
+/// A modification of the claims, which must be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimsWrite {
     pub(crate) claims: Claims,
-    /// Resource version for the request, or `None` to create the claims.
+    /// `None` to create the claims.
     pub(crate) base: Option<String>,
 }
 
-/// State of a range, as far as this replica is concerned.
+/// What this replica does with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangeState {
-    /// Not owned by this replica (anymore).
+    /// We don't own the range (anymore).
     Elsewhere,
-    /// We're working on this range, and won't give it up before `not_before`.
+    /// We're working on the range, and won't give it up before `not_before`.
     Owned { not_before: Clock },
-    /// We own this range, but do not take any new keys.
+    /// We own the range, but don't take new keys.
     Draining { since: Clock },
-    /// We have sent a write that gives up this range, but do not know whether it was stored.
+    /// We've sent a write that gives up the range, and don't know whether it was stored.
     Releasing,
 }
 
-/// What we know about another replica.
 #[derive(Clone, Debug)]
 struct Seen {
     version: String,
-    /// When we've received this version.
+    /// When we have received this version.
     since: Clock,
     duration: Duration,
     leaving: bool,
-    /// Whether its Lease was in the last read.
+    /// Whether the last read has returned its Lease.
     present: bool,
 }
 
-/// The ring from the point of view of a single replica.
 #[derive(Debug)]
 pub(crate) struct Ring {
     identity: String,
-    /// Number of ranges, in case this replica has to create the claims.
+    /// How many ranges there are if this replica has to create the claims.
     ranges: u32,
-    /// Lease duration. This is also used for replicas of which we only know a claim.
+    /// We also use our own lease duration for replicas whose Lease we have never seen.
     duration: Duration,
-    /// Time during which we don't acquire ranges, to give other replicas the chance to join.
+    /// For this long, we don't acquire ranges, so that other replicas get a chance to join.
     settle: Duration,
     seen: BTreeMap<String, Seen>,
-    /// The claims as they were last read or written, and their resource version. If there is none,
-    /// they have to be created.
+    /// Claims that we have read or written, with their resource version. Without one, we have to
+    /// create the claims.
     claims: Option<(Claims, Option<String>)>,
     states: Vec<RangeState>,
-    /// For each range, since when we know that it has no owner.
+    /// For each range, when we've noticed that it has no owner.
     free_since: Vec<Option<Clock>>,
-    /// If we do not know the result of a write, the resource version that it was based on.
+    /// Resource version that a write was based on, if we don't know its result.
     unknown: Option<Option<String>>,
-    /// If the claims are fresh, identifies their creation, and contains when we've first seen it.
+    /// If the claims are fresh, identifies their creation and says when we've first seen them.
     fresh: Option<(String, Clock)>,
-    /// How often we have tried to create the claims.
     creations: u32,
     leaving: bool,
-    /// Whether we have lost a range.
     lost: bool,
-    /// When we have last seen a new replica.
+    /// When we've last seen a new replica.
     last_join: Clock,
     /// When we've first read the ring.
     started: Option<Clock>,
-    /// When the last read was sent.
+    /// When the last read was sent (rather than received).
     read: Clock,
 }
 
 impl Ring {
-    /// Creates the state of a replica that has not read anything yet.
     pub(crate) fn new(identity: String, ranges: u32, duration: Duration, settle: Duration) -> Self {
         Self {
             identity,
@@ -173,7 +166,7 @@ impl Ring {
         }
     }
 
-    /// Stops acquiring ranges, and gives up all that we have.
+    /// From now on, acquires nothing and gives up all ranges.
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
     }
@@ -182,29 +175,28 @@ impl Ring {
         self.leaving
     }
 
-    /// Returns the time for which there has been a range without an owner, as far as we know.
+    /// For how long a range has been without an owner, as far as we know.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))
     }
 
-    /// Returns `true` after a range was taken away from this replica. It has to stop immediately,
-    /// since it may be processing keys of this range.
+    /// Returns `true` after someone has taken a range from this replica. We have to stop
+    /// immediately, since we may be processing keys of that range.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost
     }
 
-    /// Returns the claims as they were last read or written.
     pub(crate) fn claims(&self) -> Option<&Claims> {
         self.claims.as_ref().map(|(claims, _)| claims)
     }
 
-    /// Returns the ranges of which workers may take keys.
+    /// Workers only take keys of these ranges.
     pub(crate) fn serving(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. }))
     }
 
-    /// Returns all ranges that we own, including those that are draining.
+    /// Includes ranges that are draining.
     pub(crate) fn owned(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. }))
     }
@@ -215,7 +207,7 @@ impl Ring {
         })
     }
 
-    /// Returns the identities of all replicas which share the ranges.
+    /// Returns the sorted identities of all replicas that share the ranges.
     pub(crate) fn members(&self) -> Vec<String> {
         let others = self.seen.iter().filter(|(identity, seen)| {
             **identity != self.identity && seen.present && !seen.leaving && !self.has_expired(seen)
@@ -228,7 +220,7 @@ impl Ring {
         members
     }
 
-    /// Returns the identities of replicas that have neither a valid Lease nor a claim.
+    /// Returns the replicas that have neither a valid Lease nor a claim.
     pub(crate) fn departed(&self) -> Vec<String> {
         let holds = |identity: &str| {
             self.claims()
@@ -244,7 +236,8 @@ impl Ring {
         self.read.saturating_sub(seen.since) >= seen.duration
     }
 
-    /// Updates the state with a consistent read, which was sent and received at the given times.
+    /// Updates the state with the result of a consistent read. `sent` and `received` are the times
+    /// of the request and the response.
     pub(crate) fn observe(&mut self, sent: Clock, received: Clock, observed: Observed) {
         self.started.get_or_insert(received);
         self.read = sent;
@@ -255,7 +248,7 @@ impl Ring {
             .collect();
         for (identity, seen) in &mut self.seen {
             if std::mem::replace(&mut seen.present, present.contains(identity.as_str())) && !seen.present {
-                // It may have been renewed before it was deleted.
+                // The Lease may have been renewed before it was deleted.
                 seen.since = received;
             }
         }
@@ -264,7 +257,7 @@ impl Ring {
         }
         match observed.claims {
             Some((claims, version)) => self.observe_claims(received, claims, Some(version)),
-            // If we remember the claims, we'll restore them when we create them again.
+            // Remember the claims, so that we can restore them.
             None => self.claims.iter_mut().for_each(|(_, version)| *version = None),
         }
         self.forget_replicas();
@@ -312,7 +305,7 @@ impl Ring {
         let is_settled = self.is_settled(now);
         let space = claims.ranges.len();
         if self.states.len() != space {
-            // The number of ranges only changes while nobody owns any.
+            // The number of ranges can only change while nobody owns any.
             self.lost |= !self.owned().is_empty();
             self.states = vec![RangeState::Elsewhere; space];
             self.free_since = vec![None; space];
@@ -321,7 +314,7 @@ impl Ring {
             match claim {
                 Some(claim) => {
                     self.free_since[range] = None;
-                    // We may never have seen the Lease of this owner.
+                    // We may have never seen the Lease of this owner.
                     if !self.seen.contains_key(&claim.holder) {
                         let seen = Seen {
                             version: String::new(),
@@ -355,7 +348,7 @@ impl Ring {
         self.claims = Some((claims, version));
     }
 
-    /// Removes replicas that do not exist anymore and have no claims.
+    /// Forgets replicas which don't exist anymore and have no claims.
     fn forget_replicas(&mut self) {
         let claims = self.claims.as_ref().map(|(claims, _)| claims);
         self.seen.retain(|identity, seen| {
@@ -363,7 +356,7 @@ impl Ring {
         });
     }
 
-    /// Decides which ranges to give up. No new keys are taken from those.
+    /// Decides which ranges to give up. Workers stop taking their keys.
     pub(crate) fn plan(&mut self, now: Clock) {
         let kept = self.wanted();
         for (range, state) in (0_u32..).zip(&mut self.states) {
@@ -383,7 +376,6 @@ impl Ring {
         }
     }
 
-    /// Returns the ranges that we should own.
     fn wanted(&self) -> Option<RangeSet> {
         let claims = self.claims()?;
         let members = self.members();
@@ -401,16 +393,17 @@ impl Ring {
         }))
     }
 
-    /// Returns the next modification of the claims, if there is any. It must be sent: ranges that
-    /// it gives up do not belong to us anymore from now on.
+    /// Returns the next modification of the claims, if there is any. The caller must send it,
+    /// because from now on, we don't own the ranges that it gives up.
     ///
-    /// `is_idle` returns whether none of a range's keys are being processed.
+    /// `is_idle` tells whether none of a range's keys are being processed.
     pub(crate) fn next_write(&mut self, now: Clock, is_idle: impl Fn(u32) -> bool) -> Option<ClaimsWrite> {
         let (before, base) = match &self.claims {
             Some((claims, version)) => (self.recut(claims), version.clone()),
             None if self.may_create(now) => (Claims::none(self.ranges), None),
             None => return None,
         };
+        // The states have to match the ranges that we're about to create.
         if self
             .claims
             .as_ref()
@@ -457,15 +450,15 @@ impl Ring {
         (is_changed || base.is_none()).then_some(ClaimsWrite { claims, base })
     }
 
-    /// Returns `false` if the claims are fresh.
+    /// As long as this is `false`, nobody may acquire anything. See the module documentation.
     fn is_settled(&self, now: Clock) -> bool {
         self.fresh
             .as_ref()
             .is_none_or(|(_, since)| now >= *since + self.duration)
     }
 
-    /// If nobody owns any ranges, returns claims with the number of ranges that's configured for
-    /// this replica.
+    /// Applies the number of ranges that this replica is configured with, which is only possible if
+    /// nobody owns any.
     fn recut(&self, claims: &Claims) -> Claims {
         match claims.are_free() && claims.space() != self.ranges {
             true => Claims {
@@ -476,7 +469,7 @@ impl Ring {
         }
     }
 
-    /// Returns `true` if we can be sure that no other replica remembers the deleted claims.
+    /// Returns `true` if no other replica can remember the deleted claims.
     fn may_create(&self, now: Clock) -> bool {
         let is_alone = self
             .seen
@@ -490,17 +483,17 @@ impl Ring {
         holder != self.identity && self.seen.get(holder).is_some_and(|seen| self.has_expired(seen))
     }
 
-    /// Returns `true` if no replica has joined recently, or if the range has been without an owner
-    /// for long enough. If many replicas are started at the same time, the first ones would
-    /// otherwise acquire everything, and give up most of it later.
+    /// Returns `true` if we may acquire a free range. Either no replica has joined recently, or the
+    /// range has been without an owner for long enough.
     fn has_settled(&self, now: Clock, range: u32) -> bool {
+        // If many replicas start at the same time, the first ones would otherwise acquire
+        // everything, and give up most of it later.
         let joined = self.last_join.max(self.started.unwrap_or(now));
         let free = self.free_since.get(range as usize).copied().flatten();
         now.saturating_sub(joined) >= self.settle
             || free.is_some_and(|since| now.saturating_sub(since) >= self.settle)
     }
 
-    /// Updates the state with the result of a write.
     pub(crate) fn written(&mut self, now: Clock, write: ClaimsWrite, result: WriteResult) {
         match result {
             WriteResult::Stored(version) => self.observe_claims(now, write.claims, Some(version)),

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use super::{Claims, ClaimsWrite, Heartbeat, Observed};
 
-/// Everything that is stored.
 #[derive(Default)]
 pub(crate) struct Store {
     version: u64,
-    /// Claims and their version.
     pub(crate) claims: Option<(Claims, String)>,
-    /// For each replica, the version of its Lease and whether it's leaving.
+    /// By replica: the version of its Lease, and whether it's leaving.
     pub(crate) leases: BTreeMap<String, (String, bool)>,
 }
 
@@ -22,13 +20,12 @@ impl Store {
         self.version.to_string()
     }
 
-    /// Renews the Lease of a replica.
     pub(crate) fn renew(&mut self, identity: String, leaving: bool) {
         let version = self.next_version();
         self.leases.insert(identity, (version, leaving));
     }
 
-    /// Stores claims, unless they've been modified in the meantime. Returns their version.
+    /// Returns the new version, unless someone has modified the claims in the meantime.
     pub(crate) fn write(&mut self, write: &ClaimsWrite) -> Option<String> {
         if self.claims.as_ref().map(|(_, version)| version) != write.base.as_ref() {
             return None;
@@ -38,7 +35,7 @@ impl Store {
         Some(version)
     }
 
-    /// Returns the result of a read, where `duration` is the lease duration of all replicas.
+    /// All replicas use the same lease `duration`.
     pub(crate) fn read(&self, duration: Duration) -> Observed {
         let heartbeat = |(identity, (version, leaving)): (&String, &(String, bool))| Heartbeat {
             identity: identity.clone(),

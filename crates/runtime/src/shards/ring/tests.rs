@@ -18,12 +18,12 @@ enum Network {
     LosesRead,
     LosesWrite,
     LosesResponseOfWrite,
-    /// The write is delayed, or gets lost.
+    /// The write arrives late or gets lost.
     DelaysWrite,
 }
 
-/// Model of the API server and all replicas. The model uses a single global time, from which the
-/// clock of each replica may differ.
+/// The API server and all replicas. There is a single global time, but each replica has a clock of
+/// its own, which may differ from that.
 #[derive(Default)]
 struct World {
     now: Duration,
@@ -36,16 +36,15 @@ struct World {
 struct Replica {
     identity: String,
     ring: Ring,
-    /// Offset of its clock.
+    /// How far its clock is off.
     offset: Duration,
-    /// Until when it may work, in global time.
+    /// In global time.
     valid_until: Duration,
-    /// Number of keys currently being processed in each range.
+    /// How many keys each range is processing.
     running: BTreeMap<u32, usize>,
 }
 
 impl Replica {
-    /// Returns the ranges that the replica may work on.
     fn acting(&self, now: Duration) -> RangeSet {
         if now >= self.valid_until {
             return RangeSet::empty(RANGES);
@@ -75,7 +74,7 @@ impl World {
     fn round(&mut self, index: usize, network: Network) {
         let sent = self.now;
         if sent >= self.replicas[index].valid_until {
-            // The fence is closed, so it exits.
+            // The fence is closed, so the replica exits.
             self.crash(index);
             return;
         }
@@ -140,7 +139,6 @@ impl World {
         self.replicas.remove(index);
     }
 
-    /// Runs all replicas in turn, without any faults.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         let mut next: BTreeMap<String, Duration> = BTreeMap::new();
@@ -159,7 +157,6 @@ impl World {
         }
     }
 
-    /// Asserts that no two replicas work on the same range.
     fn check(&self) {
         let mut taken = RangeSet::empty(RANGES);
         for replica in &self.replicas {
@@ -175,7 +172,6 @@ impl World {
         }
     }
 
-    /// Returns the number of ranges on which a replica is working.
     fn served(&self) -> usize {
         let acting = self.replicas.iter().map(|replica| replica.acting(self.now));
         let all = acting.fold(RangeSet::empty(RANGES), |all, acting| all.union(&acting));
@@ -189,7 +185,7 @@ impl World {
             .collect()
     }
 
-    /// Runs until somebody is working on every range. Returns the time this takes.
+    /// Runs until somebody is working on every range. Returns how long that takes.
     fn time_to_serve(&mut self) -> Duration {
         let start = self.now;
         while self.served() < RANGES as usize {
@@ -261,7 +257,7 @@ fn ranges_of_a_crashed_replica_are_served_after_the_lease_duration() {
     let mut world = settled(3);
     world.crash(1);
     let waited = world.time_to_serve();
-    // The last renewal was read by the others up to two seconds before the crash.
+    // The others may have read the last renewal up to two seconds before the crash.
     assert!(
         waited >= Duration::from_secs(13) && waited <= Duration::from_secs(20),
         "{waited:?}"
@@ -422,7 +418,7 @@ fn replica_whose_claim_was_removed_has_lost() {
     assert_eq!(world.replicas.len(), 0);
 }
 
-/// Events in a history. An index refers to one of those that exist at that time.
+/// Something that happens in a history. An index refers to one of those that exist at that time.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Start,
@@ -436,12 +432,11 @@ enum Event {
     DeleteLease(usize),
 }
 
-/// Derives decisions from a number. If we used a strategy of proptest for each of them, this would
-/// take four times as long as running the histories.
+/// Derives decisions from a number. With a proptest strategy for each of them, we'd spend four
+/// times as long on them as on running the histories.
 struct Decisions(u64);
 
 impl Decisions {
-    /// Returns a number less than `choices`.
     fn next(&mut self, choices: u64) -> u64 {
         let choice = self.0 % choices;
         self.0 /= choices;
@@ -477,8 +472,8 @@ impl Decisions {
         }
     }
 
-    /// Returns the time until the next event. It's usually short, but sometimes as long as if the
-    /// machine was suspended.
+    /// How long to wait for the next event. This is short most of the time, but sometimes as long
+    /// as if the machine was suspended.
     fn wait(&mut self) -> Duration {
         Duration::from_millis(match self.next(21) {
             0 => 1500 + self.next(28_500),
@@ -525,7 +520,7 @@ impl World {
     }
 }
 
-/// Returns the number of histories to try. It's 10,000 in CI.
+/// CI tries 10,000 histories.
 fn histories() -> u32 {
     match std::env::var("RBUILDER_RING_HISTORIES") {
         Ok(number) => number.parse().expect("RBUILDER_RING_HISTORIES is a number"),
@@ -554,7 +549,7 @@ proptest! {
         world.delayed.clear();
         world.replicas.iter_mut().for_each(|replica| replica.running.clear());
         world.start(RANGES);
-        // If a key has taken too long, its range is not moved until after a pause.
+        // If a key takes too long, its range only moves after a pause.
         world.run(DRAIN_PAUSE + Duration::from_secs(30));
         prop_assert_eq!(world.served(), RANGES as usize);
         let shares = world.shares();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Costs of an operator. All of them include the objects owned by an object.
+/// Costs of an operator. An object always includes the objects that it owns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// CPU time to receive, decode and store an object from a list.
@@ -54,7 +54,7 @@ impl Costs {
     };
 }
 
-/// The CPU of a replica. There is a single core, which processes one thing at a time.
+/// A single core, which processes one thing at a time.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     busy_until: Duration,
@@ -62,7 +62,6 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// Adds work. Returns when it will be done.
     pub(super) fn charge(&mut self, now: Duration, work: Duration) -> Duration {
         self.used += work;
         self.busy_until = self.busy_until.max(now) + work;

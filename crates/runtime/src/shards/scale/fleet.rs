@@ -15,19 +15,16 @@ use crate::queue::NORMAL;
 use crate::shards::RangeSet;
 use crate::shards::ring::model::Store;
 
-/// An operator and its load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) objects: u32,
     pub(super) ranges: u32,
-    /// Number of workers per replica.
     pub(super) workers: usize,
-    /// Changes per second. Each of them affects a random object.
+    /// How many random objects change per second.
     pub(super) changes: u32,
     /// Whether the API server supports shard selectors.
     pub(super) server_shards: bool,
-    /// Whether objects need requests when they are reconciled for the first time, as is the case
-    /// for a new operator.
+    /// A new operator needs requests when it reconciles an object for the first time.
     pub(super) cold: bool,
     pub(super) costs: Costs,
 }
@@ -35,7 +32,7 @@ pub(super) struct Setting {
 /// Statistics since the last reset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// Histogram of reconciled changes. The key is the time this took in milliseconds.
+    /// Histogram of reconciled changes by how long they took, in milliseconds.
     pub(super) delays: BTreeMap<u64, u64>,
     pub(super) reconciles: u64,
     pub(super) lease_writes: u64,
@@ -44,12 +41,11 @@ pub(super) struct Counts {
     pub(super) listed_objects: u64,
     pub(super) events: u64,
     pub(super) moved_ranges: u64,
-    /// CPU time of all replicas, including those that don't exist anymore.
+    /// Includes replicas that don't exist anymore.
     pub(super) cpu: Duration,
 }
 
 impl Counts {
-    /// Returns a quantile of the delay.
     pub(super) fn delay(&self, share: f64) -> Duration {
         let wanted = (self.changes() as f64 * share).ceil() as u64;
         let mut passed = 0;
@@ -65,23 +61,22 @@ impl Counts {
     }
 }
 
-/// State shared by all replicas.
 pub(super) struct World {
     pub(super) store: Store,
-    /// For each range, the replica that is watching it.
+    /// Which replica is watching each range.
     pub(super) watchers: Vec<Option<usize>>,
-    /// For each range, the objects that need to be reconciled, and since when.
+    /// For each range, the objects that we need to reconcile, and since when.
     pub(super) changed: Vec<BTreeMap<u32, Instant>>,
-    /// Bit set of all objects that have been reconciled at least once.
+    /// Bit set of all objects that we've reconciled at least once.
     pub(super) reconciled: Vec<u64>,
-    /// The replica which is reconciling an object.
+    /// Which replica is reconciling an object.
     pub(super) working: HashMap<u32, usize>,
     pub(super) counts: Counts,
     pub(super) random: u64,
 }
 
 impl World {
-    /// Records that an object was reconciled. Returns `true` if it was the first time.
+    /// Returns `true` if the object was reconciled for the first time.
     pub(super) fn is_first(&mut self, object: u32) -> bool {
         let (word, bit) = ((object / u64::BITS) as usize, 1 << (object % u64::BITS));
         let is_first = self.reconciled[word] & bit == 0;
@@ -89,7 +84,7 @@ impl World {
         is_first
     }
 
-    /// Returns a number less than `limit`. The sequence is the same in each run.
+    /// Returns a number less than `limit`. Each run gets the same sequence.
     fn random(&mut self, limit: u32) -> u32 {
         self.random = self
             .random
@@ -99,7 +94,6 @@ impl World {
     }
 }
 
-/// A replica and its tasks.
 struct Running {
     replica: Rc<Replica>,
     tasks: Vec<JoinHandle<()>>,
@@ -128,7 +122,7 @@ impl Drop for Fleet {
 }
 
 impl Fleet {
-    /// Creates a fleet without any replicas. Objects start to change immediately.
+    /// There are no replicas yet, but objects start to change immediately.
     pub(super) fn new(setting: Setting) -> Self {
         let ranges = setting.ranges as usize;
         let world = Rc::new(RefCell::new(World {
@@ -155,7 +149,6 @@ impl Fleet {
         fleet
     }
 
-    /// Starts a replica.
     pub(super) fn start(&mut self) {
         self.started += 1;
         let replica = Rc::new(Replica::new(self.started, self.setting.ranges));
@@ -171,7 +164,7 @@ impl Fleet {
         ];
         tasks.extend((0..self.setting.workers).map(|_| tokio::task::spawn_local(member.clone().work())));
         self.replicas.push(Running { replica, tasks });
-        // This makes all other watches ignore the new one.
+        // Otherwise, all other watches would ignore the new one.
         self.change();
     }
 
@@ -183,7 +176,6 @@ impl Fleet {
         }
     }
 
-    /// Kills the first replicas.
     pub(super) fn crash(&mut self, replicas: usize) {
         for running in self.replicas.drain(..replicas) {
             let mut world = self.world.borrow_mut();
@@ -193,7 +185,7 @@ impl Fleet {
                 .replica
                 .shards
                 .set_owned(RangeSet::empty(self.setting.ranges));
-            // Its writes are rejected before any of the others can take over.
+            // The API server rejects its writes before any of the others can take over.
             world.working.retain(|_, worker| *worker != number);
             world.watchers.iter_mut().for_each(|watcher| {
                 watcher.take_if(|watcher| *watcher == number);
@@ -216,13 +208,11 @@ impl Fleet {
         self.change();
     }
 
-    /// Sets how many objects change a second from now on.
     pub(super) fn set_changes(&mut self, changes: u32) {
         self.setting.changes = changes;
         self.change();
     }
 
-    /// Changes random objects, at the configured rate.
     fn change(&mut self) {
         self.changing.abort();
         let (setting, world, epoch) = (self.setting, Rc::clone(&self.world), self.epoch);
@@ -251,13 +241,12 @@ impl Fleet {
         });
     }
 
-    /// Returns the number of replicas.
     pub(super) fn size(&self) -> usize {
         self.replicas.len()
     }
 
-    /// Waits for all ranges to be watched and for the queues to become short, i.e. the number of
-    /// waiting keys should match the rate of changes. Returns the time this takes.
+    /// Waits until all ranges are being watched and the queues are short, i.e. until the number of
+    /// waiting keys matches the rate of changes. Returns how long that takes.
     pub(super) async fn converged(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -279,7 +268,6 @@ impl Fleet {
         }
     }
 
-    /// Returns the statistics and resets them.
     pub(super) fn take_counts(&self) -> Counts {
         let mut counts = std::mem::take(&mut self.world.borrow_mut().counts);
         for running in &self.replicas {
@@ -288,7 +276,7 @@ impl Fleet {
         counts
     }
 
-    /// Returns the number of objects in the largest share of a replica.
+    /// How many objects the replica with the most objects has.
     pub(super) fn largest_share(&self) -> u32 {
         let ranges = self
             .replicas
@@ -299,7 +287,6 @@ impl Fleet {
     }
 }
 
-/// Changes a random object.
 fn change_one(setting: Setting, world: &Rc<RefCell<World>>, replicas: &[Rc<Replica>]) {
     let mut world = world.borrow_mut();
     let object = world.random(setting.objects);
@@ -310,7 +297,7 @@ fn change_one(setting: Setting, world: &Rc<RefCell<World>>, replicas: &[Rc<Repli
         false => replicas.len() as u64,
     };
     if let Some(watcher) = world.watchers[range]
-        // Replicas are numbered in the order in which they start.
+        // We can search for it, because replicas are numbered in the order in which they start.
         && let Ok(index) = replicas.binary_search_by_key(&watcher, |replica| replica.number)
     {
         replicas[index].queue.add(object, NORMAL);

@@ -15,21 +15,20 @@ use crate::shards::{Entry, RangeSet, Shards};
 
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub(super) const PERIOD: Duration = Duration::from_secs(2);
-/// Delay for keys whose range is about to move.
+/// When to try again if the range of a key is about to move.
 const DRAINING_RETRY: Duration = Duration::from_millis(100);
-/// Number of objects per page.
 const PAGE: u32 = 500;
-/// Resolution of tokio's timers. We don't wait for less than this, but the CPU time still counts.
+/// Timers of tokio don't have a better resolution than this. We don't wait for less, but it still
+/// counts as CPU time.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// A replica.
 pub(super) struct Replica {
     pub(super) number: usize,
     pub(super) ring: RefCell<Ring>,
     pub(super) shards: Shards,
     pub(super) queue: Workqueue<u32>,
     pub(super) cpu: RefCell<Cpu>,
-    /// Number of lists in progress.
+    /// How many lists are in progress.
     pub(super) lists: RefCell<usize>,
 }
 
@@ -51,7 +50,6 @@ fn identity_of(number: usize) -> String {
     format!("replica-{number}")
 }
 
-/// Handle to a replica, for its tasks.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) setting: Setting,
@@ -65,7 +63,7 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Uses CPU time, and waits until the CPU is done.
+    /// Uses CPU time and waits until the CPU is done.
     async fn use_cpu(&self, work: Duration) {
         let now = self.now();
         let done = self.replica.cpu.borrow_mut().charge(now, work);
@@ -80,7 +78,7 @@ impl Member {
             if self.round() {
                 return;
             }
-            // If a range that is about to move becomes idle, start the next round immediately.
+            // Start the next round immediately if a range that is about to move becomes idle.
             let _ = timeout(PERIOD, self.replica.shards.became_idle()).await;
         }
     }
@@ -171,8 +169,7 @@ impl Member {
         let mut world = self.world.borrow_mut();
         for range in ranges.iter().filter(|range| owned.borrow().contains(*range)) {
             world.watchers[range as usize] = Some(self.replica.number);
-            // The watch starts at the list version, so it delivers everything that has changed
-            // since then.
+            // The watch starts at the version of the list, so it delivers everything since then.
             for object in world.changed[range as usize].keys() {
                 self.replica.queue.add(*object, NORMAL);
             }
@@ -185,7 +182,6 @@ impl Member {
         ranges.iter().any(|range| owned.contains(range))
     }
 
-    /// Takes keys from the queue and reconciles them.
     pub(super) async fn work(self) {
         while let Some(object) = self.replica.queue.next().await {
             let range = object % self.setting.ranges;
@@ -222,7 +218,6 @@ impl Member {
     }
 }
 
-/// Returns a hash that is in the given range.
 fn hash_in(range: u32, ranges: u32) -> u64 {
     (((u128::from(range) << 64) + (1 << 63)) / u128::from(ranges)) as u64
 }

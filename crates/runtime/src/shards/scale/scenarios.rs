@@ -7,34 +7,29 @@ use tokio::time::{Instant, sleep};
 
 use super::fleet::{Counts, Fleet, Setting};
 
-/// Duration of each phase.
 const OBSERVED: Duration = Duration::from_secs(60);
 
-/// Something that happens to a fleet after it has converged.
+/// Something that happens to a fleet once it has converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Happening {
     /// There are changes, but nothing else happens.
     Nothing,
-    /// A replica is killed.
     Crash,
     /// A third of all replicas are killed at the same time.
     ZoneLost,
     /// A Deployment replaces all replicas, a quarter of them at a time.
     RollingUpdate,
-    /// A replica is added.
     Join,
 }
 
-/// Result of a scenario.
 pub(super) struct Outcome {
     pub(super) counts: Counts,
-    /// Time until all ranges were being watched again, and there was nothing left to do.
+    /// How long it took until all ranges were being watched again and there was nothing left to do.
     pub(super) converged: Duration,
-    /// Duration that `counts` is about.
+    /// `counts` covers this time.
     pub(super) observed: Duration,
-    /// Number of replicas before it happened.
+    /// Before it happened.
     pub(super) replicas: usize,
-    /// Number of objects in the largest share of a replica.
     pub(super) largest_share: u32,
 }
 
@@ -65,7 +60,6 @@ pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome)
     (fleet, outcome)
 }
 
-/// Makes something happen to a fleet.
 pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
     let replicas = fleet.size();
     drop(fleet.take_counts());
@@ -77,7 +71,7 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
         Happening::RollingUpdate => replace(fleet, replicas).await,
         Happening::Join => fleet.start(),
     }
-    // It takes until the next round for this to be noticed.
+    // Nobody notices this before the next round.
     sleep(Duration::from_secs(5)).await;
     fleet.converged().await;
     let converged = started.elapsed();
@@ -100,7 +94,7 @@ async fn replace(fleet: &mut Fleet, replicas: usize) {
     while left > 0 {
         let batch = surge.min(left);
         fleet.start_many(batch).await;
-        // Time until a Pod is considered ready.
+        // It takes a while until a Pod is considered ready.
         sleep(Duration::from_secs(10)).await;
         fleet.stop(batch).await;
         left -= batch;

@@ -11,20 +11,19 @@ use super::scenarios::{Happening, Outcome, happen, run, start};
 /// Set this environment variable to use the sizes in docs/scaling.md and print the tables.
 const FULL: &str = "RBUILDER_SCALE_TABLES";
 
-/// Sizes of the simulated fleets.
+/// How large the simulated fleets are.
 #[derive(Clone, Copy)]
 struct Size {
     large: Setting,
-    /// Replicas of the large fleet.
     replicas: usize,
-    /// Objects of the fleets which are compared with measurements.
+    /// We compare fleets with this many objects to measurements.
     predicted: u32,
-    /// Objects of the fleets for which we determine the load on the API server and the limits.
+    /// We determine the load on the API server and the limits with this many objects.
     objects: u32,
-    /// Numbers of replicas for those.
+    /// How many replicas these fleets have.
     fleets: &'static [usize],
     workers: &'static [usize],
-    /// Stop looking for a limit at this many changes per second.
+    /// We don't look any further if a fleet can handle this many changes per second.
     most_changes: u32,
 }
 
@@ -72,7 +71,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Tables for a given size. Each of them is printed as soon as it's ready.
+/// Prints each table as soon as it's ready.
 struct Tables {
     size: Size,
     is_printed: bool,
@@ -217,7 +216,8 @@ impl Tables {
                 let setting = Setting {
                     objects: self.size.objects,
                     changes: self.size.large.changes / 5,
-                    // Four workers of a single replica couldn't keep up if there were any requests.
+                    // Four workers of a single replica couldn't keep up if changes required
+                    // requests.
                     costs: Costs::TOUCHED,
                     server_shards,
                     ..self.size.large
@@ -273,17 +273,16 @@ impl Tables {
     }
 }
 
-/// Formats a count as a rate per second.
 fn rate(count: u64, outcome: &Outcome) -> String {
     format!("{:.0}", count as f64 / outcome.observed.as_secs_f64())
 }
 
-/// Searches for the maximum number of changes per second that the fleet can handle, in steps of
-/// 25%. Gives up at `most`.
+/// Finds out how many changes per second the fleet can handle, in steps of 25%. Gives up at `most`.
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
-            // Nothing changes during the start, which is not measured and would take most of the time.
+            // We don't measure the start, so nothing has to change yet. It would take most of the
+            // time.
             let (mut fleet, _) = start(
                 Setting {
                     changes: 0,
