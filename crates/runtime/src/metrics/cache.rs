@@ -8,11 +8,11 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-/// `cluster` is empty for the manager's own cluster. For Prometheus, that is the same as not having
-/// the label.
+/// `cluster` is empty for the manager's own cluster, because Prometheus treats that like a missing
+/// label.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
-/// Metric families of all caches. Clones share the same metrics.
+/// Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     objects: Family<Gauge, 4>,
@@ -23,11 +23,10 @@ pub(super) struct Families {
     watch_errors: Family<Counter, 4>,
     foreign: Family<Counter, 4>,
     undecodable: Family<Gauge, 2>,
-    /// All label values that have been used.
+    /// All label values that we have used so far.
     known: Arc<Mutex<BTreeSet<Labels>>>,
 }
 
-/// Values for [`LABELS`].
 type Labels = (String, &'static str, String, String);
 
 impl Families {
@@ -80,11 +79,12 @@ impl Families {
         }
     }
 
-    /// Updates all metrics. If several caches have the same labels, their values are added up. An
-    /// object that cannot be decoded is counted once per kind, even if it is in more than one
-    /// cache. The number of objects is set to zero for caches that do not exist anymore.
+    /// Updates all metrics. If several caches have the same labels, we add up their values.
+    /// However, an undecodable object only counts once per kind, even if it's in more than one
+    /// cache.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Begin with zero objects for all known labels, in case a cache doesn't exist anymore.
         let mut totals: BTreeMap<Labels, Total> = known
             .iter()
             .map(|labels| (labels.clone(), Total::default()))
@@ -110,7 +110,7 @@ impl Families {
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
             self.own_writes.with(labels).set(total.own_writes as f64);
-            // If the cache doesn't exist anymore, its counters keep their values.
+            // The counters of a cache that doesn't exist anymore keep their values.
             if total.caches > 0 {
                 self.relists.with(labels).set(total.relists as f64);
                 self.watch_errors.with(labels).set(total.watch_errors as f64);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::instruments::Gauge;
 use super::registry::{Family, Registry};
 
-/// Metric families of all additional clusters. Clones share the same metrics.
+/// Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     connected: Family<Gauge, 1>,
-    /// All label values that have been used.
+    /// All label values that we have used so far.
     known: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -27,7 +27,7 @@ impl Families {
         }
     }
 
-    /// Updates all metrics. Clusters that don't exist anymore are removed.
+    /// Updates all metrics, and removes clusters which don't exist anymore.
     pub(super) fn set(&self, clusters: Vec<(String, bool)>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, is_connected) in &clusters {

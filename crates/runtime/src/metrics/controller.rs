@@ -9,27 +9,25 @@ use tokio::time::Instant;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram};
 
-/// Buckets for reconcile times, in seconds. Same as in controller-runtime.
+/// In seconds, same as in controller-runtime.
 const RECONCILE_BOUNDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25,
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Maximum number of priorities with a separate series (same as in controller-runtime). Other
-/// priorities will share one.
+/// Only this many priorities get their own series, and all others share one. Same as in
+/// controller-runtime.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// Returns the buckets for queue times, in seconds. They start at 10 ns and grow by a factor of
-/// ten. We have to multiply in the same way as Go does, since rounding errors are part of the
-/// label.
+/// Returns the buckets for queue times in seconds. They start at 10 ns and grow by a factor of ten.
 fn queue_bounds() -> Vec<f64> {
+    // Multiply in the same way as Go does, since rounding errors are part of the label.
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
         .collect()
 }
 
-/// Metric families of all controllers.
 pub(super) struct Families {
     reconciles: Family<Counter, 2>,
     errors: Family<Counter, 1>,
@@ -135,12 +133,12 @@ impl Families {
         }
     }
 
-    /// Creates the metrics for a controller, including all of their series.
+    /// Creates all series of a controller.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
-        // The number of workers is small enough to be represented exactly.
+        // There aren't so many workers that this would lose precision.
         self.workers.with([name]).set(workers as f64);
         let result = |result| self.reconciles.with([name, result]);
-        // Our requeues always have a delay, but dashboards expect this series to exist.
+        // Our requeues always have a delay, but dashboards expect this series.
         let _ = result("requeue");
         ControllerMetrics {
             success: result("success"),
@@ -155,7 +153,7 @@ impl Families {
         }
     }
 
-    /// Creates the metrics for the queue of a controller, including all of their series.
+    /// Creates all series for the queue of a controller.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {
@@ -175,8 +173,7 @@ impl Families {
     }
 }
 
-/// Result of a reconcile. All kinds of failures count as an error, and each of them has an
-/// additional metric.
+/// All kinds of failures count as an error, and each of them has an additional metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     Success,
@@ -187,7 +184,7 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// Controller metrics. Clones share the same metrics.
+/// Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,
@@ -202,13 +199,12 @@ pub(crate) struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Counts a worker as active until the guard is dropped. This also works if its task is
+    /// A worker counts as active until the guard is dropped. This way, it also works if its task is
     /// cancelled.
     pub(crate) fn active(&self) -> ActiveGuard {
         ActiveGuard::new(&self.active)
     }
 
-    /// Counts a reconcile that has finished.
     pub(crate) fn reconciled(&self, result: ReconcileResult, took: Duration) {
         self.seconds.observe_duration(took);
         match result {
@@ -224,7 +220,6 @@ impl ControllerMetrics {
     }
 }
 
-/// Guard that decrements a gauge on drop.
 #[must_use]
 pub(crate) struct ActiveGuard(Gauge);
 
@@ -241,7 +236,7 @@ impl Drop for ActiveGuard {
     }
 }
 
-/// Queue metrics. Clones share the same metrics.
+/// Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics(Arc<Queue>);
 
@@ -249,7 +244,7 @@ pub(crate) struct QueueMetrics(Arc<Queue>);
 struct Queue {
     name: String,
     depth: Family<Gauge, 3>,
-    /// Depth of the queue by priority, for priorities that have their own series.
+    /// Depth by priority, for priorities that have their own series.
     depths: Mutex<BTreeMap<i32, Gauge>>,
     adds: Counter,
     retries: Counter,
@@ -257,7 +252,7 @@ struct Queue {
     worked: Histogram,
     unfinished: Gauge,
     longest: Gauge,
-    /// When the keys in progress were taken from the queue, and how many at each time.
+    /// When the keys in progress were taken, and how many at each time.
     processing: Mutex<BTreeMap<Instant, u32>>,
 }
 
@@ -289,12 +284,12 @@ impl QueueMetrics {
         self.0.depth(to).add(1.0);
     }
 
-    /// Called when a key is added with a delay.
+    /// Called when a key is added with a delay, whatever the reason for it.
     pub(crate) fn retried(&self) {
         self.0.retries.inc();
     }
 
-    /// Called when a worker takes a key at time `at`. The key has been ready since `added`.
+    /// A worker takes a key at time `at`. The key has been ready since `added`.
     pub(crate) fn taken(&self, priority: i32, added: Instant, at: Instant) {
         self.0.depth(priority).add(-1.0);
         self.0
@@ -309,7 +304,7 @@ impl QueueMetrics {
             .or_default() += 1;
     }
 
-    /// Called when a worker has finished. `at` is when it has taken the key.
+    /// A worker has finished the key that it took at time `at`.
     pub(crate) fn done(&self, at: Instant) {
         self.0.worked.observe_duration(at.elapsed());
         let mut processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -321,11 +316,11 @@ impl QueueMetrics {
         }
     }
 
-    /// Updates all gauges that depend on the current time.
+    /// Updates the gauges that depend on the current time.
     pub(super) fn refresh(&self) {
         let processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let spent = |since: &Instant| since.elapsed().as_secs_f64();
-        // For an empty iterator, `sum` would return -0.
+        // Don't use `sum`, since it returns -0 for an empty iterator.
         let unfinished = processing
             .iter()
             .fold(0.0, |sum, (since, keys)| sum + spent(since) * f64::from(*keys));

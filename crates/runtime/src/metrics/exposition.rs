@@ -61,15 +61,16 @@ fn escape_value(value: &str) -> String {
     escape_help(value).replace('"', "\\\"")
 }
 
-/// Escapes a description, which must not contain line breaks.
+/// Descriptions must not contain line breaks.
 pub(super) fn escape_help(help: &str) -> String {
     help.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// Formats a number in the same way as the Go client. It uses the shortest representation that
-/// parses to the same value, and an exponent for numbers that are at least a million or less than a
-/// ten-thousandth. This is important because the bounds of histograms are used as labels, and
-/// queries compare those as strings.
+/// Formats a number like the Go client does, with the shortest representation that parses to the
+/// same value. Numbers that are at least a million or less than a ten-thousandth have an exponent.
+///
+/// This has to be the same, because the bounds of histograms are labels, and queries compare those
+/// as strings.
 pub(super) fn format_number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -88,13 +89,12 @@ pub(super) fn format_number(value: f64) -> String {
     }
 }
 
-/// Returns `true` if `name` can be used as the name of a metric.
 pub(super) fn is_metric_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
 }
 
-/// Returns `true` if `name` can be used as a label. Names that start with two underscores are
-/// reserved by Prometheus, and `le` is used by histograms.
+/// Rejects names that start with two underscores, because Prometheus reserves them, and `le`, which
+/// histograms need.
 pub(super) fn is_label_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"
 }

@@ -16,25 +16,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::exposition::is_metric_name;
 
-/// Suffixes used for the series of histograms and summaries.
+/// The series of histograms and summaries have these suffixes.
 pub(super) const SERIES_SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 type Collect = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Callbacks which return the metrics of other libraries.
 #[derive(Default)]
 pub(super) struct ForeignMetrics {
     collectors: Mutex<Vec<Collect>>,
-    /// Metrics that were dropped, and for which we've logged a warning.
+    /// Metrics whose removal we've already logged.
     warned: Mutex<HashSet<String>>,
 }
 
-/// All lines of a metric.
 #[derive(Default)]
 struct ForeignFamily<'a> {
     name: &'a str,
     lines: Vec<&'a str>,
-    /// Names of the samples.
     series: HashSet<&'a str>,
     invalid_line: Option<&'a str>,
 }
@@ -45,9 +42,9 @@ impl ForeignMetrics {
         collectors.push(Arc::new(collect));
     }
 
-    /// Appends all families which don't conflict with the names in `taken`.
+    /// Appends all families that don't conflict with the names in `taken`.
     pub(super) fn write(&self, mut taken: HashSet<String>, text: &mut String) {
-        // Release the lock first, since these are callbacks of the operator.
+        // Release the lock first, since we're about to call functions of the operator.
         let collectors = self
             .collectors
             .lock()
@@ -80,7 +77,7 @@ impl ForeignMetrics {
     }
 }
 
-/// Splits a text into families. All comments except for `HELP` and `TYPE` are dropped.
+/// Splits a text into families. Drops all comments except for `HELP` and `TYPE`.
 fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     let mut families: Vec<ForeignFamily<'_>> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -113,7 +110,6 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     families
 }
 
-/// Returns the name of the metric that a comment is about.
 fn described_metric(comment: &str) -> Option<&str> {
     let mut words = comment.split_whitespace();
     let is_description = matches!(words.next(), Some("HELP" | "TYPE"));
@@ -125,8 +121,7 @@ fn sample_name(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// Returns `true` if this consists of labels (which are optional), a value, and an optional
-/// timestamp in milliseconds.
+/// Matches labels (which are optional), a value, and an optional timestamp in milliseconds.
 fn is_sample_end(rest: &str) -> bool {
     let Some(values) = skip_labels(rest.trim_start()) else {
         return false;
@@ -136,7 +131,7 @@ fn is_sample_end(rest: &str) -> bool {
     has_value && words.next().is_none_or(|time| time.parse::<i64>().is_ok()) && words.next().is_none()
 }
 
-/// Returns the rest of the text after the labels. Returns `None` if they're not terminated.
+/// Returns what comes after the labels, or `None` if they're not terminated.
 fn skip_labels(text: &str) -> Option<&str> {
     let Some(labels) = text.strip_prefix('{') else {
         return Some(text);

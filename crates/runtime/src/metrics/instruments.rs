@@ -38,7 +38,7 @@ impl Counter {
         self.0.get()
     }
 
-    /// Sets a counter whose value is maintained elsewhere, e.g. by the kernel.
+    /// For counters whose value is maintained elsewhere, e.g. by the kernel.
     pub(crate) fn set(&self, value: f64) {
         self.0.set(value);
     }
@@ -102,7 +102,7 @@ impl Float {
 
     fn add(&self, amount: f64) {
         let sum = |bits| Some((f64::from_bits(bits) + amount).to_bits());
-        // The closure never returns `None`, so this can't fail.
+        // This can't fail, since the closure never returns `None`.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
     }
 }
@@ -110,7 +110,7 @@ impl Float {
 #[derive(Debug)]
 struct Distribution {
     bounds: Arc<[f64]>,
-    /// Number of values per bucket. Everything that exceeds all bounds is in the last one.
+    /// Number of values per bucket. The last one is for values which exceed all bounds.
     counts: Box<[AtomicU64]>,
     sum: Float,
 }
@@ -126,7 +126,7 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Sealed {
-        /// Name of the type in the text format.
+        /// Type in the text format.
         const TYPE: &'static str;
 
         fn new(bounds: &Arc<[f64]>) -> Self;
@@ -171,10 +171,10 @@ pub(super) mod sealed {
             }))
         }
 
-        /// Writes buckets, sum and count. The count is the total of the buckets that were written.
-        /// This makes sure that they're consistent, even if values are added concurrently.
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
             let Distribution { bounds, counts, sum } = &*self.0;
+            // Don't count values separately, so that the buckets and the total are consistent even
+            // if someone adds values at the same time.
             let mut count = 0;
             for (bound, within) in bounds.iter().copied().chain([f64::INFINITY]).zip(counts) {
                 count += within.load(Ordering::Relaxed);

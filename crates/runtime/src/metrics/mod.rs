@@ -219,12 +219,11 @@ impl Metrics {
         self.0.registry.text()
     }
 
-    /// Returns a controller's metrics.
     pub(crate) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         self.0.controllers.controller(name, workers)
     }
 
-    /// Returns the metrics of a controller's queue.
+    /// Creates the metrics for a queue. Some of them are only updated before each scrape.
     pub(crate) fn queue(&self, name: &str) -> QueueMetrics {
         let queue = self.0.controllers.queue(name);
         let refreshed = queue.clone();
@@ -232,25 +231,24 @@ impl Metrics {
         queue
     }
 
-    /// Returns the gauge of a lease, which is 1 while this process holds it and 0 otherwise.
+    /// The gauge is 1 while this process holds the lease, and 0 otherwise.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
     }
 
-    /// Returns the counter for events that a controller has dropped.
     pub(crate) fn events_dropped(&self, controller: &str) -> Counter {
         self.0.events_dropped.with([controller])
     }
 
-    /// Updates the metrics of caches before each scrape.
+    /// Calls `stats` before each scrape.
     pub(crate) fn measure_caches(&self, stats: impl Fn() -> Vec<CacheStats> + Send + Sync + 'static) {
-        // The closure is stored in the metrics themselves, so only capture what's needed to avoid a
-        // reference cycle.
+        // The metrics own this closure, so capture as little as possible to avoid a reference
+        // cycle.
         let families = self.0.caches.clone();
         self.before_scrape(move || families.set(stats()));
     }
 
-    /// Updates the metrics of additional clusters before each scrape.
+    /// Calls `clusters` before each scrape.
     pub(crate) fn measure_clusters(
         &self,
         clusters: impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static,
@@ -259,13 +257,12 @@ impl Metrics {
         self.before_scrape(move || families.set(clusters()));
     }
 
-    /// Updates the metrics of this replica's ranges before each scrape.
+    /// Calls `status` before each scrape.
     pub(crate) fn measure_shards(&self, status: impl Fn() -> RingStatus + Send + Sync + 'static) {
         let families = shards::Families::register(&self.0.registry);
         self.before_scrape(move || families.set(&status()));
     }
 
-    /// Counts an attempt to read a certificate.
     pub(crate) fn certificate_read(&self, succeeded: bool) {
         self.0.certificate_reads.inc();
         if !succeeded {

@@ -8,10 +8,10 @@ use std::fs;
 use super::registry::Registry;
 use super::{Counter, Gauge};
 
-/// Unit of CPU and start times in `/proc`. It doesn't depend on the tick rate of the kernel.
+/// Unit of CPU and start times in `/proc`, which doesn't depend on the tick rate of the kernel.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers all process metrics, which will be updated before each scrape.
+/// These metrics are updated before each scrape.
 pub(super) fn register_process_metrics(registry: &Registry) {
     register_proc(registry);
     register_tokio(registry);
@@ -76,7 +76,6 @@ fn register_tokio(registry: &Registry) {
     });
 }
 
-/// Values in `/proc`.
 #[derive(Debug, PartialEq)]
 struct Reading {
     cpu_seconds: f64,
@@ -85,12 +84,11 @@ struct Reading {
     start_time: f64,
     threads: f64,
     open_files: f64,
-    /// Infinity if there is no limit.
     max_files: f64,
 }
 
 impl Reading {
-    /// Reads all values. Returns `None` if one of them is not available.
+    /// Returns `None` if a value isn't available, e.g. on macOS.
     fn take() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
         let text = |path| fs::read_to_string(path).ok();
@@ -99,16 +97,16 @@ impl Reading {
             &text("/proc/self/status")?,
             &text("/proc/self/limits")?,
             &text("/proc/stat")?,
-            // Don't count the directory itself, which was open while we were reading it.
+            // Don't count the directory itself, which we had to open in order to read it.
             open_files.saturating_sub(1) as f64,
         )
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
-        // The second field is the name of the program in parentheses. It may contain spaces and
-        // parentheses on its own.
+        // The second field is the name of the program in parentheses, and may itself contain spaces
+        // and parentheses.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
-        // `fields` starts at the third field that's described in proc_pid_stat(5).
+        // proc_pid_stat(5) numbers the fields, and `fields` starts with the third.
         let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         let boot = line_value(system, "btime ")?.parse::<f64>().ok()?;
         let kib = |name| {
@@ -137,7 +135,6 @@ impl Reading {
     }
 }
 
-/// Returns the remainder of the line that starts with `start`.
 fn line_value<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     text.lines()
         .find_map(|line| line.strip_prefix(start))

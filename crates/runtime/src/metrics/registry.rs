@@ -86,13 +86,12 @@ impl<M: Instrument, const N: usize> Family<M, N> {
     }
 }
 
-/// A family with its description.
 #[derive(Debug)]
 struct FamilyData<M, const N: usize> {
     name: String,
     help: String,
     labels: [String; N],
-    /// Buckets of a histogram. Empty for all other types.
+    /// Upper bounds of a histogram's buckets. Empty for all other types.
     bounds: Arc<[f64]>,
     series: RwLock<BTreeMap<[String; N], M>>,
 }
@@ -122,15 +121,13 @@ impl<M: Instrument, const N: usize> FamilyData<M, N> {
     }
 }
 
-/// A family with its type erased.
 trait AnyFamily: Send + Sync {
     fn write(&self, text: &mut String);
 
-    /// Returns the name of the family and of all its series.
+    /// Includes the names of all series.
     fn names(&self) -> Vec<String>;
 
-    /// Returns the first columns of the family's row in docs/metrics.md, i.e. name, type and
-    /// labels.
+    /// The first columns of the row in docs/metrics.md, i.e. name, type and labels.
     #[cfg(test)]
     fn row(&self) -> String;
 
@@ -138,16 +135,16 @@ trait AnyFamily: Send + Sync {
 }
 
 impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
-    /// Writes the family. Like in Go's client, families without any series are omitted.
     fn write(&self, text: &mut String) {
         let series = read_lock(&self.series);
+        // Omit a family without any series, like Go's client does.
         if series.is_empty() {
             return;
         }
         let Self {
             name, help, labels, ..
         } = self;
-        // Writing to a `String` never fails.
+        // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
             "# HELP {name} {}\n# TYPE {name} {}",
@@ -182,7 +179,6 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
     }
 }
 
-/// All families, and the callbacks to call before a scrape.
 #[derive(Default)]
 pub(super) struct Registry {
     families: Mutex<BTreeMap<String, Arc<dyn AnyFamily>>>,
@@ -191,7 +187,6 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Registers a family, or returns the existing one if there already is a family with this name.
     pub(super) fn family<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -220,7 +215,8 @@ impl Registry {
         }
     }
 
-    /// Registers a built-in family. Its description is only checked by a debug assertion.
+    /// Registers a built-in family, which can't fail at runtime. Debug builds check its
+    /// description.
     pub(super) fn own<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -235,7 +231,7 @@ impl Registry {
         family
     }
 
-    /// Returns the rows of all families for docs/metrics.md, sorted by name.
+    /// The rows of docs/metrics.md, sorted by name.
     #[cfg(test)]
     pub(super) fn rows(&self) -> Vec<String> {
         let families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,9 +245,9 @@ impl Registry {
             .push(Arc::new(update));
     }
 
-    /// Returns all non-empty families sorted by name, followed by metrics from other libraries.
+    /// Families are sorted by name, and followed by the metrics of other libraries.
     pub(super) fn text(&self) -> String {
-        // Release the lock first, because a callback may register another metric.
+        // Release the lock first, since a callback may register another metric.
         let updates = self
             .before_scrape
             .lock()
@@ -259,8 +255,8 @@ impl Registry {
             .clone();
         updates.iter().for_each(|update| update());
         let mut text = String::new();
-        // This includes families without any series. Otherwise, whether a metric of another library
-        // is dropped could change between scrapes.
+        // Include families without any series. Otherwise a metric of another library could appear
+        // in one scrape and be missing in the next.
         let mut names = HashSet::new();
         for family in self
             .families
@@ -291,7 +287,7 @@ fn new_family<M, const N: usize>(
     }
 }
 
-// It's fine to ignore poisoning, since nothing can panic while these locks are held.
+// Ignore poisoning, since nothing can panic while these locks are held.
 
 fn read_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)

@@ -16,13 +16,12 @@ use super::{Counter, Histogram, Metrics};
 /// client-go uses this instead of a status code if there is no response.
 const NO_RESPONSE: &str = "<error>";
 
-/// Same buckets as in the components of Kubernetes.
+/// The components of Kubernetes use these buckets, too.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: [f64; 11] = [
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
 ];
 
-/// Metric families of all clients.
 #[derive(Clone)]
 pub(super) struct Families {
     total: Family<Counter, 3>,
@@ -113,7 +112,7 @@ impl Metrics {
     /// # }
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
-        // In this layer, the URI of a request is just a path.
+        // This layer only gets to see the path of a request.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
@@ -199,7 +198,6 @@ where
     }
 }
 
-/// Returns `true` if the request is a watch.
 pub(crate) fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query
@@ -255,8 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server which responds with the given status. If it's 0, the server does
-    /// not respond.
+    /// Sends a request to a server that responds with the given status, or not at all if it's 0.
     async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {

@@ -5,7 +5,6 @@ use super::instruments::{Counter, Gauge};
 use super::registry::{Family, Registry};
 use crate::shards::RingStatus;
 
-/// Metric families of the ring.
 pub(super) struct Families {
     owned: Family<Gauge, 1>,
     replicas: Family<Gauge, 0>,

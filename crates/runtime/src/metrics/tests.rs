@@ -4,8 +4,8 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Asserts the text of a family. The metrics of the process are ignored, since they are different
-/// every time.
+/// Checks the text of a family. We ignore the metrics of the process, since they're always
+/// different.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {
         let line = line
@@ -24,7 +24,6 @@ fn check(metrics: &Metrics, family: &str, expected: &str) {
     assert_eq!(found, expected.lines().map(str::trim).collect::<Vec<_>>());
 }
 
-/// Returns the remainder of all lines that start with `start`.
 fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
     metrics
         .text()

@@ -8,7 +8,7 @@ use super::controller::ActiveGuard;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram, Metrics};
 
-/// Prometheus' default buckets. controller-runtime uses them for webhooks.
+/// Prometheus' default buckets, because controller-runtime uses them for webhooks.
 const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 pub(super) struct Families {
@@ -67,7 +67,7 @@ impl Families {
     }
 }
 
-/// Metrics of a webhook, which is identified by its path.
+/// A webhook is identified by its path.
 #[derive(Clone)]
 pub(crate) struct WebhookMetrics {
     path: String,
@@ -78,8 +78,8 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// Counts ConversionReviews by result. The HTTP status is of no use for this, since failed reviews
-/// are also answered with status 200.
+/// Counts ConversionReviews by result. We can't tell that from the HTTP status, since failed
+/// reviews are answered with 200 as well.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,
@@ -87,7 +87,7 @@ pub(crate) struct ConversionMetrics {
 }
 
 impl Metrics {
-    /// Creates the series for both results of a ConversionReview, and returns the metrics.
+    /// Creates the series for both results right away, so that they start at zero.
     pub(crate) fn conversions(&self) -> ConversionMetrics {
         let conversions = &self.0.webhooks.conversions;
         ConversionMetrics {
@@ -96,8 +96,7 @@ impl Metrics {
         }
     }
 
-    /// Creates the series for status 200 and status 500, and returns the metrics of the webhook at
-    /// `path`.
+    /// Creates the series for status 200 and 500 right away, so that they start at zero.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
         for code in ["200", "500"] {
@@ -126,7 +125,6 @@ impl ConversionMetrics {
 }
 
 impl WebhookMetrics {
-    /// Counts a request as in flight until the guard is dropped.
     pub(crate) fn in_flight(&self) -> ActiveGuard {
         ActiveGuard::new(&self.in_flight)
     }

@@ -17,26 +17,25 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
-/// Timeout for both requests together.
+/// For both requests together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const USER_TTL: Duration = Duration::from_secs(60);
 const ALLOWED_TTL: Duration = Duration::from_secs(300);
 const DENIED_TTL: Duration = Duration::from_secs(30);
-/// Limit for cached responses. Only few clients scrape metrics. If there are any more, somebody is
-/// probably trying to exhaust the memory.
+/// How many responses we cache. Only few clients scrape metrics, so if there are any more, somebody
+/// is probably trying to exhaust our memory.
 const MAX_CACHED: usize = 1024;
 
-/// Whether a request is permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AccessDecision {
     Allowed,
     /// There's no token, or it's not known to the cluster.
     Unauthenticated,
-    /// This user is not authorized.
+    /// The user is known, but not authorized.
     Denied(String),
 }
 
-/// We couldn't find out whether a request is permitted.
+/// We couldn't find out whether to permit a request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
@@ -47,12 +46,10 @@ pub(super) enum AccessError {
     Timeout,
 }
 
-/// Authenticates and authorizes requests. Caches the responses of the API server.
 pub(super) struct Access {
     client: Client,
-    /// Users by token. We do not cache invalid tokens, since there is no limit to their number.
+    /// Users by token. We don't cache invalid tokens, since there's no limit to their number.
     users: TtlCache<String, UserInfo>,
-    /// Authorization by user and request.
     allowed: TtlCache<String, bool>,
 }
 
@@ -65,8 +62,8 @@ impl Access {
         }
     }
 
-    /// Decides whether a request is permitted. `verb` is the method in lower case, and `path` is
-    /// the non-resource URL.
+    /// Decides whether to permit a request. `verb` is the method in lower case, and `path` is the
+    /// non-resource URL.
     pub(super) async fn check(
         &self,
         headers: &HeaderMap,
@@ -134,7 +131,7 @@ impl Access {
             uid,
             username,
         } = user;
-        // Everything that may affect the response.
+        // The key contains everything that may affect the response.
         let key = format!("{verb} {path} {username:?} {uid:?} {groups:?} {extra:?}");
         if let Some(allowed) = self.allowed.get(&key) {
             return Ok(allowed);
@@ -164,7 +161,7 @@ impl Access {
     }
 }
 
-/// Extracts the token from `Authorization: Bearer …`.
+/// Parses `Authorization: Bearer …`.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers
         .get(header::AUTHORIZATION)?
@@ -175,7 +172,6 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Cache with limited size, whose entries expire.
 struct TtlCache<K, V>(Mutex<HashMap<K, (V, Instant)>>);
 
 impl<K, V> Default for TtlCache<K, V> {
@@ -196,6 +192,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     fn insert(&self, key: K, value: V, ttl: Duration) {
         let now = Instant::now();
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Drop expired entries first, otherwise they would keep new ones out.
         entries.retain(|_, (_, expires)| now < *expires);
         if entries.len() < MAX_CACHED {
             entries.insert(key, (value, now + ttl));
@@ -213,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// A fake API server with two users, one of which is authorized. It records all requests.
+    /// One of its two users is authorized. It records all requests.
     #[derive(Clone, Default)]
     struct Cluster {
         asked: Arc<Mutex<Vec<String>>>,
@@ -266,7 +263,6 @@ mod tests {
             Ok(Response::new(Body::from(review.to_string().into_bytes())))
         }
 
-        /// Returns all requests since the previous call.
         fn asked(&self) -> Vec<String> {
             std::mem::take(&mut self.asked.lock().unwrap())
         }
@@ -352,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Returns the time since the first call, according to the paused clock.
+    /// How long ago the first call was, according to the paused clock.
     fn access_age(_: &Access) -> Duration {
         thread_local!(static START: Instant = Instant::now());
         START.with(Instant::elapsed)

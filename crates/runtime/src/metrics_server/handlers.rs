@@ -14,17 +14,15 @@ use crate::server::Reply;
 
 type Handler = Arc<dyn Fn(Request<()>) -> BoxFuture<'static, Reply> + Send + Sync>;
 
-/// Handlers by path.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     by_path: BTreeMap<String, Handler>,
-    /// The first path that couldn't be added, and the reason.
+    /// The first path that we couldn't add, and the reason.
     error: Option<String>,
 }
 
 impl Handlers {
-    /// Adds a handler. If its path is invalid, this is reported by
-    /// [`first_error`](Self::first_error).
+    /// If the path is invalid, [`first_error`](Self::first_error) is going to report that.
     pub(crate) fn add<F, Fut, B>(&mut self, path: String, handler: F)
     where
         F: Fn(Request<()>) -> Fut + Send + Sync + 'static,
@@ -52,7 +50,6 @@ impl Handlers {
         self.by_path.insert(path, Arc::new(reply));
     }
 
-    /// Returns the first error that occurred when adding a handler.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.error.as_deref()
     }

@@ -24,7 +24,6 @@ use crate::tls::{CertificateError, Certificates, Files};
 
 const PATH: &str = "/metrics";
 
-/// Error of starting the metrics server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MetricsServerError {
     /// The address cannot be bound.
@@ -35,24 +34,23 @@ pub(crate) enum MetricsServerError {
     Certificate(#[from] CertificateError),
 }
 
-/// A metrics server that is listening. Call [`serve`](Self::serve) to process requests.
 pub(crate) struct MetricsServer {
     server: Server,
     tls: Option<TlsAcceptor>,
-    /// Reloads the certificate. This future never resolves.
+    /// Reloads the certificate, and never resolves.
     watch: BoxFuture<'static, ()>,
     handler: MetricsHandler,
 }
 
 struct MetricsHandler {
     metrics: Metrics,
-    /// `None` if everyone is permitted to read the metrics.
+    /// `None` if everyone may read the metrics.
     access: Option<Access>,
     handlers: Handlers,
 }
 
 impl MetricsServer {
-    /// Binds to the address in the flags. Returns `None` if the server is disabled.
+    /// `None` if the flags disable the server.
     pub(crate) async fn bind(
         args: &ManagerArgs,
         metrics: Metrics,
@@ -89,24 +87,22 @@ impl MetricsServer {
         }))
     }
 
-    /// Sets the maximum number of connections. The minimum is one.
+    /// The minimum is one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.server = self.server.with_max_connections(max);
         self
     }
 
-    /// Adds handlers. Clients need to be authorized for their paths.
+    /// Clients need to be authorized for the path of a handler.
     pub(crate) fn with_handlers(mut self, handlers: Handlers) -> Self {
         self.handler.handlers = handlers;
         self
     }
 
-    /// Returns the address that the server is bound to.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.server.address()
     }
 
-    /// Processes requests until `shutdown` resolves, then waits for pending requests.
     pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             server,
@@ -129,8 +125,8 @@ impl MetricsServer {
     }
 }
 
-/// Returns the certificate in the flags, or a self-signed one if there is none. Also returns a
-/// future that reloads it.
+/// Returns the certificate in the flags, along with a future that reloads it. Without one, creates
+/// a self-signed certificate.
 fn load_certificates(
     args: &ManagerArgs,
     metrics: &Metrics,
@@ -179,7 +175,7 @@ impl MetricsHandler {
         reply
     }
 
-    /// Returns `None` if the client is authorized, and an error response otherwise.
+    /// Returns an error response unless the client is authorized.
     async fn check_access(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let verb = method.as_str().to_ascii_lowercase();
         match self.access.as_ref()?.check(headers, &verb, path).await {

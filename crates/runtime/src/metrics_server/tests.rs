@@ -11,8 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use super::*;
 use crate::tls::tests::{Secret, connector_to, localhost_pem};
 
-/// A fake API server that uses the token as the user's name. `prometheus` is authorized, and
-/// requests about `down` fail.
+/// The token is the name of the user. `prometheus` is authorized, and requests about `down` fail.
 fn cluster() -> Client {
     Client::new(tower::service_fn(answer), "default")
 }
@@ -40,7 +39,6 @@ fn args(secure: bool, certificates: Option<&Path>) -> ManagerArgs {
     }
 }
 
-/// Starts a metrics server. Returns its address.
 async fn start(args: &ManagerArgs) -> SocketAddr {
     let metrics = Metrics::new();
     let cups = metrics.counter("cups_total", "Cups washed.", []).unwrap();
@@ -59,7 +57,6 @@ async fn start(args: &ManagerArgs) -> SocketAddr {
     address
 }
 
-/// Sends a request without a body. Returns the complete response.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     let request = format!("{request}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -148,7 +148,6 @@ mod source {
     }
 }
 
-/// Returns kind, namespace and name for messages, e.g. `Deployment default/web`.
 pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     let kind = object
         .type_meta()
@@ -159,10 +158,8 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference to an object for use in events. It does not depend on the object version.
-///
-/// References are compared by kube's recorder, which would start a new series of events if the
-/// resource version was different.
+/// Returns a reference for use in events, without the resource version. kube's recorder compares
+/// references, so it would start a new series of events for each version.
 pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     let (api_version, kind) = object
         .type_meta()
@@ -179,8 +176,7 @@ pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     }
 }
 
-/// Returns the body for a server-side apply. `apiVersion` and `kind` are added, and `managedFields`
-/// are removed.
+/// Returns the body of a server-side apply, which needs `apiVersion` and `kind`.
 pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
     object: &K,
     kind: &Kind<K>,
@@ -189,7 +185,7 @@ pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
     body["apiVersion"] = K::api_version(&kind.dynamic).into();
     body["kind"] = K::kind(&kind.dynamic).into();
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        // Applies that contain `managedFields` are rejected by the server.
+        // The API server rejects an apply that contains `managedFields`.
         metadata.remove("managedFields");
     }
     Ok(body)

@@ -16,8 +16,7 @@ use serde_json::value::RawValue;
 
 use super::Trimmed;
 
-/// Maximum length of the cause in an [`Undecodable`], in bytes. Causes may quote values, which can
-/// be arbitrarily long.
+/// In bytes. Causes may quote values, which can be arbitrarily long.
 const MAX_CAUSE: usize = 300;
 
 /// An object that could not be decoded into its Rust type. Contains its metadata and the reason.
@@ -50,7 +49,7 @@ impl Undecodable {
         &self.cause
     }
 
-    /// Returns `true` if both objects could not be decoded for the same reason.
+    /// Both objects have the same error in the same field.
     pub(crate) fn has_reason_of(&self, other: &Self) -> bool {
         (&self.field, &self.cause) == (&other.field, &other.cause)
     }
@@ -59,7 +58,7 @@ impl Undecodable {
         &mut self.metadata
     }
 
-    /// Removes the cause because it may contain a confidential value.
+    /// The cause may quote a confidential value.
     pub(crate) fn redact(&mut self) {
         "the value does not match the Rust type".clone_into(&mut self.cause);
     }
@@ -71,7 +70,7 @@ impl fmt::Display for Undecodable {
     }
 }
 
-/// An object from a list or a watch, which is decoded on its own.
+/// An object from a list or a watch, decoded on its own.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<O> {
     Object {
@@ -79,12 +78,11 @@ pub(crate) enum Decoded<O> {
         /// Length of the JSON in bytes.
         bytes: usize,
     },
-    // Boxed because it's rare, and larger than many objects are.
+    // This is boxed, because it's rare and larger than many objects are.
     Undecodable(Box<Undecodable>),
 }
 
 impl<O> Decoded<Trimmed<O>> {
-    /// Unwraps a trimmed object.
     pub(crate) fn into_inner(self) -> Decoded<O> {
         match self {
             Self::Object {
@@ -97,9 +95,6 @@ impl<O> Decoded<Trimmed<O>> {
 }
 
 impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
-    /// # Errors
-    ///
-    /// Fails if the input isn't valid JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         Ok(Self::of_text(text.get()))
@@ -107,7 +102,6 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
 }
 
 impl<O: DeserializeOwned> Decoded<O> {
-    /// Decodes the JSON of an object.
     pub(super) fn of_text(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(object) => Self::Object {
@@ -119,23 +113,18 @@ impl<O: DeserializeOwned> Decoded<O> {
     }
 }
 
-/// Error about a field that does not match the Rust type. Formatted as
-/// `.spec.every: invalid value: …`.
+/// A field that does not match the Rust type. Formatted as `.spec.every: invalid value: …`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
-    /// Field path, e.g. `.spec.every`. If a field is missing, this is the path of the object that
-    /// it should have been in.
+    /// E.g. `.spec.every`. If a field is missing, this is the path of the object that it should
+    /// have been in.
     pub(crate) field: String,
     /// What was found, and what was expected instead.
     pub(crate) cause: String,
 }
 
-/// Decodes an object from a JSON value.
-///
-/// # Errors
-///
-/// Returns the field that could not be decoded.
+/// Decodes an object from a JSON value. The error names the field that can't be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
@@ -146,8 +135,8 @@ pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Re
     })
 }
 
-/// Decodes an object once more, but keeps track of the path this time. It would be too slow to
-/// always do that.
+/// Decodes an object once more to find out the path of the error. It would be too slow to always
+/// keep track of that.
 fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     let mut reader = serde_json::Deserializer::from_str(text);
     let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
@@ -161,7 +150,7 @@ fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     }
 }
 
-/// Returns the path in the format of Kubernetes, i.e. with a leading dot.
+/// Kubernetes writes paths with a leading dot.
 fn describe_path(path: &serde_path_to_error::Path) -> String {
     match path.to_string() {
         path if path == "?" || path == "." => ".".to_owned(),
@@ -170,10 +159,9 @@ fn describe_path(path: &serde_path_to_error::Path) -> String {
     }
 }
 
-/// Returns the error message without the position in the input, since we do not show that.
-/// Truncated to [`MAX_CAUSE`] bytes.
 fn describe_cause(error: &serde_json::Error) -> String {
     let mut cause = error.to_string();
+    // We don't show the input, so a position in it is useless.
     if let Some(position) = cause.rfind(" at line ") {
         cause.truncate(position);
     }
@@ -185,7 +173,7 @@ fn describe_cause(error: &serde_json::Error) -> String {
     cause
 }
 
-/// Decodes an object's metadata. If that fails as well, only returns what's needed to identify the
+/// Decodes the metadata of an object. If that fails as well, only returns what identifies the
 /// object.
 pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
@@ -202,7 +190,6 @@ pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     }
 }
 
-/// Same resource as the object.
 impl<O: Resource> Resource for Decoded<O> {
     forward_resource!(O);
 
@@ -221,11 +208,11 @@ impl<O: Resource> Resource for Decoded<O> {
     }
 }
 
-/// Deserializes a [`RawValue`], and also works if serde has buffered the value. Normally, a
-/// [`RawValue`] can only be read directly from serde_json.
+/// Deserializes a [`RawValue`], even if serde has buffered the value. Normally, this only works if
+/// the [`RawValue`] is read directly from serde_json.
 ///
-/// An event is buffered if its `object` comes before its `type`. kube-apiserver sends `type` first,
-/// but other servers (and tests) may sort the keys.
+/// serde buffers an event if its `object` comes before its `type`. kube-apiserver sends the `type`
+/// first, but other servers (and tests) may sort the keys.
 pub(super) struct RawOrBuffered<T>(pub(super) T);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
@@ -250,7 +237,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
     }
 }
 
-/// Visitor for a [`RawValue`], together with the magic name that it uses to ask for the raw text.
+/// A [`RawValue`] uses a magic `name` to ask for the raw text.
 struct RawVisitor<V> {
     name: &'static str,
     visitor: V,
@@ -263,14 +250,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RawVisitor<V> {
         self.visitor.expecting(f)
     }
 
-    /// Gets the raw text from serde_json.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_map(map)
     }
 
-    /// Serializes the buffered value, and presents it the same way as serde_json does: as a map
-    /// whose only key is the magic name.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<V::Value, D::Error> {
+        // serde has already parsed the value, so serialize it again. Then present it like
+        // serde_json does, i.e. as a map whose only key is the magic name.
         let value = serde_json::Value::deserialize(buffered)?;
         let entry = std::iter::once((self.name, value.to_string()));
         self.visitor.visit_map(MapDeserializer::new(entry))

@@ -13,16 +13,16 @@ use serde_json::value::RawValue;
 
 use super::decoded::{Decoded, RawOrBuffered, read_metadata};
 
-/// An object of type `O` that has not been decoded yet.
+/// An object of type `O` that we haven't decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy<O> {
-    /// Just the fields in [`Identity`].
+    /// Only contains the fields in [`Identity`].
     identity: ObjectMeta,
     text: Box<RawValue>,
     kind: PhantomData<fn(O)>,
 }
 
-/// Subset of the metadata, by which we decide whether an object is ours.
+/// The part of the metadata that tells us whether the object is ours.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Identity {
@@ -39,22 +39,18 @@ struct Identified {
 }
 
 impl<O> Lazy<O> {
-    /// Returns the name, namespace, UID, resource version and owner references of the object. All
-    /// other fields are empty.
+    /// Only contains the name, namespace, UID, resource version and owner references.
     pub(crate) fn identity(&self) -> &ObjectMeta {
         &self.identity
     }
 
-    /// Decodes the object. `F` is either `O` or a wrapper around it.
+    /// `F` is either `O` or a wrapper around it.
     pub(crate) fn decode<F: DeserializeOwned>(&self) -> Decoded<F> {
         Decoded::of_text(self.text.get())
     }
 }
 
 impl<'de, O> Deserialize<'de> for Lazy<O> {
-    /// # Errors
-    ///
-    /// Fails if the input is not valid JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         let identity = match serde_json::from_str::<Identified>(text.get()) {
@@ -66,6 +62,7 @@ impl<'de, O> Deserialize<'de> for Lazy<O> {
                 owner_references: metadata.owner_references,
                 ..ObjectMeta::default()
             },
+            // Some of the metadata is invalid. We still need to know whose object this is.
             Err(_) => read_metadata(text.get()),
         };
         Ok(Self {
@@ -76,7 +73,6 @@ impl<'de, O> Deserialize<'de> for Lazy<O> {
     }
 }
 
-/// Same resource as the object.
 impl<O: Resource> Resource for Lazy<O> {
     forward_resource!(O);
 

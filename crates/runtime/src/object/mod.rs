@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// Implements the methods of `Resource` that identify the resource, by delegating to `$object`.
+/// Implements those methods of `Resource` that identify the resource. They all delegate to
+/// `$object`.
 macro_rules! forward_resource {
     ($object:ident) => {
         type DynamicType = $object::DynamicType;
@@ -174,7 +175,6 @@ impl DynamicKind {
     }
 }
 
-/// Error of looking up a kind.
 #[derive(Debug, thiserror::Error)]
 enum DiscoveryError {
     #[error("the API server does not serve kind `{kind}` in {api_version}; is its CRD installed?")]
@@ -216,11 +216,11 @@ impl DiscoveryError {
     }
 }
 
-/// Creates the API for objects of type `O`, either in a single namespace or in all.
+/// The API is for a single namespace, or for all if that's `None`.
 type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
 
-/// A kind, and everything we need in order to watch it. This may come from a type, or may only be
-/// known at runtime.
+/// A kind with everything that we need in order to watch it. The kind may come from a type, or may
+/// only be known at runtime.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
@@ -228,10 +228,9 @@ pub(crate) struct Kind<K: Resource> {
     watched_api: MakeApi<K, Decoded<K>>,
     trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
     lazy_api: MakeApi<K, Lazy<K>>,
-    /// Sets the API version and kind of an object if they're missing. Does nothing if they're
-    /// determined by the type.
+    /// Sets the API version and kind of an object unless the type determines them.
     set_types: fn(&mut K, &K::DynamicType),
-    /// Returns the kind if it is only known at runtime.
+    /// `None` if the type determines the kind.
     to_dynamic: fn(&K::DynamicType, bool) -> Option<DynamicKind>,
 }
 
@@ -245,7 +244,6 @@ impl<K: Watchable> Clone for Kind<K> {
 }
 
 impl<K: Object> Kind<K> {
-    /// Returns a type's kind.
     pub(crate) fn of_type() -> Self {
         Self {
             dynamic: (),
@@ -270,7 +268,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             trimmed_api: dynamic_api,
             lazy_api: dynamic_api,
             set_types: |object, resource| {
-                // Both are omitted by the API server when it lists built-in kinds.
+                // The API server omits both when it lists built-in kinds.
                 object.types.get_or_insert_with(|| TypeMeta {
                     api_version: resource.api_version.clone(),
                     kind: resource.kind.clone(),
@@ -296,7 +294,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
     }
 }
 
-// This has to have the same signature as `Kind::to_dynamic`.
+// The signature has to be the same as in `Kind::to_dynamic`.
 #[allow(clippy::unnecessary_wraps)]
 fn to_dynamic_kind(resource: &ApiResource, namespaced: bool) -> Option<DynamicKind> {
     Some(DynamicKind {
@@ -316,48 +314,48 @@ where
 }
 
 impl<K: Watchable> Kind<K> {
-    /// Returns the API for this kind, either in a single namespace or in all.
+    /// The API is for a single namespace, or for all if that's `None`.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`api`](Self::api), but objects are decoded one by one.
+    /// Like [`api`](Self::api), but decodes objects one by one.
     pub(crate) fn watched_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<K>> {
         (self.watched_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`watched_api`](Self::watched_api), but drops the metadata that caches don't keep.
+    /// Like [`watched_api`](Self::watched_api), but skips metadata that caches don't keep.
     pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`watched_api`](Self::watched_api), but objects aren't decoded until later.
+    /// Like [`watched_api`](Self::watched_api), but leaves it to the caller to decode the objects.
     pub(crate) fn lazy_api(&self, client: Client, namespace: Option<&str>) -> Api<Lazy<K>> {
         (self.lazy_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Sets the API version and kind of an object if they're missing. Does nothing if they're
-    /// determined by the type.
+    /// Sets the API version and kind of an object if they're missing. Does nothing if the type
+    /// determines them.
     pub(crate) fn set_types(&self, object: &mut K) {
         (self.set_types)(object, &self.dynamic);
     }
 
-    /// Returns the kind if it is only known at runtime.
+    /// Returns the kind unless the type determines it.
     pub(crate) fn to_dynamic(&self) -> Option<DynamicKind> {
         (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
 
-    /// Returns the kind's name, e.g. `Deployment`.
+    /// E.g. `Deployment`.
     pub(crate) fn name(&self) -> String {
         K::kind(&self.dynamic).into_owned()
     }
 
-    /// Returns the kind and API version for messages, e.g. `Deployment (apps/v1)`.
+    /// E.g. `Deployment (apps/v1)`, for messages.
     pub(crate) fn describe(&self) -> String {
         format!("{} ({})", self.name(), K::api_version(&self.dynamic))
     }
 
-    /// Returns the resource for messages, e.g. `deployments.apps`.
+    /// E.g. `deployments.apps`, for messages.
     pub(crate) fn describe_resource(&self) -> String {
         match K::group(&self.dynamic) {
             group if group.is_empty() => K::plural(&self.dynamic).into_owned(),
@@ -365,7 +363,7 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns the kind and group for metrics, e.g. `Deployment.apps`.
+    /// E.g. `Deployment.apps`, for metrics.
     pub(crate) fn group_kind(&self) -> String {
         match K::group(&self.dynamic) {
             group if group.is_empty() => self.name(),
@@ -373,12 +371,12 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns `true` if objects of this kind contain values which must not be logged.
+    /// We must not log the values in these objects.
     pub(crate) fn is_confidential(&self) -> bool {
         self.name() == "Secret" && K::group(&self.dynamic).is_empty()
     }
 
-    /// Returns an object's key. For cluster-scoped kinds, the namespace is ignored.
+    /// Ignores the namespace if the kind is cluster-scoped.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),
@@ -386,12 +384,11 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns the key of the object that `reference` points to.
     pub(crate) fn key_of(&self, reference: &ObjectRef<K>) -> Key {
         self.key(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// Returns a reference to an object for use in events.
+    /// For use in events.
     pub(crate) fn object_reference(&self, meta: &ObjectMeta) -> ObjectReference {
         ObjectReference {
             api_version: Some(K::api_version(&self.dynamic).into_owned()),
@@ -399,12 +396,11 @@ impl<K: Watchable> Kind<K> {
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
             uid: meta.uid.clone(),
-            // The resource version is omitted, see `event_reference`.
+            // Omit the resource version, see `event_reference`.
             ..ObjectReference::default()
         }
     }
 
-    /// Returns a reference to the object with the given key.
     pub(crate) fn reference(&self, key: &Key) -> ObjectRef<K> {
         let reference = ObjectRef::new_with(&key.name, self.dynamic.clone());
         match &key.namespace {
@@ -459,7 +455,7 @@ mod sealed {
     impl Sealed for kube::core::ClusterResourceScope {}
 }
 
-/// Namespace and name of an object, which identify it among the objects of its kind.
+/// Identifies an object among those of the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: Option<Box<str>>,

@@ -14,19 +14,16 @@ use kube::core::ObjectMeta;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Annotation in which `kubectl apply` stores a copy of the object (unless `--server-side` is
-/// used).
+/// `kubectl apply` stores a copy of the object in this annotation (unless you use `--server-side`).
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What to do with a key and its value.
 enum Rule {
-    /// Skip both.
     Skip,
-    /// Apply these rules to the value.
     Within(Rules),
 }
 
-/// Rules by key. A key without a rule is not modified.
+/// Keys without a rule stay as they are.
 type Rules = &'static [(&'static str, Rule)];
 
 static METADATA: Rules = &[
@@ -36,7 +33,6 @@ static METADATA: Rules = &[
 
 static OBJECT: Rules = &[("metadata", Rule::Within(METADATA))];
 
-/// An object without managed fields and without the last-applied annotation of kubectl.
 #[derive(Clone, Debug)]
 pub(crate) struct Trimmed<K>(pub(crate) K);
 
@@ -46,7 +42,6 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Trimmed<K> {
     }
 }
 
-/// Same resource as the object.
 impl<K: Resource> Resource for Trimmed<K> {
     forward_resource!(K);
 
@@ -59,7 +54,7 @@ impl<K: Resource> Resource for Trimmed<K> {
     }
 }
 
-/// Wraps a deserializer, visitor or seed, and applies rules to maps.
+/// Wraps a deserializer, visitor or seed in order to apply rules to maps.
 struct Filtered<T> {
     inner: T,
     rules: Rules,
@@ -192,11 +187,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filtered<V> {
     }
 }
 
-/// Iterates over the entries of a map that aren't skipped.
+/// Skips some entries of a map.
 struct FilteredMap<A> {
     inner: A,
     rules: Rules,
-    /// Rules for the value that comes next.
+    /// For the value that comes next.
     within: Option<Rules>,
 }
 
@@ -243,7 +238,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filtered<S> {
     }
 }
 
-/// A key. It is borrowed from the input unless it contains an escape sequence.
+/// Borrows the key from the input, unless it contains an escape sequence.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
@@ -286,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// An object, as it is sent by the API server.
+    /// What the API server sends.
     fn full() -> Value {
         json!({
             "apiVersion": "apps/v1",
@@ -306,7 +301,7 @@ mod tests {
         })
     }
 
-    /// The same object without the fields that are skipped.
+    /// Without the fields that we skip.
     fn trimmed() -> Value {
         let mut object = full();
         object["metadata"]

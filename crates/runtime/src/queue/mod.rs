@@ -61,31 +61,30 @@ use crate::rate_limiter::RateLimiter;
 
 pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
-/// Maps with a capacity up to this are not shrunk.
+/// Shrinking a smaller map isn't worth it.
 const MIN_CAPACITY: usize = 1024;
 
-/// Bounds for the delays of a rate limiter. If they were shorter, we'd retry in a busy loop. If
-/// they were longer, we might as well not retry at all.
+/// Bounds for the delays of a rate limiter. With anything shorter, we'd retry in a busy loop, and
+/// with anything longer, we might as well not retry at all.
 const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
-/// Key priority. Larger numbers come first.
 pub(crate) type Priority = i32;
-/// Priority of changes.
+/// For changes.
 pub(crate) const NORMAL: Priority = 0;
-/// Priority of objects from an initial list or a resync, which have not necessarily changed.
+/// For objects from an initial list or a resync, which haven't necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
 /// A queue of keys, see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
-    /// Wakes up a worker. If there is more work to do, this worker wakes up the next one.
+    /// Wakes up a single worker. If there's more to do, that one wakes up the next.
     changed: Notify,
     /// Wakes up everyone waiting in [`Workqueue::closed`].
     closing: Notify,
-    /// Reference point for ranks.
+    /// Ranks are relative to this.
     epoch: Instant,
     backoff: Backoff,
-    /// If set, determines the delays instead of `backoff`.
+    /// Replaces `backoff`.
     limiter: Option<Box<dyn RateLimiter<T>>>,
 }
 
@@ -94,22 +93,20 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// Sequence number for the next key. It is used as a tie-breaker for keys added in the same
-    /// millisecond.
+    /// Number of the next key. It decides the order of keys added in the same millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,
 }
 
-/// Determines the order of ready keys: when the key was added, minus its priority in seconds. The
-/// smallest rank comes first.
+/// The smallest rank comes first. It's when the key was added, minus its priority in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     due_ms: i64,
     seq: u64,
 }
 
-/// Position of a ready key, plus the time and the priority for metrics.
+/// The time and the priority are for metrics.
 #[derive(Clone, Copy, Debug)]
 struct ReadyKey {
     rank: Rank,
@@ -141,13 +138,13 @@ enum KeyState {
     },
     Processing {
         since: Instant,
-        /// The priority that the key had when it was taken.
+        /// What the priority was when a worker took the key.
         priority: Priority,
         again: Option<AddRequest>,
     },
 }
 
-/// A request to add a key, either immediately or later.
+/// Asks to add a key, either immediately or later.
 #[derive(Clone, Copy, Debug)]
 enum AddRequest {
     Now(Priority),
@@ -155,7 +152,7 @@ enum AddRequest {
 }
 
 impl AddRequest {
-    /// Merges two requests for the same key. The earlier time and the higher priority win.
+    /// The earlier time and the higher priority win.
     fn merge(self, other: Self) -> Self {
         match (self, other) {
             (Self::At(a, p), Self::At(b, q)) => Self::At(a.min(b), p.max(q)),
@@ -184,12 +181,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Sets the delays after failures.
     pub(crate) fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
     }
 
-    /// Sets a rate limiter to use for the delay after a failure.
     pub(crate) fn with_rate_limiter(self, limiter: Box<dyn RateLimiter<T>>) -> Self {
         Self {
             limiter: Some(limiter),
@@ -197,13 +192,12 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Adds a key that's immediately ready.
     pub(crate) fn add(&self, key: T, priority: Priority) {
         self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Adds a key that becomes ready after `delay`. If it is going to be ready before that, the
-    /// delay has no effect.
+    /// Adds a key that becomes ready after `delay`. This has no effect if it's going to be ready
+    /// before that.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
         let request = if delay.is_zero() {
             AddRequest::Now(priority)
@@ -214,7 +208,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, request);
     }
 
-    /// Counts a failure of the key and adds it with backoff. Returns the delay.
+    /// Counts a failure of the key, and adds it with backoff. Returns the delay.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
@@ -224,11 +218,11 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Makes all keys ready whose last attempt has failed, with low priority. Called when something
-    /// becomes available that they may have been waiting for.
+    /// Called when something becomes available that keys may have been waiting for. All keys whose
+    /// last attempt has failed become ready, with low priority.
     ///
-    /// This includes keys that are being processed, because they may already have failed. The
-    /// backoff is not affected by this.
+    /// This includes keys that are being processed, since they may already have failed. It doesn't
+    /// affect the backoff.
     pub(crate) fn retry_failed(&self) {
         let mut state = self.lock();
         let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
@@ -239,7 +233,6 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.changed.notify_one();
     }
 
-    /// Counts a failure of the key. Returns the delay.
     fn count_failure(&self, key: &T) -> Duration {
         let mut state = self.lock();
         let shared = state.share(key);
@@ -249,8 +242,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Returns the priority that the key had when it was taken, so it can be used for adding it
-    /// again. Returns [`NORMAL`] if the key isn't being processed.
+    /// Returns the priority that the key had when a worker took it, for adding it again.
     pub(crate) fn taken_priority(&self, key: &T) -> Priority {
         match self.lock().keys.get(key) {
             Some(KeyState::Processing { priority, .. }) => *priority,
@@ -258,10 +250,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Calls the rate limiter. It's provided by the user, so we must not hold the lock.
+    /// Calls the rate limiter. Don't hold the lock, since it's a function of the user.
     ///
-    /// Returns `None` if there is no limiter, or if it has panicked. The key must be retried in
-    /// both cases.
+    /// Returns `None` if there is no limiter, or if it has panicked. In both cases, we must still
+    /// retry the key.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;
         let answer = catch_unwind(AssertUnwindSafe(|| ask(limiter)));
@@ -270,7 +262,6 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
             .ok()
     }
 
-    /// Resets the backoff of the key.
     pub(crate) fn forget(&self, key: &T) {
         self.ask_limiter(|limiter| limiter.forget(key));
         let mut state = self.lock();
@@ -278,16 +269,18 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         shrink(&mut state.failures);
     }
 
-    /// Waits for a key that's ready. The caller has to call [`Workqueue::done`] after processing
+    /// Waits for a ready key, which the caller has to pass to [`Workqueue::done`] after processing
     /// it. Returns `None` when the queue is closed.
     pub(crate) async fn next(&self) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
+            // Enable this before looking at the queue, otherwise we'd miss a key that is added in
+            // between.
             changed.as_mut().enable();
             let due = {
                 let mut state = self.lock();
                 if state.closed {
-                    // Wake up another worker, which may in turn wake up the next one.
+                    // Wake up another worker, which wakes up the next one in turn.
                     self.changed.notify_one();
                     return None;
                 }
@@ -312,7 +305,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Marks the key as processed. If it has been added in the meantime, it becomes ready again.
+    /// If the key was added while a worker was processing it, it's ready again now.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
         let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
@@ -329,17 +322,17 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Closes the queue. No more keys are returned after this.
+    /// No more keys are returned after this.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
         self.closing.notify_waiters();
     }
 
-    /// Waits until the queue is closed.
     pub(crate) async fn closed(&self) {
         loop {
             let mut closing = std::pin::pin!(self.closing.notified());
+            // Enable this before looking at `closed`, otherwise we'd miss it and wait forever.
             closing.as_mut().enable();
             if self.lock().closed {
                 return;
@@ -348,12 +341,12 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Counts delayed keys which have become ready while all workers were busy.
+    /// Delayed keys may have become ready while all workers were busy. This makes sure that they
+    /// are counted.
     pub(crate) fn refresh_metrics(&self) {
         self.lock().promote_due(self.epoch, Instant::now());
     }
 
-    /// Returns the number of ready keys.
     #[cfg(test)]
     pub(crate) fn depth(&self) -> usize {
         let mut state = self.lock();
@@ -363,8 +356,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // Do this first. If there is a delayed key that is due, its rank must depend on when it
-        // became due, and not on this request.
+        // Do this first. The rank of a delayed key that's due has to depend on when it became due,
+        // and not on this request.
         state.promote_due(self.epoch, Instant::now());
         let key = state.share_owned(key);
         state.schedule(key, request, self.epoch);
@@ -373,18 +366,18 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // It is fine to ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning, since nothing can panic while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    /// Returns the shared version of a key. If there's none, makes this key the shared version.
+    /// All our maps share a single copy of each key. If there's none, use this one.
     fn share_owned(&self, key: T) -> Arc<T> {
         self.find(&key).unwrap_or_else(|| Arc::new(key))
     }
 
-    /// Like [`share_owned`](Self::share_owned), but only clones the key if it has to.
+    /// Like [`share_owned`](Self::share_owned), but doesn't clone the key unless it has to.
     fn share(&self, key: &T) -> Arc<T> {
         self.find(key).unwrap_or_else(|| Arc::new(key.clone()))
     }
@@ -453,7 +446,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.keys.insert(key, KeyState::Ready(ready));
     }
 
-    /// Makes delayed keys ready that are due. Their rank depends on when they became due.
+    /// Delayed keys that are due become ready. Their rank depends on when they became due.
     fn promote_due(&mut self, epoch: Instant, now: Instant) {
         while let Some(entry) = self.waiting.first_entry() {
             let (at, seq) = *entry.key();
@@ -488,8 +481,8 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 }
 
-/// If a map is less than a quarter full, shrinks it to twice its length. This way, moving the
-/// entries doesn't happen too often.
+/// Shrinks a map to twice its length if it's less than a quarter full. Otherwise we'd move its
+/// entries too often.
 fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
         map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));

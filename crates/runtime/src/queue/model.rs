@@ -9,7 +9,6 @@ use crate::metrics::Metrics;
 
 type Key = u8;
 
-/// An operation.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add(Key, Priority),
@@ -18,7 +17,7 @@ enum Step {
     Forget(Key),
     /// A worker takes a key.
     Take,
-    /// A worker finishes, namely the one that started first.
+    /// The worker that started first has finished.
     Done,
     Wait(u64),
 }
@@ -39,27 +38,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// When a requested key is due, and its priority.
+/// When a key is due, and its priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
-    /// Milliseconds since the start.
+    /// In milliseconds since the start.
     at: u64,
     priority: Priority,
-    /// Sequence number.
     order: u64,
 }
 
-/// Request for a key that is being processed. Contains the time (if it's delayed) and the priority.
+/// A request for a key that a worker is processing. Contains the time (if it's delayed) and the
+/// priority.
 type AgainRequest = (Option<u64>, Priority);
 
-/// What we expect the queue to contain.
 #[derive(Default)]
 struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys currently being processed. The value is set if the key was requested again in the
-    /// meantime.
+    /// Keys that workers are processing. If a key was requested again in the meantime, its value is
+    /// set.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
@@ -85,8 +83,8 @@ impl Model {
         if let Some(index) = self.requests.iter().position(|(other, _)| *other == key) {
             let (_, before) = self.requests[index];
             if before.at <= self.now {
-                // The key is ready already. We only care about a better rank, and keep the order
-                // among equal ranks.
+                // The key is ready already, so only a better rank matters. Keep the order among
+                // equal ranks.
                 if at <= self.now && rank(request) < rank(before) {
                     self.requests[index].1 = Request {
                         order: before.order,
@@ -104,7 +102,6 @@ impl Model {
         self.requests.push((key, request));
     }
 
-    /// Takes the ready key with the smallest rank.
     fn take(&mut self) -> Option<Key> {
         let ready = self.requests.iter().filter(|(_, request)| request.at <= self.now);
         let &(key, _) = ready.min_by_key(|(_, request)| (rank(*request), request.order))?;
@@ -121,7 +118,6 @@ impl Model {
         Some(key)
     }
 
-    /// Counts a failure. Returns the delay.
     fn failed(&mut self, key: Key) -> Duration {
         let before = self.failures.iter().position(|(failed, _)| *failed == key);
         let before = before.map_or(0, |index| self.failures.remove(index).1);
@@ -131,12 +127,12 @@ impl Model {
     }
 }
 
-/// Returns the rank of a request in milliseconds. The smallest one comes first.
+/// In milliseconds. The smallest one comes first.
 fn rank(request: Request) -> i64 {
     i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
 
-/// Returns a key if there is one ready, without waiting.
+/// Doesn't wait if no key is ready.
 async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
     let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
     next.ok().flatten()
@@ -169,7 +165,7 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Take => {
                 let found = poll(&queue).await;
-                // If there is no key ready, `poll` advances the paused clock.
+                // If no key was ready, `poll` has advanced the paused clock.
                 model.now = ms(start.elapsed());
                 prop_assert_eq!(found, model.take());
             }

@@ -7,14 +7,13 @@ use tokio::time::Instant;
 
 use super::{KeyState, NORMAL, Priority, Workqueue};
 
-/// Contents of a queue.
 #[derive(Debug)]
 pub(crate) struct QueueSnapshot<T> {
     pub(crate) in_progress: usize,
     pub(crate) ready: usize,
     pub(crate) delayed: usize,
-    /// Keys that are being processed, followed by ready keys in order, and then by delayed keys
-    /// sorted by time. There may be more, since the number is limited.
+    /// Keys in progress come first, then ready keys in order, and then delayed keys sorted by time.
+    /// The number of keys is limited, so these may not be all.
     pub(crate) keys: Vec<QueuedKey<T>>,
 }
 
@@ -23,14 +22,14 @@ pub(crate) struct QueuedKey<T> {
     pub(crate) key: T,
     pub(crate) stage: Stage,
     pub(crate) priority: Priority,
-    /// Number of consecutive failures, according to the rate limiter.
+    /// Consecutive failures, according to the rate limiter.
     pub(crate) failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A worker has been processing the key for this long. If `again` is set, it has been added in
-    /// the meantime.
+    /// A worker has been processing the key for this long. If someone has added the key in the
+    /// meantime, `again` is set.
     InProgress { since: Duration, again: bool },
     /// The key has been waiting for a worker for this long.
     Ready { since: Duration },
@@ -39,7 +38,7 @@ pub(crate) enum Stage {
 }
 
 impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
-    /// Returns the queue's contents. The number of keys is limited to `limit`.
+    /// Contains at most `limit` keys.
     pub(crate) fn snapshot(&self, limit: usize) -> QueueSnapshot<T> {
         let mut snapshot = self.collect(limit);
         for queued in &mut snapshot.keys {
@@ -48,8 +47,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         snapshot
     }
 
-    /// Collects the keys, but not their failures. The rate limiter is provided by the user, so it
-    /// must be called without holding the lock.
+    /// Collects the keys, but not their failures. We can't hold the lock while we ask the rate
+    /// limiter for those, since it's provided by the user.
     fn collect(&self, limit: usize) -> QueueSnapshot<T> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -103,7 +102,6 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Returns the number of consecutive failures of a key, according to the rate limiter.
     fn failures(&self, key: &T) -> u32 {
         let limited = self.ask_limiter(|limiter| limiter.num_requeues(key));
         limited.unwrap_or_else(|| self.lock().failures.get(key).copied().unwrap_or_default())

@@ -10,19 +10,18 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 
-/// Body of a request to a [`Server`](super::Server).
+/// The body of a request to a [`Server`](super::Server).
 pub(crate) struct RequestBody {
     source: Source,
     timer: Arc<ClientTimer>,
-    /// Set while the handler is waiting for the client. If it does not read the body, it is never
-    /// set.
+    /// Set while the handler is waiting for the client, so it's never set if the handler doesn't
+    /// read the body.
     awaited: Option<AwaitedBody>,
 }
 
-/// Source of a body.
 enum Source {
     Connection(Incoming),
-    /// A request made by this process.
+    /// This process has made the request.
     #[cfg(feature = "fake")]
     Process(Full<Bytes>),
 }
@@ -36,7 +35,7 @@ impl RequestBody {
         }
     }
 
-    /// Creates the body of a request that doesn't belong to any connection.
+    /// This body doesn't belong to a connection.
     #[cfg(feature = "fake")]
     pub(crate) fn in_process(body: Vec<u8>) -> Self {
         Self {
@@ -46,7 +45,6 @@ impl RequestBody {
         }
     }
 
-    /// Returns the connection of the request.
     pub(crate) fn connection(&self) -> Connection {
         Connection::new(&self.timer)
     }

@@ -14,27 +14,26 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout for the head of a request. Starts with its first byte, or when the connection is opened.
-/// Same as in controller-runtime.
+/// How long the head of a request may take. We start to count at its first byte, or when the
+/// connection is opened. Same as in controller-runtime.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Timeout between two requests. Same as in controller-runtime.
+/// How long a connection may be idle between two requests. Same as in controller-runtime.
 ///
-/// This is at least as long as the idle timeout of the API server's client. So the API server never
-/// sends a request on a connection that we're about to close.
+/// The API server's client closes idle connections no later than that. This makes sure that it
+/// never sends a request on a connection that we're about to close.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Time for a client to receive a response. After that, its connection can be replaced. This should
-/// be plenty, because most responses fit into the buffers of the operating system, and otherwise a
-/// client that is waiting for its response will read it immediately.
+/// How long a client may take to receive a response before we can replace its connection. This is
+/// plenty, because most responses fit into the buffers of the operating system, and a client that's
+/// waiting for its response is going to read it immediately.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// State of a client. In each of these, we don't have a complete request to process.
+/// What a client is doing while we don't have a complete request to process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientState {
-    /// Between two requests.
     Idle,
     /// Receiving a response over HTTP/1.1.
     Receiving,
-    /// Sending a request's head, or doing a TLS handshake.
+    /// Sending the head of a request, or doing a TLS handshake.
     SendingHead,
 }
 
@@ -47,28 +46,28 @@ impl ClientState {
     }
 }
 
-/// Measures how long we've been waiting for the client of a connection. The time we take ourselves
-/// doesn't count.
+/// Measures how long we've been waiting for the client of a connection. The time that we take
+/// ourselves doesn't count.
 pub(super) struct ClientTimer {
     progress: Mutex<Progress>,
     changed: Notify,
     closed: Notify,
-    /// Shared with the server. Notified when the connection can be replaced.
+    /// The server waits for this in order to replace a connection.
     replaceable: Arc<Notify>,
 }
 
 struct Progress {
-    /// Number of requests which are being processed by a handler.
+    /// How many requests the handlers are processing.
     answering: usize,
     /// Number of requests whose handler is waiting for the body.
     awaiting_body: usize,
     state: ClientState,
-    /// When `state` was entered. During a request, this is when its head started, plus the time
-    /// that we've taken since then.
+    /// When the client entered this state. During a request, it's when the head started, plus the
+    /// time that we've taken since then.
     since: Instant,
-    /// Set while we're processing a request.
+    /// Set while we are processing a request.
     working_since: Option<Instant>,
-    /// Whether the client has a certificate.
+    /// The client has shown a valid certificate.
     is_authenticated: bool,
 }
 
@@ -81,15 +80,13 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// Returns since when we have been waiting for the client. Returns `None` if a request is being
-    /// processed.
+    /// `None` if we're processing a request.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
     }
 }
 
 impl ClientTimer {
-    /// Creates the timer of a new connection.
     pub(super) fn new(replaceable: Arc<Notify>) -> Self {
         Self {
             progress: Mutex::new(Progress {
@@ -106,9 +103,9 @@ impl ClientTimer {
         }
     }
 
-    /// Returns how suitable this connection is for being replaced, with the lowest value going
-    /// first. It consists of whether the client has a certificate, and since when we have been
-    /// waiting for it. Returns `None` if a request is being processed.
+    /// The connection with the lowest value is the first to be replaced. Clients without a
+    /// certificate come first, and then those we've been waiting for the longest. Returns `None` if
+    /// we're processing a request.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
         let since = progress.kept_waiting_since()?;
@@ -117,12 +114,12 @@ impl ClientTimer {
         is_replaceable.then_some((progress.is_authenticated, since))
     }
 
-    /// Closes the connection immediately.
+    /// Closes the connection without waiting for anything.
     fn close(&self) {
         self.closed.notify_one();
     }
 
-    /// Waits until the connection should be closed immediately.
+    /// Resolves when the connection should be closed immediately.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -132,12 +129,12 @@ impl ClientTimer {
         self.changed.notify_one();
     }
 
-    /// Called when the client has presented a certificate of the configured CA.
+    /// The client has presented a certificate of the configured CA.
     pub(super) fn set_authenticated(&self) {
         self.progress().is_authenticated = true;
     }
 
-    /// Called when bytes are received.
+    /// Called when we receive bytes.
     pub(super) fn record_bytes(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Idle {
@@ -147,7 +144,7 @@ impl ClientTimer {
         }
     }
 
-    /// Called when everything we have written has been sent.
+    /// Called when everything that we've written has been sent.
     pub(super) fn record_flush(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Receiving {
@@ -158,8 +155,8 @@ impl ClientTimer {
         }
     }
 
-    /// Called at the start of a request. It is up to the handler to limit the time for the body.
-    /// When the guard is dropped, the state changes to `next`.
+    /// Called when a request starts. From here on, it's up to the handler to limit the time for the
+    /// body. Dropping the guard enters the state `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
         progress.answering += 1;
@@ -172,12 +169,13 @@ impl ClientTimer {
         }
     }
 
-    /// Called when the handler starts to wait for the body. This ends when the guard is dropped.
+    /// The handler waits for the body until the guard is dropped.
     pub(super) fn await_body(self: &Arc<Self>) -> AwaitedBody {
         let mut progress = self.progress();
         progress.answering -= 1;
         progress.awaiting_body += 1;
         if let Some(working) = progress.working_since.take() {
+            // Don't count the time that we've taken ourselves.
             progress.since += working.elapsed();
         }
         drop(progress);
@@ -185,7 +183,7 @@ impl ClientTimer {
         AwaitedBody(Arc::clone(self))
     }
 
-    /// Waits until the timeout of the current state has expired.
+    /// Waits until the current state has timed out.
     pub(super) async fn expired(&self) {
         loop {
             let deadline = {
@@ -211,10 +209,9 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
     }
 }
 
-/// A request that is being received or processed.
+/// A request that we're receiving or processing.
 pub(super) struct OpenRequest {
     timer: Arc<ClientTimer>,
-    /// State after this request.
     next: ClientState,
 }
 
@@ -229,7 +226,6 @@ impl Drop for OpenRequest {
     }
 }
 
-/// A request whose handler is waiting for the body.
 pub(super) struct AwaitedBody(Arc<ClientTimer>);
 
 impl Drop for AwaitedBody {
@@ -241,7 +237,7 @@ impl Drop for AwaitedBody {
     }
 }
 
-/// Handle to the connection of a request. It tells how long we've been waiting for the client.
+/// Handle to the connection of a request.
 #[derive(Clone)]
 pub(crate) struct Connection(Arc<ClientTimer>);
 
@@ -250,13 +246,13 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Returns since when we have been waiting for the client to send the rest of the body, or to
-    /// receive the response. Returns `None` if we're processing a request.
+    /// Since when we've been waiting for the client to send the rest of the body, or to receive the
+    /// response. `None` if we're processing a request.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()
     }
 
-    /// Closes the connection immediately, without sending a response.
+    /// Closes the connection without sending a response.
     pub(crate) fn close(&self) {
         self.0.close();
     }

@@ -25,15 +25,14 @@ use super::client_timer::{ClientState, ClientTimer};
 use super::{Reply, text_reply};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Timeout for a graceful close after another timeout.
+/// How long a graceful close may take after another timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum size of a request's head, which is also the buffer size per connection. hyper's default
-/// is 400 KiB. With that, a server's connections might exceed the memory limit of a container.
+/// Maximum size of a request's head. Since this is also the buffer size per connection, hyper's
+/// default of 400 KiB might exceed the memory limit of a container.
 const BUFFER: usize = 64 * 1024;
 
-/// Processes a connection's requests until it is closed by the client, a timeout expires, or
-/// `stopped` changes.
+/// Serves a connection until the client closes it, a timeout expires, or `stopped` changes.
 pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -82,8 +81,7 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// Serves HTTP/1.1. The response of hyper is a 431 if a head exceeds the buffer, or if it has more
-/// than 100 headers.
+/// If a head exceeds the buffer or has more than 100 headers, hyper responds with a 431.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,
@@ -101,13 +99,13 @@ where
     };
     let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
-    // For hyper's own timeout, the time before a request counts as well. So we do not use it.
+    // Don't use hyper's own timeout, because it also counts the time before a request.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        // No values are sent on this channel. It's closed when the server stops.
+        // Nobody sends anything on this channel. It's closed when the server stops.
         _ = stopped.changed() => {
             connection.as_mut().graceful_shutdown();
             return connection.await;
@@ -117,7 +115,7 @@ where
     timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
 }
 
-/// Serves HTTP/2. Streams that are opened and immediately reset are limited by hyper and h2.
+/// hyper and h2 limit streams that are opened and immediately reset.
 #[cfg(feature = "http2")]
 async fn serve_http2<I, H, F>(
     io: I,
@@ -140,8 +138,7 @@ where
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    // Maximum number of bytes a client may send before the handler reads them. The default in hyper
-    // is 1 MiB.
+    // How many bytes a client may send before the handler reads them. hyper's default is 1 MiB.
     let window = u32::try_from(BUFFER).ok();
     builder
         .initial_stream_window_size(window)
@@ -185,8 +182,9 @@ where
     }))
 }
 
-/// Checks the `Host` of a request (RFC 9112, section 3.2). Like in Go's server, there has to be
-/// exactly one in HTTP/1.1, and at most one in other versions. Otherwise, a proxy could see a
+/// Checks the `Host` of a request ([RFC 9112, section
+/// 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)). Like in Go's server, there has to be
+/// exactly one in HTTP/1.1, and at most one in other versions. Otherwise a proxy might see a
 /// different host than we do.
 fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     match request.headers().get_all(HOST).iter().count() {
@@ -196,7 +194,7 @@ fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     }
 }
 
-/// Wraps a connection to inform its timer when bytes are received.
+/// Tells the timer of a connection when we receive bytes, and when everything was sent.
 struct TimedIo<I> {
     io: I,
     timer: Arc<ClientTimer>,

@@ -25,14 +25,14 @@ use tokio::time::{Instant, sleep};
 
 use super::client_timer::{ClientTimer, RECEIVE_PATIENCE};
 
-/// Minimum interval between warnings about the limit.
+/// How often we warn about the limit.
 const WARN_PERIOD: Duration = Duration::from_secs(60);
 
 pub(super) struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, (AbortHandle, Arc<ClientTimer>)>,
     limit: usize,
-    /// Notified when a connection can be replaced.
+    /// Notified when we can replace a connection.
     replaceable: Arc<Notify>,
     warned: Option<Instant>,
 }
@@ -52,13 +52,13 @@ impl Connections {
         self.open.len()
     }
 
-    /// Returns `false` if the limit is reached and all connections are processing requests.
+    /// Returns `false` if we're at the limit and all connections are processing requests.
     pub(super) fn has_capacity(&self) -> bool {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Adds a connection. If the limit is reached, it replaces the connection whose client we have
-    /// been waiting for the longest.
+    /// Adds a connection. At the limit, it replaces the one whose client we've been waiting for the
+    /// longest.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -80,8 +80,8 @@ impl Connections {
                 self.open.remove(&id);
             }
             () = self.replaceable.notified(), if is_full => {}
-            // If a client doesn't receive its response, nobody notifies us when its connection can
-            // be replaced.
+            // If a client doesn't receive its response, nobody tells us when we can replace its
+            // connection.
             () = sleep(RECEIVE_PATIENCE), if is_full => {}
             else => std::future::pending().await,
         }
@@ -99,7 +99,7 @@ impl Connections {
         let Some((task, _)) = self.longest_waiting().and_then(|id| self.open.remove(&id)) else {
             return;
         };
-        // Do not shut it down gracefully, since the client could delay that.
+        // Don't shut it down gracefully, since the client could delay that.
         task.abort();
         let now = Instant::now();
         if self.warned.is_none_or(|warned| now >= warned + WARN_PERIOD) {

@@ -23,20 +23,19 @@ pub(crate) use body::RequestBody;
 pub(crate) use client_timer::Connection;
 use connections::Connections;
 
-/// Response of a handler, with a complete body.
+/// A response with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// Default limit for a server's connections. That's much more than the kubelet, Prometheus and a
-/// few API servers need, and half the number of file descriptors that processes usually have. A
-/// connection takes about 50 KiB of memory.
+/// How many connections a server has by default. The kubelet, Prometheus and a few API servers need
+/// much less than that, and a process can usually open twice as many files. A connection takes
+/// about 50 KiB of memory.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// Timeout for pending requests on shutdown.
+/// How long we wait for pending requests on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Delay after an error of `accept`. This usually means that we have run out of file descriptors,
-/// so we should give others the chance to close some.
+/// How long we wait after an error of `accept`. This usually means that we have run out of file
+/// descriptors, so give others the chance to close some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Error of binding a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindError {
     #[error(
@@ -51,8 +50,8 @@ pub(crate) enum BindError {
     },
 }
 
-/// A server that has been bound. This is a separate step from serving requests, because we want to
-/// know whether a port is in use before we start anything.
+/// A server that's bound to an address. We do this before serving requests, because we want to know
+/// whether a port is in use before we start anything.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -60,8 +59,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds to an address in Go's format. `:8081` stands for all interfaces, both IPv4 and IPv6.
-    /// If it is empty or `0`, the server is disabled and this returns `None`.
+    /// Binds to an address in Go's format, where `:8081` stands for all interfaces (both IPv4 and
+    /// IPv6). If it's empty or `0`, the server is disabled and there's nothing to return.
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -78,14 +77,13 @@ impl Server {
         }))
     }
 
-    /// Sets the maximum number of connections. The minimum is one.
+    /// The minimum is one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.max_connections = max.max(1);
         self
     }
 
-    /// Returns the address that the server is bound to. If the port was 0, it contains the actual
-    /// port.
+    /// If the port was 0, this returns the actual port.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -112,7 +110,7 @@ impl Server {
         let handler = Arc::new(handler);
         let (stop, stopped) = watch::channel(());
         let mut connections = Connections::new(self.max_connections);
-        // An accepted connection that can't be served yet.
+        // A connection that we've accepted but can't serve yet.
         let mut waiting = None;
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -157,7 +155,7 @@ impl Server {
     }
 }
 
-/// Returns a plain text response that doesn't allow content sniffing.
+/// The client must not sniff the content type of this plain text response.
 pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
@@ -173,7 +171,7 @@ pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Splits an address into host and port. If there is no host, it is for all interfaces.
+/// An address without a host is for all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -190,7 +188,7 @@ fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
 async fn listen(host: Option<&str>, port: u16) -> io::Result<TcpListener> {
     match host {
         Some(host) => TcpListener::bind((host, port)).await,
-        // This accepts IPv4 as well, unless the machine does not support IPv6.
+        // This accepts IPv4 as well, unless the machine doesn't support IPv6.
         None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await

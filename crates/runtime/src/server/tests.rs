@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Opens a connection, sends `GET path`, and returns the complete response.
+/// Sends `GET path` on a new connection and returns the complete response.
 pub(crate) async fn http_get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -102,7 +102,7 @@ async fn stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(None, handler, stopped.map(drop)));
-    // Shutting down must not wait for idle connections.
+    // An idle connection must not delay the shutdown.
     let _idle = TcpStream::connect(address).await.unwrap();
     let request = tokio::spawn(async move { http_get(address, "/").await });
     has_begun.await.unwrap();
@@ -154,8 +154,7 @@ mod limits {
     use crate::server::client_timer::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
-    /// Connects to a server that uses the paused clock of the test. The clock advances whenever all
-    /// tasks are idle.
+    /// The server uses the paused clock of the test, which advances whenever all tasks are idle.
     async fn client() -> TcpStream {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
@@ -163,7 +162,6 @@ mod limits {
         TcpStream::connect(address).await.unwrap()
     }
 
-    /// Measures how long it takes until the server closes the connection.
     async fn closed_after(stream: &mut TcpStream) -> Duration {
         let started = Instant::now();
         let mut rest = Vec::new();
@@ -261,11 +259,11 @@ mod connections {
 
     use super::*;
 
-    /// Time to wait in order to make sure that something does not happen.
+    /// After this long, we consider it certain that something doesn't happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A server with a limit of three connections. Responses to `/slow` need a permit.
+    /// The server allows three connections, and needs a permit for each response to `/slow`.
     struct Limited {
         address: SocketAddr,
         answering: Arc<AtomicUsize>,
@@ -299,7 +297,6 @@ mod connections {
             limited
         }
 
-        /// Opens a connection and sends a request.
         async fn send(&self, path: &str) -> TcpStream {
             let mut stream = TcpStream::connect(self.address).await.unwrap();
             let head = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -307,7 +304,7 @@ mod connections {
             stream
         }
 
-        /// Opens a connection that is idle after its first request.
+        /// The connection is idle after its first request.
         async fn idle(&self) -> TcpStream {
             let mut stream = self.send("/").await;
             read_answer(&mut stream).await;
@@ -377,8 +374,8 @@ mod connections {
         server.permits.add_permits(1);
         read_answer(&mut waiting).await;
         server.permits.add_permits(2);
-        // All of them get their entire response, even the one closed after that because another
-        // connection was waiting.
+        // All of them get their entire response, even if the connection is closed right after that
+        // because another one was waiting.
         for stream in &mut slow {
             read_answer(stream).await;
         }
@@ -398,11 +395,11 @@ mod connections {
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
         let mut trickling = begin_body(&server, b"").await;
-        // The time starts when the server receives a connection.
+        // The time starts when the server gets a connection.
         sleep(WHILE).await;
         let silent = begin_body(&server, b"{").await;
         sleep(WHILE).await;
-        // If there are more bytes, the time still counts.
+        // The time also counts if there are more bytes.
         trickling.write_all(b"{").await.unwrap();
         let mut first = server.idle().await;
         assert_closed(trickling).await;
