@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use crate::deadline::scale;
 
-/// Lower bound for all delays, which prevents a busy loop if `min` is zero.
+/// If `min` is zero, this prevents a busy loop.
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
-/// Delays between retries. The first one is `min`, and it doubles with each consecutive failure up
-/// to `max`.
+/// The first delay is `min`. It doubles with each consecutive failure, up to `max`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
     pub(crate) min: Duration,
@@ -24,7 +23,7 @@ pub(crate) struct Backoff {
 }
 
 impl Default for Backoff {
-    /// Defaults to the delays in controller-runtime.
+    /// Same as in controller-runtime.
     fn default() -> Self {
         Self {
             min: Duration::from_millis(5),
@@ -34,8 +33,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the delay before the next attempt, where `failures` is the number of failures that
-    /// came before the latest one.
+    /// `failures` doesn't include the latest failure.
     pub(crate) fn delay_after(self, failures: u32) -> Duration {
         let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
         scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))
@@ -48,7 +46,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// Texts that mention the default delays. Everything else should refer to one of these.
+    /// These texts mention the default delays. Everything else should refer to one of them.
     const TEXTS: [(&str, &str); 4] = [
         ("src/controller/settings.rs", "Defaults to {min} and {max}"),
         ("../../docs/controllers.md", "from {min} up to {max}"),

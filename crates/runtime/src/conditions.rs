@@ -232,8 +232,8 @@ mod tests {
         at(second, new("Available", status, "Reconciling").message(message))
     }
 
-    /// Calls `set` on a list that consists of `before`. Asserts whether this changed the list, the
-    /// seconds of the transition time, and the message.
+    /// Calls `set` on a list that consists of `before`. `expected` is whether this changes the
+    /// list, the seconds of the transition time, and the message.
     fn check(before: Condition, after: Condition, expected: (bool, i64, &str)) {
         let mut conditions = vec![before];
         let changed = set(&mut conditions, after);
@@ -295,7 +295,7 @@ mod tests {
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
         assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
-        // `Ready` does not change, so this is only about `Stalled`.
+        // `Ready` doesn't change, so this is only about `Stalled`.
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Ready, &[("Ready", "True")]));
     }

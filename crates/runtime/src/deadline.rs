@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Maximum delay. tokio's timers use 30 years as well.
+/// The longest delay. tokio's timers use 30 years as well.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Returns `start + delay`, limited to 30 years. On some systems the range of `Instant` is not much
-/// larger than that, and an overflow would panic.
+/// Returns `start + delay`, but at most 30 years. The range of `Instant` isn't much larger than
+/// that on some systems, and an overflow would panic.
 pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
     start + delay.min(FAR_FUTURE)
 }
 
-/// Multiplies a duration by a factor, which must not be negative. Saturates at `Duration::MAX`.
+/// The factor must not be negative. Saturates at `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

@@ -87,8 +87,7 @@ impl Error {
             .any(|status| field_conflicts_of(status).next().is_some())
     }
 
-    /// Returns `true` if one of the causes is a request which the API server rejected as malformed
-    /// or invalid (400 or 422).
+    /// The API server has rejected a request as malformed or invalid (400 or 422).
     pub(crate) fn is_refused(&self) -> bool {
         self.causes().any(|cause| {
             matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
@@ -116,7 +115,7 @@ impl Error {
         self.terminating_owners().next().is_some()
     }
 
-    /// Returns the UIDs of owners which are gone or being deleted according to this error.
+    /// The UIDs of owners that are gone or being deleted according to this error.
     pub(crate) fn terminating_owners(&self) -> impl Iterator<Item = &str> {
         self.causes().filter_map(|cause| match cause.downcast_ref()? {
             OwnershipError::OwnerTerminating { uid, .. } | OwnershipError::OwnerGone { uid, .. } => {
@@ -136,7 +135,7 @@ impl Error {
     }
 }
 
-/// Iterates over an error and all of its sources.
+/// Yields the error itself and then all of its sources.
 pub(crate) fn causes_of<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -145,8 +144,8 @@ pub(crate) fn causes_of<'a>(
     })
 }
 
-/// Concatenates the messages of an error and its sources. A message is omitted if it is already
-/// contained in the one before.
+/// Joins the messages of an error and its sources. Skips a message if the previous one already
+/// contains it.
 pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
     let mut said = Vec::<String>::new();
     for message in causes_of(error).map(ToString::to_string) {
@@ -192,7 +191,7 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// Wraps an [`Error`] in a `Box<dyn Error>`. [`Error::new`] unwraps it.
+/// Puts an [`Error`] into a `Box<dyn Error>`, from which [`Error::new`] takes it out again.
 struct Carried(Error);
 
 impl fmt::Debug for Carried {
@@ -497,8 +496,8 @@ pub struct OwnedField {
 }
 
 impl FieldManagerConflict {
-    /// Converts the response of the API server for an apply of `object`. Returns `None` if it's not
-    /// about a conflict of field managers, or not only about that.
+    /// `status` is the response to an apply of `object`. Returns `None` if there is no conflict of
+    /// field managers.
     pub(crate) fn find(object: String, status: &Status) -> Option<Self> {
         let fields: Vec<OwnedField> = field_conflicts_of(status).collect();
         (!fields.is_empty()).then(|| Self {
@@ -509,7 +508,6 @@ impl FieldManagerConflict {
     }
 }
 
-/// Returns the fields listed in the API server's response.
 fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let causes = causes.filter(|cause| cause.reason == "FieldManagerConflict");
@@ -519,10 +517,10 @@ fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     })
 }
 
-/// Parses the manager in a message like `conflict with "kubectl" using v1`. Go has quoted it with
-/// `%q`.
+/// Parses the manager in a message like `conflict with "kubectl" using v1`.
 fn parse_manager(message: &str) -> Option<String> {
     let quoted = message.strip_prefix("conflict with ")?;
+    // Go quotes with `%q`, which looks like JSON.
     let mut strings = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
     strings.next()?.ok()
 }
@@ -593,7 +591,7 @@ mod tests {
 
     #[test]
     fn field_manager_conflicts_are_distinguished_from_others() {
-        // Same as the response of kube-apiserver.
+        // This is what kube-apiserver responds.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
             "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",

@@ -15,21 +15,18 @@ use crate::error::Error;
 use crate::hash::HashMap;
 use crate::object::DynamicKind;
 
-/// Kinds that have been looked up by a manager. Clones share the same state.
+/// The kinds that a manager has looked up. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Kinds(Arc<Mutex<HashMap<GroupVersionKind, DynamicKind>>>);
 
 impl Kinds {
-    /// Adds a kind declared by the operator, so that it does not have to be looked up.
+    /// For kinds declared by the operator, so that we don't have to look them up.
     pub(crate) fn add(&self, kind: DynamicKind) {
         self.lock().insert(kind.group_version_kind(), kind);
     }
 
-    /// Returns a kind. Uses the discovery API if it is not known yet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the kind isn't served, or if the API server doesn't respond.
+    /// Looks up a kind with the discovery API unless we know it. Fails if the kind isn't served, or
+    /// if the API server doesn't respond.
     pub(crate) async fn find(&self, client: &Client, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         let known = self.lock().get(kind).cloned();
         if let Some(known) = known {
@@ -40,17 +37,14 @@ impl Kinds {
         Ok(found)
     }
 
-    /// Like [`find`](Self::find), but for the `TypeMeta` of an object.
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as `find`, or a terminal error if `apiVersion` is malformed.
+    /// Like [`find`](Self::find), but for the `TypeMeta` of an object. A malformed `apiVersion` is
+    /// a terminal error.
     pub(crate) async fn find_types(&self, client: &Client, types: TypeMeta) -> Result<DynamicKind, Error> {
         let kind = GroupVersionKind::try_from(types);
         self.find(client, &kind.map_err(Error::terminal)?).await
     }
 
-    /// Removes a kind, after we've got a 404 for its resource.
+    /// Call this after a 404 for the resource of a kind.
     pub(crate) fn forget(&self, kind: &DynamicKind) {
         self.lock().remove(&kind.group_version_kind());
     }

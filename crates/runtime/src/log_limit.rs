@@ -6,13 +6,12 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Maximum burst of messages.
+/// This many messages may be logged in one go.
 const BURST: f64 = 10.0;
-/// Messages per second after that.
+/// After that, there's one message per second.
 const RATE: f64 = 1.0;
 
-/// Limits messages about the same topic, with a burst of 10 and then one per second. Also counts
-/// how many were suppressed.
+/// Limits messages about the same topic, and counts how many it has suppressed.
 pub(crate) struct LogLimit(Mutex<State>);
 
 struct State {
@@ -30,7 +29,7 @@ impl Default for LogLimit {
 }
 
 impl LogLimit {
-    /// Returns `Some` if a message may be logged. Contains the number of messages that were
+    /// Returns `None` if a message must not be logged. Otherwise, returns how many messages were
     /// suppressed since the last one.
     pub(crate) fn permit(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory limit in bytes. This is the lowest limit of all its cgroups (v1 or v2), or
-/// the memory of the machine if that's even less. Returns `None` if there is no procfs.
+/// Returns the memory limit in bytes. It's the lowest limit of all cgroups of this process (v1 or
+/// v2), or the memory of the machine if that's even less. `None` if there is no procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }
@@ -20,9 +20,6 @@ fn find_below(root: &Path) -> Option<u64> {
 
 /// Returns the files that may contain a limit, given a line of `/proc/self/cgroup`. They start at
 /// the cgroup of the process and go up to the root.
-///
-/// The root is always included. This is because in a container, the path is often the one on the
-/// host, even though just the cgroup of the container is mounted.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -35,6 +32,8 @@ fn limit_files(line: &str) -> Vec<PathBuf> {
         }
         _ => return Vec::new(),
     };
+    // Go all the way up to the root. In a container, the path is often the one on the host,
+    // although only the cgroup of the container is mounted.
     let group = Path::new(path.trim_start_matches('/'));
     let groups = group.ancestors();
     groups
@@ -42,7 +41,7 @@ fn limit_files(line: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Parses the total memory in `/proc/meminfo`. Returns it in bytes.
+/// `/proc/meminfo` uses KiB, but we return bytes.
 fn total_memory(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -55,7 +54,7 @@ mod tests {
 
     const MEBIBYTE: u64 = 1024 * 1024;
 
-    /// Creates the given files in a temporary directory, and asserts which limit is found.
+    /// Creates the given files in a temporary directory.
     #[track_caller]
     fn check(files: &[(&str, &str)], expected: Option<u64>) {
         let root = tempfile::tempdir().unwrap();

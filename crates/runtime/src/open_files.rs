@@ -1,21 +1,21 @@
 //! Limit for open files, which also limits the number of connections.
 
-/// Raises the soft limit to the hard limit. The Go runtime does this at startup as well.
+/// Raises the soft limit to the hard limit, like the Go runtime does at startup.
 ///
-/// In many cases the soft limit is 1024, for the benefit of programs that use `select`. That may be
-/// too low for us, because we need a connection for each watch and for each client of a server.
+/// The soft limit is often 1024, for the benefit of programs that use `select`. That may be too low
+/// for us, because we need a connection for each watch and for each client of a server.
 pub(crate) fn raise_limit() {
     #[cfg(unix)]
     match raise() {
         Ok(None) => {}
         Ok(Some((from, to))) => tracing::debug!(?from, ?to, "raised the limit on open files"),
-        // On some systems, the soft limit can't be as high as the hard limit.
+        // Some systems don't allow a soft limit as high as the hard limit.
         Err(error) => tracing::debug!(%error, "cannot raise the limit on open files"),
     }
 }
 
-/// Returns the previous and the new limit, where `None` means that it's unlimited. If the limit was
-/// already high enough, returns `None`.
+/// Returns the previous and the new limit, where the inner `None` means unlimited. Returns `None`
+/// if there was nothing to raise.
 #[cfg(unix)]
 fn raise() -> std::io::Result<Option<(Option<u64>, Option<u64>)>> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -42,7 +42,7 @@ mod tests {
     fn soft_limit_is_raised_to_the_hard_limit() {
         let maximum = getrlimit(Resource::Nofile).maximum;
         let hard = maximum.unwrap_or(u64::MAX);
-        // Keep it high enough for other tests, because they run in the same process.
+        // Don't set it too low, because other tests run in the same process.
         let current = Some((hard / 2).min(65_536));
         setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
         assert_eq!(raise().unwrap(), Some((current, maximum)));

@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// Tasks of a startup phase, by name. They are cancelled on drop.
+/// The tasks of a startup phase, with their names. Dropping this cancels them.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
     names: HashMap<Id, String>,
-    /// Tasks which may exit at any time.
+    /// These tasks may exit at any time.
     finite: HashSet<Id>,
 }
 
@@ -27,7 +27,6 @@ impl Phase {
         self.names.insert(id, name.into());
     }
 
-    /// Spawns a task that may exit at any time.
     pub(crate) fn spawn_finite(
         &mut self,
         name: impl Into<String>,
@@ -38,7 +37,7 @@ impl Phase {
         self.finite.insert(id);
     }
 
-    /// Waits until a task fails, or exits even though it's neither finite nor
+    /// Waits until a task fails. It's also a failure to exit, unless the task is finite or we are
     /// [finishing](Self::finish).
     pub(crate) async fn failed(&mut self) -> ManagerError {
         loop {
@@ -59,13 +58,11 @@ impl Phase {
         }
     }
 
-    /// Waits for all tasks to exit after they have been told to stop. This will cancel any task
-    /// still running at `deadline`.
+    /// Waits for all tasks to exit after they have been told to stop. Cancels those that are still
+    /// running at `deadline`.
     ///
-    /// # Errors
-    ///
-    /// Returns the error of the first task that fails. If there is none, returns the names of the
-    /// tasks that were cancelled.
+    /// Returns the error of the first task that fails, or else the names of the tasks that were
+    /// cancelled.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());
         loop {
@@ -87,13 +84,13 @@ impl Phase {
         }
     }
 
-    /// Cancels all tasks and waits for them to be dropped.
+    /// Cancels all tasks and waits until they are dropped.
     pub(crate) async fn abort(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Returns the error of a task that has exited, or its name (as `Err`) if it exited without an
-    /// error.
+    /// Returns the error of a task that has exited. If there's none, returns the name of the task
+    /// as `Err`.
     fn failure_of(
         &mut self,
         ended: Result<(Id, Result<(), Error>), JoinError>,
@@ -113,7 +110,6 @@ impl Phase {
         }
     }
 
-    /// Returns the names of all tasks that are still running, separated by commas.
     fn running_names(&self) -> String {
         let mut names: Vec<&str> = self.names.values().map(String::as_str).collect();
         names.sort_unstable();

@@ -69,8 +69,7 @@ impl<K: Watchable> Predicate<K> {
     }
 }
 
-/// Accepts creations, deletions, and updates for which `differ` returns `true`. Also accepts all
-/// updates that set the deletion timestamp, since finalizers are waiting for those.
+/// Accepts creations, deletions, and updates for which `differ` returns `true`.
 fn metadata_changed<K: Watchable>(
     differ: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static,
 ) -> Predicate<K> {
@@ -79,6 +78,8 @@ fn metadata_changed<K: Watchable>(
             old: Some(old), new, ..
         } => {
             let (old, new) = (old.meta(), new.meta());
+            // Updates that set the deletion timestamp always pass, since finalizers are waiting for
+            // those.
             old.uid != new.uid || old.deletion_timestamp != new.deletion_timestamp || differ(old, new)
         }
         Change::Applied { old: None, .. } | Change::Deleted(_) => true,

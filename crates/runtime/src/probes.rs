@@ -28,10 +28,10 @@ use http::{Method, StatusCode};
 use crate::error::BoxError;
 use crate::server::{Reply, Server, text_reply};
 
-/// A check. If it fails, its error is logged.
+/// If a check fails, we log its error.
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
 
-/// All checks of `/healthz` (liveness) and `/readyz` (readiness).
+/// The checks of `/healthz` (liveness) and `/readyz` (readiness).
 #[derive(Clone)]
 pub(crate) struct Probes {
     endpoints: [Endpoint; 2],
@@ -55,8 +55,8 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Adds a check to `/healthz`. It must not depend on the cluster. Otherwise, all Pods would be
-    /// restarted in an outage.
+    /// Adds a check to `/healthz`. It must not depend on the cluster, since an outage would restart
+    /// all Pods.
     pub(crate) fn add_healthz<F, E>(
         &mut self,
         name: impl Into<String>,
@@ -68,7 +68,6 @@ impl Probes {
         self.endpoints[0].add(name.into(), check);
     }
 
-    /// Adds a check to `/readyz`.
     pub(crate) fn add_readyz<F, E>(
         &mut self,
         name: impl Into<String>,
@@ -80,7 +79,6 @@ impl Probes {
         self.endpoints[1].add(name.into(), check);
     }
 
-    /// Serves the probes until `shutdown` resolves.
     pub(crate) async fn serve(self, server: Server, shutdown: impl Future<Output = ()>) {
         let probes = Arc::new(self);
         let handler = move |request: http::Request<_>| {
@@ -126,7 +124,7 @@ impl Endpoint {
         self.checks.push((name, Arc::new(check)));
     }
 
-    /// Returns all checks. If there are none, returns a check named `ping` that never fails.
+    /// Without any checks, there's one named `ping` that never fails.
     fn checks(&self) -> Vec<(String, Check)> {
         if self.checks.is_empty() {
             let ping: Check = Arc::new(|| future::ready(Ok(())).boxed());
@@ -160,7 +158,7 @@ impl Endpoint {
                     format!("[-]{name} failed: reason withheld")
                 }
             };
-            // Writing to a `String` never fails.
+            // Writing to a `String` can't fail.
             let _ = writeln!(report, "{line}");
         }
         excluded.retain(|name| checks.iter().all(|(known, _)| known != name));
@@ -210,8 +208,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the values of a query parameter. We do not have to decode anything, because the names of
-/// checks only consist of characters that don't need it.
+/// We don't have to decode the values, because the names of checks don't contain any characters
+/// that need it.
 fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -226,7 +224,7 @@ mod tests {
     use super::*;
     use crate::server;
 
-    /// Returns probes without any checks for `/healthz`. `/readyz` has two: `caches` succeeds, and
+    /// `/healthz` doesn't have any checks. `/readyz` has two of them: `caches` succeeds, and
     /// `webhook` fails.
     fn probes() -> Probes {
         let mut probes = Probes::default();

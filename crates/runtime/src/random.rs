@@ -3,11 +3,11 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Returns a random number.
+/// Don't use this for secrets.
 ///
-/// The standard library seeds its hashers from the operating system, and every hasher gets a
-/// different seed, which is good enough for us. In a simulation, the numbers are determined by the
-/// seed of the history.
+/// The standard library seeds its hashers from the operating system. Since every hasher gets a
+/// different seed, that's good enough for us. In a simulation, the seed of the history determines
+/// the numbers.
 pub(crate) fn random_u64() -> u64 {
     #[cfg(feature = "simulation")]
     if let Some(number) = rbuilder_simulation::random() {
@@ -16,7 +16,7 @@ pub(crate) fn random_u64() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// Returns a random number between 0 and 1.
+/// Between 0 and 1.
 pub(crate) fn random_share() -> f64 {
     random_u64() as f64 / u64::MAX as f64
 }

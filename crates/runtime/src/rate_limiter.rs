@@ -44,7 +44,7 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::token_bucket;
 
-/// Longest delay of a [`TokenBucket`]. This is the same as the longest backoff in
+/// A [`TokenBucket`] never asks for a longer delay. This is also the longest backoff in
 /// controller-runtime.
 const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
@@ -170,7 +170,7 @@ impl<T> RateLimiter<T> for TokenBucket {
         bucket.fill(self.rate, self.burst, Instant::now());
         let most_in_advance = self.rate * LONGEST_QUEUE.as_secs_f64();
         bucket.tokens = (bucket.tokens - 1.0).max(-most_in_advance);
-        // The wait is NaN if the rate is infinite, and zero if there's a token left.
+        // This is NaN if the rate is infinite, and zero if there's a token left.
         let wait = Duration::try_from_secs_f64(-bucket.tokens / self.rate).unwrap_or_default();
         wait.min(LONGEST_QUEUE)
     }
@@ -214,7 +214,7 @@ impl<T, A: RateLimiter<T>, B: RateLimiter<T>> RateLimiter<T> for MaxOf<A, B> {
     }
 }
 
-/// Adapts a rate limiter for object references to a queue's keys.
+/// Lets a queue, which has keys, use a rate limiter for object references.
 pub(crate) struct ByReference<K: Watchable> {
     pub(crate) kind: Kind<K>,
     pub(crate) limiter: Box<dyn RateLimiter<ObjectRef<K>>>,

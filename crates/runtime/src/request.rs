@@ -87,7 +87,6 @@ impl<K: Watchable> From<ObjectRef<K>> for Request<K> {
     }
 }
 
-/// A [`Request`] with its kind erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyRequest {
     key: Key,
@@ -100,7 +99,7 @@ impl KeyRequest {
         queue.add_after(self.key, self.delay, self.priority.unwrap_or(default_priority));
     }
 
-    /// Merges requests for the same key. The earliest time and the highest priority win.
+    /// Merges requests for the same key, using the earliest time and the highest priority.
     pub(crate) fn deduplicate(requests: &mut Vec<Self>, default_priority: Priority) {
         if requests.len() < 2 {
             return;

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// Requests a shutdown. Dropping it has the same effect.
+/// Requests a shutdown, which also happens when this is dropped.
 pub(crate) struct Stop(watch::Sender<bool>);
 
 /// Receives a shutdown signal, see [`Task`](crate::Task). All clones are notified.
@@ -23,7 +23,7 @@ impl Stop {
 impl Shutdown {
     /// Waits until a shutdown is requested.
     pub async fn requested(mut self) {
-        // If this fails, the `Stop` was dropped, which is a request as well.
+        // This only fails if the `Stop` was dropped, which is a request as well.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

@@ -35,8 +35,9 @@ pub use rbuilder_simulation::{
 
 use crate::{Manager, ManagerArgs};
 
-/// How often replicas renew or request their lease. As seldom as the default renew deadline of 10 seconds
-/// allows with the jitter: each renewal costs as much as any other write, and no history disturbs it.
+/// How often replicas renew or request their lease. This is as seldom as the default renew deadline
+/// of 10 seconds allows with the jitter, because each renewal costs as much as any other write, and
+/// no history disturbs it.
 const RETRY_PERIOD: Duration = Duration::from_secs(8);
 
 impl Operator for Manager {
@@ -44,7 +45,7 @@ impl Operator for Manager {
         let mut args = ManagerArgs::for_tests();
         args.watch_namespace = settings.namespace.clone().unwrap_or_default();
         args.leader_elect = settings.elects_leader;
-        // Otherwise, the manager would use the namespace of the Pod that runs the test.
+        // Without this, the manager would use the namespace of the Pod that runs the test.
         args.leader_election_namespace = Some(client.default_namespace().to_owned());
         Self::with_client("simulated", client, args).retry_period(RETRY_PERIOD)
     }

@@ -7,7 +7,6 @@ use futures::future::BoxFuture;
 use crate::error::{BoxError, Error};
 use crate::shutdown::Shutdown;
 
-/// Function of a task.
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
 /// A background task that's run by a [`Manager`](crate::Manager), in addition to its controllers.
@@ -80,8 +79,8 @@ impl Task {
         self.everywhere
     }
 
-    /// Runs the task until it fails, or until a shutdown is requested. If it finishes before that,
-    /// this keeps waiting, since the manager treats it as an error when a component exits.
+    /// Runs the task. If it finishes early, this keeps waiting for the shutdown, because the
+    /// manager treats it as an error when a component exits.
     pub(crate) fn run(self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), Error>> {
         let working = (self.work)(shutdown.clone());
         async move {

@@ -2,13 +2,13 @@
 
 use std::any::Any;
 
-/// Replaces line breaks with spaces, because log collectors treat each line as a separate message.
+/// Log collectors treat each line as a separate message, so replace line breaks with spaces.
 pub(crate) fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the message of a panic, whose payload is either a `&str` or a `String`.
+/// The payload of a panic is either a `&str` or a `String`.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -2,17 +2,15 @@
 
 use tokio::time::Instant;
 
-/// State of a token bucket at the last update.
+/// Remembers the tokens at the last update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
-    /// Negative if tokens have been taken in advance.
+    /// Negative if tokens were taken in advance.
     pub(crate) tokens: f64,
-    /// Time of the last update.
     at: Instant,
 }
 
 impl TokenBucket {
-    /// Creates a bucket that's full.
     pub(crate) fn full(burst: f64, now: Instant) -> Self {
         Self {
             tokens: burst,
@@ -20,7 +18,7 @@ impl TokenBucket {
         }
     }
 
-    /// Adds `rate` tokens for each second since the last call, up to a total of `burst`.
+    /// Adds `rate` tokens for each second since the last call, until there are `burst` tokens.
     pub(crate) fn fill(&mut self, rate: f64, burst: f64, now: Instant) {
         let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + elapsed * rate).min(burst);

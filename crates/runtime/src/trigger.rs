@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::object::Watchable;
 use crate::request::Request;
 
-/// Capacity of a channel. Senders have to wait if it's full.
+/// Senders have to wait if the channel is full.
 const CAPACITY: usize = 1024;
 
 /// Creates a channel that other parts of your program can use to enqueue objects for a controller.

@@ -38,8 +38,8 @@ use crate::shards::Sharding;
 #[cfg_attr(feature = "args", command(next_help_heading = "Manager"))]
 pub struct ManagerArgs {
     /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
-    // This flag can't use the environment variable `KUBECONFIG`, because that may contain several
-    // paths.
+    // Don't set this flag from the environment variable `KUBECONFIG`, because that one may contain
+    // several paths.
     #[cfg_attr(feature = "args", arg(long, value_name = "PATH"))]
     pub kubeconfig: Option<PathBuf>,
 
@@ -229,7 +229,7 @@ pub struct ManagerArgs {
     pub zap_time_encoding: Option<String>,
 }
 
-/// Default port of the webhook server. Same as in controller-runtime.
+/// Same as in controller-runtime.
 const WEBHOOK_PORT: u16 = 9443;
 
 /// Format of log lines.
@@ -258,14 +258,12 @@ impl ManagerArgs {
         names
     }
 
-    /// Validates the combination of flags. Rejects flags which aren't supported by this build, or
-    /// which need another flag that's missing.
-    ///
-    /// Empty namespace names are rejected as well. They're usually caused by unset variables, as in
-    /// `--watch-namespace=$(A),$(B)`, and if we ignored all of them we'd end up watching the entire
-    /// cluster.
+    /// Rejects flags that this build doesn't support, or that need another flag.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         let mut names = self.watch_namespace.split(',');
+        // An empty name is usually caused by an unset variable, as in
+        // `--watch-namespace=$(A),$(B)`. If we ignored it and the other name was empty as well,
+        // we'd end up watching the entire cluster.
         if !self.watch_namespace.is_empty() && names.any(|name| name.trim().is_empty()) {
             return Err(ManagerError::Flag {
                 flag: "watch-namespace",
@@ -306,7 +304,8 @@ impl ManagerArgs {
 }
 
 impl Default for ManagerArgs {
-    // Keep in sync with the attributes above, see `tests::defaults_match_an_empty_command_line`.
+    // Keep this in sync with the attributes above, see
+    // `tests::defaults_match_an_empty_command_line`.
     fn default() -> Self {
         Self {
             kubeconfig: None,

@@ -8,8 +8,7 @@ use clap::{Arg, Command, value_parser};
 
 use super::WEBHOOK_PORT;
 
-/// Parses a port, and falls back to the default if the environment variable contains a Service
-/// address.
+/// Falls back to the default if the environment variable contains the address of a Service.
 ///
 /// If the Pod has service links, Kubernetes sets `WEBHOOK_PORT=tcp://10.0.0.1:443` for a Service
 /// named `webhook`. We must not mistake that for the value of our flag.

@@ -37,7 +37,7 @@ pub(super) fn write(status: &WatchStatus, text: &mut String) {
         ..
     } = status;
     let seconds = status.since_contact.as_secs_f64();
-    // Writing to a `String` never fails.
+    // Writing to a `String` can't fail.
     let _ = write!(
         text,
         "{status}: {content}, {state}, objects {objects}, last data {seconds:.3} s ago, relists {relists}, errors {errors}"

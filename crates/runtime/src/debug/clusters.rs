@@ -25,7 +25,7 @@ pub(super) fn write(status: &ClusterStatus, text: &mut String) {
     };
     let synced = if status.synced { "synced" } else { "not synced" };
     let required = if status.is_required { ", required" } else { "" };
-    // Writing to a `String` never fails.
+    // Writing to a `String` can't fail.
     let _ = writeln!(text, "{}: {connection}, {synced}{required}", status.name);
     for watch in &status.watches {
         text.push_str("  ");

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 
 use super::{Answer, Query};
 
-/// Handles a request. GET shows the settings, and PUT changes them.
+/// GET shows the settings, and PUT changes them.
 #[cfg(feature = "logging")]
 pub(super) fn answer(method: &Method, query: &Query, may_change: bool) -> Answer {
     use serde_json::json;
@@ -50,7 +50,7 @@ pub(super) fn answer(_: &Method, _: &Query, _: bool) -> Answer {
     )
 }
 
-/// Changes the settings given in the query. If one of them is invalid, nothing is changed.
+/// Changes the settings given in the query, or none of them if one is invalid.
 #[cfg(feature = "logging")]
 fn change(control: &crate::logging::LogControl, query: &Query) -> Result<(), String> {
     use crate::args::LogFormat;

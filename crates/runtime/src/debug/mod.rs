@@ -28,7 +28,7 @@ use crate::shutdown::Shutdown;
 use query::Query;
 pub(crate) use queues::ControllerQueue;
 
-/// Default number of keys to show per queue. Can be overridden in the query.
+/// How many keys of a queue we show unless the query says otherwise.
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
@@ -42,7 +42,7 @@ Each answers in JSON with ?format=json.
 /debug/pprof/profile  CPU profile for `go tool pprof`; ?seconds=30
 ";
 
-/// Data for the endpoints. Controllers and caches are added when the manager is started.
+/// Starting the manager adds the controllers and caches to this.
 #[derive(Default)]
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
@@ -62,22 +62,19 @@ impl DebugState {
         known.extend(queues);
     }
 
-    /// Sets the callback that describes the watches.
     pub(crate) fn set_watches(&self, describe: impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static) {
         let _ = self.watches.set(Box::new(describe));
     }
 
-    /// Sets the callback that describes additional clusters.
     pub(crate) fn set_clusters(&self, describe: impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static) {
         let _ = self.clusters.set(Box::new(describe));
     }
 
-    /// Sets the callback that describes the ranges of a sharded operator.
     pub(crate) fn set_shards(&self, describe: impl Fn() -> RingStatus + Send + Sync + 'static) {
         let _ = self.shards.set(Box::new(describe));
     }
 
-    /// Sets the signal that ends a profile early, since it would otherwise delay the exit of the
+    /// A profile ends early when `stopped` resolves, because it would delay the exit of the
     /// process.
     pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
         let _ = self.servers_stopped.set(stopped);
@@ -127,8 +124,8 @@ impl DebugState {
     }
 }
 
-/// Adds all endpoints to the metrics server. Unless the server authorizes its clients, they are
-/// read-only.
+/// Adds all endpoints to the metrics server. They are read-only unless the server authorizes its
+/// clients.
 pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is_secure: bool) {
     for path in ["/debug", "/debug/"] {
         add(handlers, path, &[Method::GET], |_, _| Answer::text(INDEX));
@@ -165,7 +162,7 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     });
 }
 
-/// Adds an endpoint. Note that HEAD is handled in the same way as GET.
+/// Endpoints treat HEAD like GET.
 fn add(
     handlers: &mut Handlers,
     path: &str,
@@ -202,7 +199,7 @@ fn refuse_method(methods: &[Method]) -> Response<String> {
     response
 }
 
-/// Response of an endpoint, as text and (if it might be processed by a program) as JSON.
+/// A response as text and, if a program might want to process it, as JSON.
 struct Answer {
     status: StatusCode,
     text: String,

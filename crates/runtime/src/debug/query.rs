@@ -1,15 +1,12 @@
 //! Parses query strings.
 
-/// Parameters of a query, in their original order.
+/// The parameters are in their original order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Parses a percent-encoded query string (`name=value&name=value`).
-    ///
-    /// # Errors
-    ///
-    /// Fails if an escape sequence is invalid, or if the result isn't UTF-8.
+    /// Parses `name=value&name=value`. Fails if a percent-encoding is invalid, or if the result
+    /// isn't UTF-8.
     pub(super) fn parse(query: &str) -> Result<Self, String> {
         let parts = query.split('&').filter(|part| !part.is_empty());
         let parameters = parts.map(|part| {
@@ -21,14 +18,14 @@ impl Query {
         parameters.map(Self).ok_or_else(invalid)
     }
 
-    /// Returns a parameter's value. If there are several, returns the first.
+    /// If there are several parameters with this name, the first one wins.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(given, _)| given == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// Decodes percent-encoding, with `+` for spaces.
+/// Decodes percent-encoding, where `+` stands for a space.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use crate::object::Key;
 use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
 
-/// Queue of a controller. This holds a weak reference.
+/// Holds a weak reference, so it doesn't keep the queue alive.
 pub(crate) struct ControllerQueue {
     pub(crate) controller: String,
-    /// Kind and API version.
     pub(crate) kind: String,
     pub(crate) workers: usize,
     queue: Weak<Workqueue<Key>>,
@@ -28,7 +27,7 @@ impl ControllerQueue {
         }
     }
 
-    /// Returns up to `limit` keys, or `None` if the controller doesn't exist anymore.
+    /// Contains up to `limit` keys. Returns `None` if the controller doesn't exist anymore.
     pub(super) fn report(&self, limit: usize) -> Option<QueueReport<'_>> {
         let contents = self.queue.upgrade()?.snapshot(limit);
         Some(QueueReport {
@@ -38,7 +37,6 @@ impl ControllerQueue {
     }
 }
 
-/// Snapshot of a queue.
 pub(super) struct QueueReport<'a> {
     queue: &'a ControllerQueue,
     contents: QueueSnapshot<Key>,
@@ -80,7 +78,7 @@ impl QueueReport<'_> {
             workers,
             ..
         } = self.queue;
-        // Writing to a `String` never fails.
+        // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
             "{controller}: {kind}, workers {workers}, in progress {in_progress}, ready {ready}, delayed {delayed}"

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-/// Returns the state of the runtime in which it's called.
+/// Reports on the runtime in which it's called.
 ///
-/// You can use this to find code that does not yield: it blocks a worker, whose busy time then
-/// increases by a second per second while its park count stays the same. Memory is only reported on
-/// Linux.
+/// This helps to find code that doesn't yield. It blocks a worker, whose busy time then increases
+/// by a second per second while its park count stays the same. Memory is only reported on Linux.
 pub(super) fn report() -> Value {
     let runtime = Handle::current().metrics();
     let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
@@ -34,7 +33,7 @@ fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
     json!({})
 }
 
-/// Returns sizes reported by the kernel in bytes. Returns null if this is not Linux.
+/// What the kernel reports, in bytes. Null unless this is Linux.
 fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;
@@ -46,14 +45,14 @@ fn memory() -> Value {
     })
 }
 
-/// Returns the resident memory in bytes. Returns `None` if this isn't Linux.
+/// `None` unless this is Linux.
 #[cfg(feature = "profiling")]
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     bytes_of(&status, "VmRSS:")
 }
 
-/// Parses a size in `/proc/self/status`. Returns it in bytes.
+/// `/proc/self/status` uses KiB, but we return bytes.
 fn bytes_of(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;
@@ -62,7 +61,7 @@ fn bytes_of(status: &str, name: &str) -> Option<u64> {
 
 pub(super) fn to_text(report: &Value) -> String {
     let mut text = String::new();
-    // Writing to a `String` never fails.
+    // Writing to a `String` can't fail.
     for name in ["aliveTasks", "globalQueueDepth"] {
         let _ = writeln!(text, "{name} {}", report[name]);
     }

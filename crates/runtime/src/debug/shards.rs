@@ -39,7 +39,7 @@ pub(super) fn to_text(status: &RingStatus) -> String {
         "{identity}: serving {serving} of {ranges} ranges, draining {draining}, acquired {}, released {}\n",
         status.acquired, status.released
     );
-    // Writing to a `String` never fails.
+    // Writing to a `String` can't fail.
     let _ = match unowned {
         0 => writeln!(text, "all ranges have an owner, generation {}", status.generation),
         _ => {

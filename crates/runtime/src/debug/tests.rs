@@ -5,7 +5,6 @@ use crate::metrics::Metrics;
 use crate::object::Key;
 use crate::queue::{LOW, NORMAL, Workqueue};
 
-/// Sends a request to the debug endpoints.
 async fn ask(state: &Arc<DebugState>, method: Method, target: &str) -> (StatusCode, String) {
     let mut handlers = Handlers::default();
     add_endpoints(&mut handlers, state, false);
@@ -25,8 +24,7 @@ fn key(name: &str) -> Key {
     }
 }
 
-/// Returns the state with a controller `memo`, and its queue. The queue contains a key in each
-/// stage.
+/// There is a controller `memo`. Its queue contains a key in each stage.
 async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
     let queue = Arc::new(Workqueue::new(Metrics::new().queue("memo")));
     queue.add(key("running"), NORMAL);
@@ -81,7 +79,7 @@ memo: Memo (example.com/v1), workers 4, in progress 1, ready 2, delayed 2
     assert_eq!(text, "", "the controller has ended");
 }
 
-/// Pretends that each key has failed seven times.
+/// Each key has failed seven times.
 struct Seven;
 
 impl crate::rate_limiter::RateLimiter<Key> for Seven {

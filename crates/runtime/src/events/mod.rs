@@ -19,10 +19,10 @@ use crate::metrics::Counter;
 pub use recorder::EventRecorder;
 use spam_filter::SpamFilter;
 
-/// Capacity of the queue. If it's full, events are dropped and a warning is logged.
+/// If the queue is full, we drop events and log a warning.
 const CAPACITY: usize = 1000;
 
-/// Adds events to the queue of a publisher. Clones share the same queue.
+/// Clones share the same queue.
 #[derive(Clone)]
 pub(crate) struct EventSender {
     waiting: mpsc::Sender<(Event, ObjectReference)>,
@@ -31,8 +31,8 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Adds an event to the queue. It is dropped and counted if there were too many events about
-    /// its object, or if the queue is full. The latter is also logged.
+    /// Adds an event to the queue. If there were too many events about its object or the queue is
+    /// full, we drop the event and count it. The latter is also logged.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         let is_admitted = filter.admit(&regarding);
@@ -60,10 +60,9 @@ impl EventSender {
     }
 }
 
-/// The receiving end of the queue.
 pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
 
-/// Creates a queue. `dropped` counts the events which do not make it into the queue.
+/// `dropped` counts the events that don't make it into the queue.
 pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
     let (sender, waiting) = mpsc::channel(CAPACITY);
     let sender = EventSender {
@@ -75,8 +74,8 @@ pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents
 }
 
 impl WaitingEvents {
-    /// Sends events until all senders are dropped. When `stop` resolves, sends the remaining events
-    /// and exits.
+    /// Sends events until all senders are dropped. Once `stop` resolves, only sends those that are
+    /// already in the queue.
     pub(crate) async fn publish(
         self,
         client: Client,
@@ -84,7 +83,7 @@ impl WaitingEvents {
         stop: impl Future<Output = ()> + Send + 'static,
     ) {
         let Self(mut waiting) = self;
-        // kube's recorder does not set a field manager.
+        // kube's recorder doesn't set a field manager.
         let client = with_field_manager(client, &reporter.controller);
         let recorder = Recorder::new(client, reporter);
         let mut stop = std::pin::pin!(stop.fuse());
@@ -93,7 +92,7 @@ impl WaitingEvents {
                 biased;
                 next = waiting.recv() => next,
                 () = &mut stop => {
-                    // Reject new events, but send those that are already queued.
+                    // Reject new events, but send those in the queue.
                     waiting.close();
                     continue;
                 }
@@ -106,7 +105,6 @@ impl WaitingEvents {
     }
 }
 
-/// Creates an event with a note.
 pub(crate) fn new_event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
     Event {
         type_,

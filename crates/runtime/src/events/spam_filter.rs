@@ -12,20 +12,20 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Number of events that may be sent in one go.
+/// This many events may be sent in one go.
 const BURST: f64 = 25.0;
-/// Interval between further events, in seconds.
+/// In seconds. After a burst, there's one event per period.
 const PERIOD: f64 = 300.0;
-/// Maximum number of objects to keep track of (same as in client-go). If an object has been
-/// forgotten, it starts over with a full burst.
+/// How many objects we keep track of (same as in client-go). If we've forgotten an object, it
+/// starts over with a full burst.
 const MAX_OBJECTS: usize = 4096;
 
 /// Counts the events of each object.
 ///
-/// To limit the memory, objects are kept in two generations. Looking up an object moves it to
-/// `recent`. When that's half full, it replaces `older`, which drops all objects that have not been
-/// used since the last time. An LRU list would be more accurate, but it would need more memory and
-/// code.
+/// Objects are in two generations, which limits the memory. Looking up an object moves it to
+/// `recent`. When that's half full, it replaces `older`, so we drop all objects that haven't been
+/// used since the last time. An LRU list would be more accurate, but it would also take more memory
+/// and code.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
     recent: HashMap<u64, TokenBucket>,
@@ -34,7 +34,7 @@ pub(super) struct SpamFilter {
 }
 
 impl SpamFilter {
-    /// Counts an event. Returns `true` if it may be sent.
+    /// Counts an event. Returns `false` if it must not be sent.
     pub(super) fn admit(&mut self, regarding: &ObjectReference) -> bool {
         let now = Instant::now();
         let ObjectReference {

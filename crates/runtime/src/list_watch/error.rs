@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-/// Error of a list or watch, which will be retried.
+/// We retry all of these.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("list failed: {0}")]
@@ -30,7 +30,6 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// Returns the request's error, if there is one.
     pub(crate) fn cause(&self) -> Option<&kube::Error> {
         match self {
             Self::List(cause)
@@ -43,7 +42,7 @@ impl WatchError {
         }
     }
 
-    /// Returns the delay requested by the server, or zero if it did not request any.
+    /// How long the server asks us to wait, or zero.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,
@@ -60,14 +59,14 @@ impl WatchError {
     }
 }
 
-/// Returns `true` if a resource version or continue token has expired.
+/// A resource version or a continue token has expired.
 pub(super) fn is_expired(status: &Status) -> bool {
     status.code == 410 || matches!(&*status.reason, "Expired" | "Gone")
 }
 
-/// Returns `true` if it makes sense to start a failed watch from the same version again. That's the
-/// case if the server could not be reached, or is failing or overloaded. Any other error could be
-/// caused by the version.
+/// Returns `true` if we can start a failed watch from the same version again, i.e. if we couldn't
+/// reach the server, or if it's failing or overloaded. The version could be the cause of any other
+/// error.
 pub(super) fn may_resume(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => !is_expired(status) && matches!(status.code, 429 | 500 | 502 | 503),
@@ -75,8 +74,7 @@ pub(super) fn may_resume(error: &kube::Error) -> bool {
     }
 }
 
-/// Returns `true` if a watch failed because it did not receive any data. See
-/// [`client`](crate::client).
+/// Returns `true` if a watch has failed because there was no data. See [`client`](crate::client).
 pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -84,7 +82,7 @@ pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
             if io.kind() == io::ErrorKind::TimedOut {
                 return true;
             }
-            // `io::Error::source` doesn't return the inner error but the source of that.
+            // `io::Error::source` skips the inner error and returns the source of that.
             next = io
                 .get_ref()
                 .map(|inner| inner as &(dyn std::error::Error + 'static));

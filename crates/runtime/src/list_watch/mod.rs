@@ -51,28 +51,28 @@ use pace::Pace;
 
 use crate::random::random_share;
 
-/// Maximum number of concurrent lists by all caches of a manager. Since we use HTTP/1.1, each list
-/// needs a separate connection, in addition to the memory for a page of objects.
+/// All caches of a manager together may make this many lists at once. Since we use HTTP/1.1, each
+/// list needs its own connection, and also memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
-/// Upper limit for a watch's timeout, in seconds. kube accepts up to 294.
+/// The longest timeout that we choose for a watch, in seconds. kube accepts up to 294.
 const WATCH_SECONDS: u32 = 290;
-/// Lower limit. The timeout is chosen at random, so that watches which were started together don't
+/// The shortest timeout. We choose it at random, so that watches which were started together don't
 /// end at the same time.
 const MIN_WATCH_SECONDS: u32 = 230;
-/// Additional time to wait for the server to close a watch after the timeout.
+/// How long we wait after the timeout for the server to close the watch.
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
-/// If a watch ends earlier than this and without an event, we assume that something is wrong.
+/// Something must be wrong if a watch ends earlier than this and without an event.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// If there is no object for this long, we give up on a streaming list. The API server serves it
-/// from memory, and sends the final bookmark after at most three seconds.
+/// Without an object for this long, we give up on a streaming list. The API server serves it from
+/// memory, and sends the final bookmark after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// Capacity for events to keep after a list. Lists result in lots of events at once, but watches do
-/// not.
+/// How many events we keep room for after a list. Unlike lists, watches don't result in lots of
+/// events at once.
 const KEPT_CAPACITY: usize = 4;
-/// Annotation of the bookmark at the end of a streaming list.
+/// Marks the bookmark at the end of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Limit for concurrent lists. Clones share the same limit.
+/// Limits concurrent lists. Clones share the same limit.
 #[derive(Clone, Debug)]
 pub(crate) struct ListLimit(Arc<Semaphore>);
 
@@ -88,17 +88,17 @@ impl ListLimit {
     }
 
     async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        // This can't fail, since we never close the semaphore.
+        // This can't fail, because we never close the semaphore.
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 }
 
-/// Everything up to this resource version has been delivered. Clones share the same value.
+/// We have delivered everything up to this resource version. Clones share the same value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<Mutex<Option<String>>>);
 
 impl Progress {
-    /// Returns the resource version, or `None` during a list.
+    /// Returns `None` during a list.
     pub(crate) fn version(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -116,33 +116,33 @@ pub(crate) struct ListWatch<K> {
     state: State<K>,
     /// `None` if nobody is interested.
     progress: Option<Progress>,
-    /// Events that must be emitted before the next request is made.
+    /// We emit these events before we make the next request.
     pending: VecDeque<Event<K>>,
     pace: Pace,
-    /// Held while listing.
+    /// Held during a list.
     permit: Option<OwnedSemaphorePermit>,
-    /// Set after a streaming list has failed, to make the next list use pages.
+    /// A streaming list has failed, so the next list uses pages.
     in_pages: bool,
-    /// Set after a continue token has expired, to make the next list not use pages.
+    /// A continue token has expired, so the next list doesn't use pages.
     at_once: bool,
 }
 
 enum State<K> {
-    /// There has not been a complete list yet.
+    /// We don't have a complete list yet.
     Unlisted,
-    /// The next page can be requested.
+    /// We can request the next page.
     Paging {
         token: Option<String>,
     },
-    /// A streaming list can be requested.
+    /// We can request a streaming list.
     Streaming,
-    /// A streaming list is in progress. It has failed if neither an object nor its end is received
-    /// by `deadline`.
+    /// A streaming list is in progress. If we receive neither an object nor the end by `deadline`,
+    /// it has failed.
     InitialEvents {
         watch: OpenWatch<K>,
         deadline: Instant,
     },
-    /// The watch can be requested.
+    /// We can start a watch.
     Listed {
         version: String,
     },
@@ -150,7 +150,7 @@ enum State<K> {
 }
 
 impl<K> State<K> {
-    /// Returns the version at which a watch can continue.
+    /// Returns the version from which we can continue with a watch.
     fn version(&self) -> Option<&str> {
         match self {
             Self::Listed { version } => Some(version),
@@ -162,10 +162,10 @@ impl<K> State<K> {
 
 struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
-    /// Version of the most recent event.
+    /// Taken from the most recent event.
     version: String,
-    /// When the request was sent. We can't use the time of the response, because some servers do
-    /// not respond before the first event.
+    /// When we sent the request. The time of the response is no use, because some servers don't
+    /// respond before the first event.
     started: Instant,
     has_events: bool,
 }
@@ -189,7 +189,7 @@ where
         }
     }
 
-    /// Skips the initial list and starts a watch from this version.
+    /// Skips the initial list and starts a watch from this version instead.
     pub(crate) fn resume(self, version: String) -> Self {
         Self {
             state: State::Listed { version },
@@ -197,7 +197,7 @@ where
         }
     }
 
-    /// Keeps `progress` up to date.
+    /// Keeps `progress` up to date from now on.
     pub(crate) fn with_progress(self, progress: Progress) -> Self {
         Self {
             progress: Some(progress),
@@ -205,7 +205,7 @@ where
         }
     }
 
-    /// Returns a stream of events. It pauses after an error, and then continues.
+    /// The stream pauses after an error, and then continues.
     pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Event<K>, WatchError>> {
         stream::unfold(self, async |mut this| Some((this.next().await, this))).boxed()
     }
@@ -213,21 +213,21 @@ where
     async fn next(&mut self) -> Result<Event<K>, WatchError> {
         loop {
             let event = self.pending.pop_front();
+            // Only update the progress when all events have been delivered.
             if let (Some(progress), true) = (&self.progress, self.pending.is_empty()) {
                 progress.set(self.state.version().map(str::to_owned));
             }
             if let Some(event) = event {
                 return Ok(event);
             }
-            // After a list, there is room for all of its objects. We do not need that for a watch's
-            // events.
+            // A list makes room for all of its objects, which the events of a watch don't need.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
     }
 
-    /// Sends a request or reads an event. If it fails without setting a new state, the next step is
-    /// a list.
+    /// Sends a request or reads an event. If this fails without setting a new state, the next step
+    /// is a list.
     async fn step(&mut self) -> Result<(), WatchError> {
         match std::mem::replace(&mut self.state, State::Unlisted) {
             State::Unlisted => {
@@ -244,7 +244,7 @@ where
 
     async fn begin_list(&mut self) {
         self.pace.wait().await;
-        // Release the permit before acquiring another one. Otherwise this list might end up waiting
+        // Release our permit before acquiring another one. Otherwise this list might end up waiting
         // for itself.
         self.permit = None;
         self.permit = self.limit.acquire().await;
@@ -337,15 +337,14 @@ where
                 })
             }
             Ok(Some(Err(error))) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
-            // According to the API documentation, there are no deletions in a streaming list.
+            // The API documentation says that there are no deletions in a streaming list.
             Ok(Some(Ok(WatchEvent::Deleted(_))) | None) | Err(_) => {
                 Err(self.fall_back(WatchError::StreamingListIncomplete))
             }
         }
     }
 
-    /// Falls back to a list with pages. There is no delay, since client-go does not have one
-    /// either.
+    /// Uses pages for the next list. Like client-go, we don't wait before that.
     fn fall_back(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.in_pages = true;
@@ -397,7 +396,6 @@ where
         Ok(())
     }
 
-    /// Handles an `ERROR` event.
     fn handle_reported(&mut self, watch: OpenWatch<K>, status: Box<Status>) -> WatchError {
         self.pace.note_watch(watch.started);
         if status.code == 429 {
@@ -419,8 +417,8 @@ where
                 let error = WatchError::Read(error);
                 match (is_very_short, is_idle) {
                     (true, _) => Err(self.fail(error)),
-                    // This happens if the API server does not send bookmarks (e.g. because no
-                    // object of the kind has ever changed).
+                    // This happens if the API server doesn't send bookmarks, e.g. because no object
+                    // of the kind has ever changed.
                     (false, true) => {
                         tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
                         Ok(())
@@ -429,7 +427,7 @@ where
                 }
             }
             kube::Error::Api(status) => Err(self.handle_reported(watch, status)),
-            // We've lost an event, so we have to list again to get the object.
+            // We've lost an event, so list again to get its object.
             error => {
                 self.pace.note_watch(watch.started);
                 Err(self.fail(WatchError::Read(error)))
@@ -437,7 +435,6 @@ where
         }
     }
 
-    /// Handles a watch that was closed by the server.
     fn handle_end(&mut self, watch: OpenWatch<K>) -> Result<(), WatchError> {
         self.pace.note_watch(watch.started);
         if watch.is_very_short() {
@@ -449,7 +446,7 @@ where
         Ok(())
     }
 
-    /// Schedules the next request after a delay.
+    /// Delays the next request.
     fn fail(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.pace.note_failure(error.retry_after());
@@ -461,7 +458,7 @@ where
             ListSemantic::Any => (Some(VersionMatch::NotOlderThan), Some("0".to_owned())),
             ListSemantic::MostRecent => (None, None),
         };
-        // API servers ignore version `0` if there's a limit, and kube omits it in that case.
+        // API servers ignore version `0` if there's a limit, so kube omits it in that case.
         let in_pages = !self.at_once && resource_version.is_none();
         ListParams {
             label_selector: self.config.label_selector.clone(),
@@ -486,10 +483,10 @@ where
     }
 }
 
-/// Returns the maximum time for which a watch may stay open without receiving anything. After that,
-/// we assume that the connection is dead.
+/// How long a watch may stay open without receiving anything. After that, we assume that the
+/// connection is dead.
 fn longest_watch() -> Duration {
-    // The simulated server only closes watches once a day, because simulations may take months.
+    // Simulations may take months, so the simulated server only closes watches once a day.
     #[cfg(feature = "simulation")]
     if rbuilder_simulation::now().is_some() {
         return rbuilder_simulation::LONGEST_WATCH + WATCH_MARGIN;
@@ -511,7 +508,7 @@ impl<K> OpenWatch<K> {
         }
     }
 
-    /// Records an event's version. Returns `false` if it does not have any.
+    /// Returns `false` if the event doesn't have a version.
     fn note_version(&mut self, version: Option<String>) -> bool {
         let Some(version) = version.filter(|version| !version.is_empty()) else {
             return false;

@@ -8,26 +8,27 @@ use crate::backoff::Backoff;
 use crate::deadline::{deadline_after, scale};
 use crate::random::random_share;
 
-/// Same backoff as in client-go. We add up to the same amount of jitter.
+/// Same as in client-go. We add up to the same amount of jitter.
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(800),
     max: Duration::from_secs(30),
 };
-/// Limit for the backoff until the first list is complete, since controllers are waiting for it.
+/// Controllers are waiting for the first list, so don't back off longer than that until it's
+/// complete.
 const LONGEST_UNTIL_LISTED: Duration = Duration::from_secs(10);
-/// Limit for delays that the server asks for.
+/// A server may ask for a delay of up to this much.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// The backoff is reset if a watch lasts for this long. client-go resets it two minutes after the
+/// A watch that lasts for this long resets the backoff. client-go resets it two minutes after the
 /// last failure.
 const RESET_AFTER: Duration = BACKOFF.max;
-/// Minimum interval between starting two watches.
+/// Don't start watches in quicker succession than this.
 const BETWEEN_WATCHES: Duration = Duration::from_secs(1);
 
-/// When to send the next request, and the state of the backoff.
+/// Decides when to send the next request.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: Instant,
-    /// Number of failures in a row.
+    /// How many failures there were in a row.
     failures: u32,
     has_listed: bool,
 }
@@ -41,18 +42,16 @@ impl Pace {
         }
     }
 
-    /// Waits until the next request can be sent.
     pub(super) async fn wait(&self) {
         sleep_until(self.next).await;
     }
 
-    /// Called when a list is complete. This does not reset the backoff, because watches may still
-    /// fail after each list.
+    /// This doesn't reset the backoff, because watches may still fail after each list.
     pub(super) fn mark_listed(&mut self) {
         self.has_listed = true;
     }
 
-    /// Called when a watch ends, whatever the reason.
+    /// Called when a watch ends for whatever reason.
     pub(super) fn note_watch(&mut self, started: Instant) {
         if started.elapsed() >= RESET_AFTER {
             self.failures = 0;
@@ -60,7 +59,7 @@ impl Pace {
         self.next = started + BETWEEN_WATCHES;
     }
 
-    /// Called when a request has failed. `asked` is the delay that the server has asked for.
+    /// The server may have `asked` for a delay.
     pub(super) fn note_failure(&mut self, asked: Duration) {
         let longest = match self.has_listed {
             true => Duration::MAX,
@@ -79,7 +78,6 @@ mod tests {
 
     use super::*;
 
-    /// Records a failure and returns the delay after it.
     async fn fail(pace: &mut Pace, asked: u64) -> Duration {
         let started = Instant::now();
         pace.note_failure(Duration::from_secs(asked));
@@ -89,7 +87,7 @@ mod tests {
 
     #[track_caller]
     fn assert_between(pause: Duration, least: f64, most: f64) {
-        // The resolution of tokio's paused clock is a millisecond.
+        // tokio's paused clock has a resolution of a millisecond.
         let range = least - 0.001..=most + 0.002;
         assert!(range.contains(&pause.as_secs_f64()), "{pause:?}");
     }

@@ -18,22 +18,20 @@ use super::*;
 #[derive(Clone, Debug)]
 struct Sent {
     at: Duration,
-    /// How often the same request was made before.
+    /// How often we've seen the same request before.
     nth: usize,
-    /// One of `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or
-    /// `watch@` followed by the version.
+    /// `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or `watch@`
+    /// followed by the version.
     what: String,
 }
 
-/// A scripted response.
 enum Answer {
-    /// Responds with the given status and a body.
+    /// Responds with a status and a body.
     Ends(u16, String),
-    /// Responds with status 200 and a body that is not closed.
+    /// Responds with status 200 and a body that stays open.
     Open(String),
-    /// Doesn't respond at all.
+    /// Never responds.
     Lost,
-    /// Responds after a delay.
     Late(Duration, Box<Answer>),
 }
 
@@ -116,7 +114,6 @@ fn event(kind: &str, object: serde_json::Value) -> String {
     format!("{}\n", json!({"type": kind, "object": object}))
 }
 
-/// An event for the object `b`.
 fn news() -> String {
     event("ADDED", map("b", "9"))
 }
@@ -164,7 +161,7 @@ fn describe_event(event: Result<Event<ConfigMap>, WatchError>) -> String {
     }
 }
 
-/// Runs a script for the given time. Returns the requests and the events.
+/// Runs a script for the given time. Returns all requests and events.
 async fn follow(config: Config, time: Duration, script: Script) -> (Vec<Sent>, Vec<String>) {
     let (client, requests) = new_client(script);
     let mut events = new_list_watch(client, config).into_stream();
@@ -187,8 +184,8 @@ fn names(requests: &[Sent]) -> Vec<&str> {
     requests.iter().map(|request| &*request.what).collect()
 }
 
-/// Returns the possible number of failures in the given time. The range is from the maximum jitter
-/// to no jitter at all.
+/// How many failures are possible in the given time. The range is from the maximum jitter to no
+/// jitter at all.
 fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     let count = |factor: f64| {
         let pauses = (0..).map(|n| (0.8 * 2_f64.powi(n)).min(30.0) * factor);
@@ -218,7 +215,7 @@ async fn list_that_accepts_any_version_says_so() {
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
-/// Asserts that there is a delay with backoff after each cycle of requests.
+/// There must be a delay with backoff after each cycle of requests.
 async fn check_paced(name: &str, config: Config, cycle: &[&str], script: Script) {
     let (requests, _) = follow(config, TEN_MINUTES, script).await;
     for (request, expected) in requests.iter().zip(cycle.iter().cycle()) {
@@ -320,7 +317,7 @@ async fn repeated_failures_are_paced() {
 #[tokio::test(start_paused = true)]
 async fn initial_list_is_retried_at_least_every_ten_seconds() {
     let (requests, seen) = follow(Config::default(), TEN_MINUTES, |_| refusal(403, "Forbidden")).await;
-    // 60 delays of ten seconds, and a few shorter ones at the start.
+    // 60 delays of ten seconds each, and a few shorter ones at the start.
     assert!((60..=66).contains(&requests.len()), "{}", requests.len());
     assert!(
         seen.iter().any(|event| event.contains("refused with 403")),
@@ -350,7 +347,7 @@ async fn watch_that_ends_after_an_event_restarts_once_a_second() {
     assert!((60..=62).contains(&requests.len()), "{:?}", names(&requests));
 }
 
-/// Asserts what happens after a watch that ends in the given way, provided that the next one works.
+/// Checks what happens after a watch ends in the given way, if the next one works.
 async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seconds: u64) {
     let (requests, seen) = follow(Config::default(), Duration::from_secs(most_seconds + 60), script).await;
     assert_eq!(names(&requests), expected, "{name}");
@@ -367,7 +364,7 @@ async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seco
 async fn next_request_depends_on_how_the_watch_ended() {
     const RELIST: &[&str] = &["list", "watch@1", "list", "watch@2"];
     const RESUME: &[&str] = &["list", "watch@1", "watch@1"];
-    /// Responds to the first watch with `first`, and to all others with an event.
+    /// The first watch gets `first`, and all others get an event.
     fn first_watch(sent: &Sent, first: Answer) -> Answer {
         match &*sent.what {
             "list" => list(&(sent.nth + 1).to_string()),
@@ -439,7 +436,7 @@ async fn next_request_depends_on_how_the_watch_ended() {
         2,
     )
     .await;
-    // Either the server closes the watch, or the client does because the server hangs.
+    // The server hangs, so the client has to close the watch. Otherwise the server closes it.
     check_recovery(
         "hangs",
         |sent| first_watch(sent, Answer::Open(String::new())),
@@ -505,8 +502,8 @@ async fn expired_continue_token_is_followed_by_a_list_without_pages() {
     );
 }
 
-/// Asserts that a streaming list with this outcome is followed by a list with pages after
-/// `seconds`, and which error is reported.
+/// A streaming list with this outcome must be followed by a list with pages after `seconds`, and
+/// the error must contain the message.
 async fn check_fallback(script: Script, seconds: u64, message: &str) {
     let (requests, seen) = follow(streaming(), Duration::from_secs(60), script).await;
     assert_eq!(names(&requests), ["stream", "list", "watch@1"], "{message}");
@@ -537,7 +534,7 @@ async fn rejected_or_incomplete_streaming_list_falls_back_to_pages() {
     .await;
     check_fallback(|sent| other(sent, Answer::Ends(200, news())), 0, incomplete).await;
     check_fallback(|sent| other(sent, Answer::Open(news())), 30, incomplete).await;
-    // A server that doesn't know the parameter sends bookmarks.
+    // If a server doesn't know the parameter, it sends bookmarks.
     check_fallback(
         |sent| other(sent, Answer::Open(news() + &bookmark("5", false))),
         30,
@@ -567,8 +564,7 @@ async fn streaming_list_is_retried_if_the_server_fails() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
     let second = Duration::from_secs(1);
-    // Half of the lists fail after a second, and succeed when they are retried. Streaming lists
-    // hang.
+    // Half of the lists fail after a second, and succeed when we retry them. Streaming lists hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {
         "stream" => Answer::Open(String::new()),
         "list" if sent.nth % 2 == 0 => Answer::Late(second, Box::new(refusal(500, "InternalError"))),
@@ -588,7 +584,7 @@ async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
         followers.push(tokio::spawn(async move {
             let mut events = list_watch.into_stream();
             while !matches!(events.next().await, Some(Ok(Event::InitDone))) {}
-            // There is no list, the watch continues.
+            // The watch continues without a list.
             events.next().await
         }));
     }

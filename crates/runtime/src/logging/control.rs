@@ -8,13 +8,11 @@ use super::lines::CurrentFormat;
 use super::{expand_level, parse_filter};
 use crate::args::LogFormat;
 
-/// The control for the log of this process, provided that [`init_logging`](super::init_logging) has
-/// set it up.
+/// Only set if [`init_logging`](super::init_logging) has set up the log of this process.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
-/// Changes the level and the format of a log.
 pub(crate) struct LogControl {
-    /// The level or filter specified by the user.
+    /// What the user has specified.
     level: Mutex<String>,
     reload: Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
     format: CurrentFormat,
@@ -33,28 +31,21 @@ impl LogControl {
         }
     }
 
-    /// Installs this as the control of the process.
     pub(super) fn install(self) {
-        // If another one is installed, then this means our subscriber was not installed either.
+        // If there already is one, our subscriber wasn't installed either.
         let _ = CONTROL.set(self);
     }
 
-    /// Returns the control of this process. If the operator has installed its own subscriber,
-    /// returns `None`.
+    /// `None` if the operator has installed its own subscriber.
     pub(crate) fn of_process() -> Option<&'static Self> {
         CONTROL.get()
     }
 
-    /// Returns the current level or filter.
     pub(crate) fn level(&self) -> String {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets the level or filter, using the same syntax as `--log-level`.
-    ///
-    /// # Errors
-    ///
-    /// Returns a description of the invalid value, and what would be valid here.
+    /// Uses the same syntax as `--log-level`. An error describes what would be valid.
     pub(crate) fn set_level(&self, level: &str) -> Result<(), String> {
         let filter = parse_filter(&expand_level(level))?;
         let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,15 +18,15 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::LogFormat;
 
-/// The current format. Clones share the same state.
+/// Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurrentFormat(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     is_json: AtomicBool,
-    /// Whether the format was ever changed. If so, there may be spans whose fields are in the other
-    /// format.
+    /// Whether anyone has ever changed the format. If so, there may be spans whose fields are in
+    /// the other one.
     has_changed: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ impl CurrentFormat {
         }
     }
 
-    /// Converts a span's fields to JSON if necessary.
+    /// Converts the fields of a span unless they already are JSON.
     fn convert_to_json(&self, fields: &mut String) {
         if !self.0.has_changed.load(Ordering::Relaxed)
             || fields.is_empty()
@@ -66,7 +66,6 @@ impl CurrentFormat {
     }
 }
 
-/// Formats entire lines.
 pub(super) struct Lines {
     format: CurrentFormat,
     text: Format<Full>,
@@ -79,8 +78,8 @@ impl Lines {
         Self {
             format,
             text: Format::default(),
-            // The operator may create its own spans within the one of the reconcile, so we need the
-            // full list.
+            // Include the full list, because the operator may create its own spans within the one
+            // of the reconcile.
             json: json.with_current_span(false).with_span_list(true),
         }
     }
@@ -108,7 +107,6 @@ where
     }
 }
 
-/// Formats the fields of spans.
 pub(super) struct SpanFields(pub(super) CurrentFormat);
 
 impl<'writer> FormatFields<'writer> for SpanFields {

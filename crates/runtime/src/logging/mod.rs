@@ -18,13 +18,13 @@ use crate::error::ManagerError;
 pub(crate) use control::LogControl;
 use lines::{CurrentFormat, Lines, SpanFields};
 
-/// Installs a subscriber, and a panic hook which logs panics. Does nothing if there is already a
+/// Installs a subscriber, and a panic hook that logs panics. Does nothing if there already is a
 /// subscriber.
 ///
-/// If `RUST_LOG` is set, it is used as is and takes precedence over `--log-level`. The flag accepts
-/// directives of tracing, as well as the level names and numbers of zap. If it is just a level,
-/// debug messages of network libraries are excluded. Up to `info`, we also exclude kube's messages
-/// about failed requests, since we log those on our own.
+/// `RUST_LOG` is used as is, and takes precedence over `--log-level`. The flag accepts directives
+/// of tracing, as well as the level names and numbers of zap. With just a level, we leave out debug
+/// messages of network libraries. Up to `info`, we also leave out kube's messages about failed
+/// requests, since we log those ourselves.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let (level, filter) = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
@@ -41,15 +41,14 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // No escape codes for log collectors, please.
+        // Log collectors can't handle escape codes.
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset())
         .fmt_fields(SpanFields(format.clone()))
         .event_format(Lines::new(format.clone()))
         .with_filter_reloading();
     let control = LogControl::new(level, lines.reload_handle(), format);
     let installed = lines.finish().with(body_filter()).try_init();
-    // On error, somebody else has installed a subscriber. In this case we do not want to touch the
-    // panic hook.
+    // If this fails, somebody else has installed a subscriber. Don't touch the panic hook then.
     if installed.is_ok() {
         control.install();
         panics::log_panics();
@@ -57,12 +56,11 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     Ok(())
 }
 
-/// Returns `true` if `NO_COLOR` is not set, see <https://no-color.org>.
+/// See <https://no-color.org>.
 fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Returns the level or filter from the flags.
 fn level_of_flags(args: &ManagerArgs) -> &str {
     let given = args.log_level.as_deref().filter(|level| !level.is_empty());
     match (given, args.zap_devel) {
@@ -81,25 +79,24 @@ fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
     })
 }
 
-/// Network libraries that log every single packet. Prefixes of their targets.
+/// Targets of network libraries that log every single packet. These are prefixes.
 const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
-/// Targets of kube that log each attempt of a failed request or watch, without its causes.
+/// Here, kube logs each attempt of a failed request or watch, without its causes.
 const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
-/// This one starts with the same prefix, but we need it: it warns that a CA bundle cannot be
+/// We need this one, even though it starts with the same prefix. It warns that a CA bundle can't be
 /// reloaded.
 const KUBE_TLS: &str = "kube_client::client::tls";
 
-/// Drops messages which quote an entire response that couldn't be decoded. That could be a list of
-/// Secrets, so there is no way to enable them.
+/// Drops messages that quote an entire response which couldn't be decoded. Since that could be a
+/// list of Secrets, there is no way to enable them.
 fn body_filter() -> FilterFn {
     filter_fn(|metadata: &Metadata<'_>| {
         !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
     })
 }
 
-/// Converts a level (possibly one of zap's) to directives for tracing. Network libraries are
-/// excluded from levels above `info`, and requests of kube from all others.
+/// Converts a level (possibly one of zap's) to directives for tracing.
 fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
@@ -109,10 +106,12 @@ fn expand_level(level: &str) -> String {
         directives => directives,
     };
     match level.parse::<LevelFilter>() {
+        // At these levels, network libraries log every single packet.
         Ok(parsed) if parsed > LevelFilter::INFO => {
             let quiet = NETWORK_TARGETS.map(|target| format!(",{target}=info")).concat();
             format!("{level}{quiet}")
         }
+        // We log failed requests ourselves, with their causes.
         Ok(parsed) if parsed > LevelFilter::OFF => {
             let quiet = KUBE_TARGETS.map(|target| format!(",{target}=off")).concat();
             format!("{level}{quiet},{KUBE_TLS}={level}")
@@ -121,16 +120,12 @@ fn expand_level(level: &str) -> String {
     }
 }
 
-/// Parses a log filter.
-///
-/// # Errors
-///
-/// Returns a description of the invalid filter, and what would be valid here.
+/// Parses a log filter. An error describes what would be valid.
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // If it is a single word that is not a level, tracing takes it for the name of a crate. With a
-    // typo in the level, nothing would be logged at all.
+    // tracing takes a single word that isn't a level for the name of a crate. With a typo in the
+    // level, nothing would be logged at all.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
         return Err(format!("unknown level; {EXPECTED}"));
@@ -138,14 +133,14 @@ fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(filter).map_err(|error| format!("{error}; {EXPECTED}"))
 }
 
-/// Collects the log in memory. Only used in tests.
+/// Collects the log in memory.
 #[cfg(test)]
 #[derive(Clone, Default)]
 pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
 impl LogBuffer {
-    /// Collects the log of this thread at level `INFO`, until the guard is dropped.
+    /// Collects what this thread logs at level `INFO` until the guard is dropped.
     pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -156,7 +151,7 @@ impl LogBuffer {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    /// Returns the argument for `with_writer`.
+    /// For `with_writer`.
     pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + use<> {
         let buffer = self.clone();
         move || buffer.clone()
@@ -184,7 +179,7 @@ mod tests {
     use super::*;
     use crate::args::LogFormat;
 
-    /// Returns a subscriber that writes to a buffer, and its control.
+    /// The subscriber writes to a buffer.
     fn controlled(
         level: &str,
         format: LogFormat,
@@ -285,17 +280,16 @@ mod tests {
         }
     }
 
-    /// Returns the filter that we expect for a level above `info`.
+    /// The expected filter for a level above `info`.
     fn quiet(level: &str) -> String {
         format!("rustls=info,tower=info,hyper=info,want=info,mio=info,h2=info,{level}")
     }
 
-    /// Returns the filter that we expect for a level up to `info`.
+    /// The expected filter for a level up to `info`.
     fn without_kube(level: &str) -> String {
         format!("kube_client::client::tls={level},kube_runtime::watcher=off,kube_client::client=off,{level}")
     }
 
-    /// Asserts which messages are logged at the given level.
     fn check_events(level: &str, expected: &[(&str, bool)]) {
         let args = ManagerArgs {
             log_level: Some(level.to_owned()),

@@ -10,14 +10,13 @@ use crate::text::{join_lines, panic_message};
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Logs each panic as a line of level `ERROR`, which replaces the default output.
+/// Logs each panic as a line of level `ERROR`, instead of the default output.
 ///
-/// If the operator has installed a hook (e.g. to report crashes), it's called after that. The
-/// default hook is only called if the line is dropped by the filter. This way, a panic never goes
-/// unnoticed.
+/// A hook installed by the operator (e.g. to report crashes) is called after that. We only call the
+/// default hook if the filter drops our line, so that a panic never goes unnoticed.
 pub(super) fn log_panics() {
     let previous = take_hook();
-    // This returns the default hook, because we have just removed the installed one.
+    // We've just removed the installed hook, so this returns the default.
     let default = take_hook();
     let replaces = is_same_hook(&previous, &default);
     set_hook(Box::new(move |info| {
@@ -27,13 +26,13 @@ pub(super) fn log_panics() {
     }));
 }
 
-/// Returns `true` if both hooks are the same function. There is no need to compare captured state,
-/// since the default hook doesn't have any.
+/// Compares the functions. We don't have to compare captured state, since the default hook doesn't
+/// have any.
 fn is_same_hook(a: &Hook, b: &Hook) -> bool {
     std::ptr::eq(&raw const **a, &raw const **b)
 }
 
-/// Logs a panic. Returns `false` if it was dropped by the filter.
+/// Returns `false` if the filter drops the message.
 fn log_panic(info: &PanicHookInfo<'_>) -> bool {
     if !tracing::enabled!(tracing::Level::ERROR) {
         return false;
@@ -42,7 +41,7 @@ fn log_panic(info: &PanicHookInfo<'_>) -> bool {
     let location = info.location().map(tracing::field::display);
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("unnamed");
-    // Only captured if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set.
+    // This only captures something if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set.
     let backtrace = Backtrace::capture();
     let backtrace =
         (backtrace.status() == BacktraceStatus::Captured).then(|| join_lines(&backtrace.to_string()));

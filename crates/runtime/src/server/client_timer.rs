@@ -59,7 +59,7 @@ pub(super) struct ClientTimer {
 struct Progress {
     /// How many requests the handlers are processing.
     answering: usize,
-    /// Number of requests whose handler is waiting for the body.
+    /// How many of the requests are still waiting for their body.
     awaiting_body: usize,
     state: ClientState,
     /// When the client entered this state. During a request, it's when the head started, plus the

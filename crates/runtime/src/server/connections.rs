@@ -71,7 +71,7 @@ impl Connections {
         self.open.insert(task.id(), (task, timer));
     }
 
-    /// Waits until a connection has ended or can be replaced.
+    /// Waits until a connection has ended, or until we can replace one.
     pub(super) async fn changed(&mut self) {
         let is_full = self.len() >= self.limit;
         tokio::select! {

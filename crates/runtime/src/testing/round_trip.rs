@@ -11,9 +11,9 @@ use super::{Counterexample, RandomObjects};
 use crate::object::Object;
 use crate::webhook::{AnyConverter, Converter};
 
-/// Default number of objects for each direction.
+/// Number of objects for each direction, unless the user sets it.
 const CASES: u32 = 256;
-/// Maximum number of differences to include in a message.
+/// A message contains at most this many differences.
 const SHOWN: usize = 10;
 
 /// Asserts that no data is lost by the conversions between a hub and a spoke. This is a shorthand
@@ -122,7 +122,7 @@ pub struct RoundTrip<K: Object, V: Object> {
 type Normalize<K> = Box<dyn Fn(&mut K)>;
 type When<K> = Box<dyn Fn(&K) -> bool>;
 
-/// A version, and how to generate its objects.
+/// A version, and how we generate its objects.
 struct Side<K> {
     objects: RandomObjects,
     version: String,
@@ -145,7 +145,6 @@ impl<K: Object + Serialize + CustomResourceExt> Side<K> {
         K::deserialize(object).map_err(|error| error.to_string())
     }
 
-    /// Applies the normalization of the user.
     fn normal(&self, object: &Value) -> Result<Value, String> {
         let mut object = self.read(object)?;
         if let Some(normalize) = &self.normalize {
@@ -348,17 +347,17 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     said
 }
 
-/// Reasons why an object isn't preserved.
+/// Why an object isn't preserved.
 enum Failure {
-    /// The schema accepts the object, but it can't be deserialized.
+    /// The schema accepts the object, but we can't deserialize it.
     Unread(String),
-    /// A conversion returned an error or panicked.
+    /// A conversion has returned an error or panicked.
     Refused {
         from: String,
         to: String,
         reason: String,
     },
-    /// The converted object is rejected by the schema of the other version.
+    /// The schema of the other version rejects the converted object.
     Unfit {
         version: String,
         reason: String,
@@ -399,7 +398,6 @@ impl Display for Failure {
     }
 }
 
-/// Collects the differences between two values as lines.
 fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(left), Value::Object(right)) => {

@@ -70,8 +70,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.now();
-        // If a test waits for a manager that has exited, it will time out. Print the cause to make
-        // this easier to debug.
+        // A test that waits for a manager which has exited is going to time out. Print the cause to
+        // make this easier to debug.
         if thread::panicking()
             && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
             && let Some(Ok(Err(error))) = ended.now_or_never()

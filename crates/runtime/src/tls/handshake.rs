@@ -14,16 +14,11 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, Signature
 
 use super::Certificates;
 
-/// Timeout for a handshake. Same as in controller-runtime.
+/// Same as in controller-runtime.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connects to the server, and checks that it completes a TLS handshake with the current
+/// Checks that the server completes a TLS handshake within ten seconds, and uses the current
 /// certificate.
-///
-/// # Errors
-///
-/// Returns the reason if the handshake is not completed within ten seconds, or if the server uses a
-/// different certificate.
 pub(crate) async fn check_handshake(
     address: SocketAddr,
     certificates: &Arc<Certificates>,
@@ -33,7 +28,7 @@ pub(crate) async fn check_handshake(
 }
 
 async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    // If the server is bound to all interfaces, use the loopback address.
+    // A server bound to all interfaces is also on the loopback address.
     let own: &[SocketAddr] = if address.ip().is_unspecified() {
         let port = address.port();
         &[
@@ -64,8 +59,8 @@ async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Resul
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Accepts the current certificate and nothing else. We do not check its name and validity, since
-/// that is the business of real clients.
+/// Accepts nothing but the current certificate. We don't check its name and validity, since that's
+/// up to real clients.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,

@@ -11,20 +11,18 @@ use rcgen::{
 use yasna::tags::TAG_UTCTIME;
 use yasna::{ASN1Result, BERReader, BERReaderSeq, Tag};
 
-/// CA that signs server certificates. Includes its key.
+/// A CA that signs server certificates, with its key.
 pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// Start and end of a validity period.
 pub(super) type Validity = (Timestamp, Timestamp);
 
 /// Issues a self-signed CA certificate. The CA can sign certificates for servers, but not for other
 /// CAs.
-///
-/// Its name includes a hash of the key to make it unique. When two CAs are trusted at the same
-/// time, clients must not mix them up.
 pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
+    // Include a hash of the key in the name to make it unique. Clients may trust two of our CAs at
+    // the same time, and must not mix them up.
     let hash = params.key_identifier(&key);
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     set_subject(&mut params, &format!("{name} {hash}"), validity);
@@ -33,8 +31,8 @@ pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, 
     CertifiedIssuer::self_signed(params, key)
 }
 
-/// Issues a certificate for a server with the given host names and IP addresses. It is signed by
-/// `issuer`, or self-signed if that's `None`.
+/// Issues a certificate for a server with the given host names and IP addresses. Without an
+/// `issuer`, it's self-signed.
 pub(super) fn issue_server_certificate(
     name: &str,
     hosts: &[String],
@@ -53,7 +51,7 @@ pub(super) fn issue_server_certificate(
 }
 
 fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validity) {
-    // rcgen uses a different crate for timestamps. The resolution in a certificate is a second.
+    // rcgen uses timestamps of a different crate. A certificate doesn't have fractions of a second.
     let time = |time: Timestamp| {
         let seconds = u64::try_from(time.as_second()).unwrap_or_default();
         date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
@@ -62,7 +60,7 @@ fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validi
     (params.not_before, params.not_after) = (time(from), time(until));
 }
 
-/// Parses the validity of a certificate in DER. Returns `None` if it is not a certificate.
+/// Returns `None` if this isn't a DER-encoded certificate.
 pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     let validity = yasna::parse_der(certificate, |reader| {
         reader.read_sequence(|certificate| {
@@ -70,7 +68,7 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
                 content.read_optional(|version| {
                     version.read_tagged(Tag::context(0), |reader| reader.read_u8())
                 })?;
-                // Skip the serial number, the algorithm, and the issuer.
+                // The serial number, the algorithm, and the issuer come first.
                 for _ in 0..3 {
                     content.next().read_der()?;
                 }
@@ -91,8 +89,8 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     ))
 }
 
-/// Returns a Unix timestamp. Times are encoded as UTCTime until 2049, and as GeneralizedTime from
-/// 2050 on (RFC 5280, section 4.1.2.5).
+/// Returns a Unix timestamp. Certificates use UTCTime until 2049, and GeneralizedTime from 2050 on
+/// ([RFC 5280, section 4.1.2.5](https://www.rfc-editor.org/rfc/rfc5280#section-4.1.2.5)).
 fn read_time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
     if reader.lookahead_tag()? == TAG_UTCTIME {
         Ok(reader.read_utctime()?.datetime().unix_timestamp())
@@ -127,7 +125,7 @@ mod tests {
     fn each_authority_has_a_unique_name() {
         let validity = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let [one, two] = [(); 2].map(|()| issue_authority("authority", validity).unwrap());
-        // The subject appears verbatim in the certificate.
+        // The certificate contains the subject verbatim.
         let count = |certificate: &[u8]| {
             certificate
                 .windows(10)

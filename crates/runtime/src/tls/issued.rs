@@ -19,33 +19,29 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
 
-/// How far to backdate certificates, for the sake of clients with a slow clock.
+/// Certificates are backdated, because some clients have a slow clock.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
 
-/// A certificate with its key and its CA.
 #[derive(Debug)]
 pub(crate) struct Issued {
-    /// PEM-encoded.
+    /// In PEM.
     pub(crate) certificate: String,
-    /// PEM-encoded PKCS #8.
+    /// PKCS #8 in PEM.
     pub(crate) key: String,
     pub(crate) authority: Authority,
     pub(crate) pair: Arc<CertifiedKey>,
-    /// Validity of the certificate.
     pub(crate) valid: Validity,
 }
 
-/// Certificate of a CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
-    /// End of its validity.
     pub(crate) expires: Timestamp,
 }
 
 impl Issued {
-    /// Issues a certificate for a server with the given names. It's signed by a new CA, and both of
-    /// them are valid for `lifetime`.
+    /// Issues a certificate for a server with the given names, signed by a new CA. Both of them are
+    /// valid for `lifetime`.
     pub(crate) fn new(names: &[String], lifetime: Duration, now: Timestamp) -> Result<Self, String> {
         let lifetime = SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX);
         let until = now.checked_add(lifetime).unwrap_or(Timestamp::MAX);
@@ -62,11 +58,7 @@ impl Issued {
         Self::read(&certificate.pem(), &key.serialize_pem(), authority)
     }
 
-    /// Parses a certificate and its key from PEM.
-    ///
-    /// # Errors
-    ///
-    /// Fails if either is malformed, or if the key does not match the certificate.
+    /// Fails if the certificate or the key is malformed, or if they don't match.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
         let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
@@ -85,12 +77,8 @@ impl Issued {
         })
     }
 
-    /// Verifies the certificate in the same way as a client that connects to the given server name
-    /// and trusts the CA.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why the client would reject it.
+    /// Does what a client does that connects to the given server name and trusts the CA. The error
+    /// is the reason why it would reject the certificate.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());
@@ -111,18 +99,17 @@ impl Issued {
         verified.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Returns when the certificate should be replaced, which is after two thirds of its lifetime.
+    /// The certificate should be replaced after two thirds of its lifetime.
     pub(crate) fn due(&self) -> Timestamp {
         let until = self.valid.1;
         until - until.duration_since(self.made()) / 3
     }
 
-    /// Returns when the certificate was issued.
+    /// When the certificate was issued, i.e. without the backdating.
     pub(crate) fn made(&self) -> Timestamp {
         (self.valid.0 + BACKDATED).min(self.valid.1)
     }
 
-    /// Returns `true` if both are the same certificate.
     pub(crate) fn is(&self, other: &Issued) -> bool {
         self.pair.cert == other.pair.cert
     }
@@ -134,14 +121,13 @@ impl Authority {
         Some(Self { certificate, expires })
     }
 
-    /// Parses all certificates in a PEM file. Everything else is ignored.
+    /// Ignores everything but the certificates.
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
         CertificateDer::pem_slice_iter(text.as_bytes())
             .filter_map(|certificate| Self::new(certificate.ok()?))
             .collect()
     }
 
-    /// Returns the certificate as PEM.
     pub(crate) fn pem(&self) -> String {
         encode_certificate(&self.certificate)
     }

@@ -28,11 +28,10 @@ use crate::metrics::Metrics;
 pub(crate) use handshake::check_handshake;
 use issue::issue_server_certificate;
 
-/// How often to check the files. There is no point in watching the file system, since it takes the
+/// How often we check the files. There's no point in watching the file system, since it takes the
 /// kubelet up to a minute to update a mounted Secret.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Error of loading or issuing a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("cannot read {}: {source}", path.display())]
@@ -59,10 +58,9 @@ pub(crate) enum CertificateError {
     Tls(#[from] rustls::Error),
 }
 
-/// Paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The certificate and its intermediate certificates in PEM.
+    /// In PEM, including intermediate certificates.
     pub(crate) certificate: PathBuf,
     /// The private key in PEM.
     pub(crate) key: PathBuf,
@@ -112,14 +110,13 @@ impl Files {
     }
 }
 
-/// Contents of the files as they were last read.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// Certificate for new connections. It can be replaced while there are open connections.
+/// The certificate for new connections. We can replace it while there are open connections.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
@@ -127,11 +124,10 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     /// Issues a self-signed certificate for `localhost`. This encrypts connections, but clients
-    /// cannot verify the server.
-    ///
-    /// Every process issues its own certificate, and does not store it anywhere. So it's fine that
-    /// it does not expire (before 9999-12-30).
+    /// can't verify the server.
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
+        // It's fine if the certificate doesn't expire (before 9999-12-30), because this process
+        // doesn't store it anywhere.
         let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let hosts = ["localhost".to_owned()];
         let (certificate, key) = issue_server_certificate("rbuilder self-signed", &hosts, forever, None)
@@ -147,9 +143,9 @@ impl Certificates {
 
     /// Loads a certificate from files.
     ///
-    /// The future that's returned never resolves. It reloads the files when they change, and uses
-    /// the new certificate for new connections. If they cannot be used, the error is logged and
-    /// counted, and we keep using the current certificate.
+    /// The returned future reloads the files when they change, and never resolves. Only new
+    /// connections use the new certificate. If we can't use the files, we log and count this, and
+    /// keep the current certificate.
     pub(crate) fn from_files(
         files: Files,
         metrics: Metrics,
@@ -173,21 +169,20 @@ impl Certificates {
         })
     }
 
-    /// Replaces the certificate. This does not affect open connections.
+    /// This doesn't affect open connections.
     pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
 
-    /// Returns the certificate that's used for new connections.
     pub(crate) fn current(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns an acceptor for TLS 1.2 and 1.3 that uses this certificate. ALPN is used to offer
-    /// HTTP/1.1 and, if `http2` is set, HTTP/2 (which is preferred).
+    /// Accepts TLS 1.2 and 1.3 with this certificate. With ALPN, we offer HTTP/1.1 and, if `http2`
+    /// is set, HTTP/2 (which is preferred).
     ///
-    /// If `client_authorities` is set, clients must present a certificate that is signed by a CA in
-    /// this file.
+    /// If `client_authorities` is set, clients must present a certificate signed by a CA in this
+    /// file.
     pub(crate) fn acceptor(
         self: &Arc<Self>,
         client_authorities: Option<&Path>,
@@ -210,11 +205,12 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Reloads the files when they change. We compare the contents and not the modification times:
-    /// in a mounted Secret, the files are symlinks, which have times of their own.
+    /// Reloads the files when they change.
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
+            // Compare the contents and not the modification times. In a mounted Secret, the files
+            // are symlinks, which have times of their own.
             let read = files.read().and_then(|contents| {
                 let changed = contents != known;
                 let pair = if changed {
@@ -232,8 +228,8 @@ impl Certificates {
                     tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // If the files are not symlinks, they cannot be replaced at the same time. We'll
-                // see a matching pair at the next read.
+                // If the files aren't symlinks, nobody can replace both of them at the same time.
+                // The next read is going to see a matching pair.
                 Err(error) => {
                     tracing::error!(%error, "failed to reload certificate, keeping the current one")
                 }

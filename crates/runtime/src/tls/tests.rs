@@ -9,22 +9,22 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder};
 
 use super::*;
 
-/// Returns a client that trusts this certificate and nothing else.
+/// The client trusts this certificate and nothing else.
 pub(crate) fn connector_to(trusted: &CertificateDer<'static>) -> TlsConnector {
     connector_of(trusted, &[])
 }
 
-/// Same, and also offers the given protocols.
+/// Also offers the given protocols.
 pub(crate) fn connector_of(trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> TlsConnector {
     let mut config = client(trusted).with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     TlsConnector::from(Arc::new(config))
 }
 
-/// A client certificate, and its key as PKCS #8.
+/// A client certificate and its key (PKCS #8).
 pub(crate) type Shown = (CertificateDer<'static>, Vec<u8>);
 
-/// Same, and also presents a client certificate.
+/// Also presents a client certificate.
 pub(crate) fn connector_showing(trusted: &CertificateDer<'static>, shown: Option<Shown>) -> TlsConnector {
     let config = match shown {
         None => client(trusted).with_no_client_auth(),
@@ -43,7 +43,7 @@ fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, Want
     config.with_root_certificates(roots)
 }
 
-/// Returns a CA in PEM, and a client certificate that's signed by it.
+/// The CA is in PEM. It has signed the client certificate.
 pub(crate) fn localhost_client() -> (String, Shown) {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -60,7 +60,6 @@ pub(crate) fn current_certificate(certificates: &Certificates) -> CertificateDer
     certificates.current().cert[0].clone()
 }
 
-/// Connects to a server with a client that trusts `trusted`.
 async fn connect(
     certificates: &Arc<Certificates>,
     trusted: &CertificateDer<'static>,
@@ -106,8 +105,8 @@ async fn client_that_trusts_the_self_signed_certificate_can_verify_it() {
         .expect_err("another key has not signed it");
 }
 
-/// A directory like the one in which the kubelet mounts a Secret. The files are symlinks into
-/// `..data`, which in turn is a symlink to a directory that can be replaced atomically.
+/// Like a directory in which the kubelet mounts a Secret. The files are symlinks into `..data`,
+/// which is itself a symlink to a directory, so that it can be replaced atomically.
 pub(crate) struct Secret {
     folder: TempDir,
     version: u32,
@@ -150,7 +149,6 @@ impl Secret {
     }
 }
 
-/// Returns a certificate for `localhost` and its key as PEM.
 pub(crate) fn localhost_pem() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     (made.cert.pem(), made.signing_key.serialize_pem())
@@ -160,7 +158,7 @@ pub(crate) fn parse_certificate(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// Loads the certificate from a Secret's files, and keeps reloading it in the background.
+/// Loads the certificate from the files of a Secret, and keeps reloading it in the background.
 fn watched(secret: &Secret, metrics: &Metrics) -> Arc<Certificates> {
     let (certificates, watch) = Certificates::from_files(secret.files(), metrics.clone()).unwrap();
     tokio::spawn(watch);

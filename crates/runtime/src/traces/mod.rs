@@ -22,7 +22,6 @@ pub(crate) use off::{Trace, trace_requests};
 #[cfg(feature = "opentelemetry")]
 pub(crate) use on::{Trace, trace_requests};
 
-/// The reconcile that a span is about.
 #[cfg_attr(
     not(feature = "opentelemetry"),
     expect(dead_code, reason = "there are no spans")

@@ -5,7 +5,6 @@ use kube::Client;
 
 use super::Reconcile;
 
-/// Placeholder for a span.
 pub(crate) struct Trace;
 
 impl Trace {
@@ -30,7 +29,6 @@ impl Trace {
     pub(crate) fn end_review(self, _: StatusCode) {}
 }
 
-/// Returns the client as is.
 pub(crate) fn trace_requests(client: Client, _: Option<&Uri>) -> Client {
     client
 }

@@ -14,19 +14,19 @@ use super::url_template::url_template;
 use crate::client::wrap_client;
 use crate::error::describe_causes;
 
-/// Name of the tracer. Backends use it to show where a span comes from.
+/// Backends show this as the origin of a span.
 const TRACER: &str = "rbuilder";
 
-/// Span of a reconcile or a review, which ends on drop. `None` if there is no tracer provider.
+/// The span of a reconcile or a review. It ends on drop. `None` if there is no tracer provider.
 pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
-    /// Starts a new trace, with a span for a reconcile.
+    /// A reconcile starts a new trace.
     pub(crate) fn of_reconcile(reconcile: &Reconcile<'_>) -> Self {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
         let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
-        // Attributes must be allocated. Avoid that if there is no provider.
+        // Don't allocate attributes if there is no provider.
         if !span.span_context().is_valid() {
             return Self(None);
         }
@@ -36,8 +36,7 @@ impl Trace {
         Self(Some(Context::new().with_span(span)))
     }
 
-    /// Starts a span for a review. If the request belongs to a trace of the API server, the span is
-    /// part of it.
+    /// If the request belongs to a trace of the API server, the span becomes part of it.
     pub(crate) fn of_review(headers: &HeaderMap, path: &str) -> Self {
         let attributes = vec![
             KeyValue::new("http.request.method", "POST"),
@@ -57,19 +56,19 @@ impl Trace {
         )))
     }
 
-    /// Returns the trace ID in hex, or `None` if there's no tracer provider.
+    /// In hex. `None` if there is no tracer provider.
     pub(crate) fn id(&self) -> Option<String> {
         let span = self.0.as_ref()?.span();
         let span = span.span_context();
         span.is_valid().then(|| span.trace_id().to_string())
     }
 
-    /// Makes requests and spans of `future` children of this span.
+    /// Requests and spans of `future` become children of this span.
     pub(crate) fn follow<F: Future>(&self, future: F) -> WithContext<F> {
         future.with_context(self.0.clone().unwrap_or_default())
     }
 
-    /// Ends a reconcile's span. Adds its result, and the error if it failed.
+    /// Adds the result to the span, and the error if the reconcile has failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
         let Some(context) = self.0 else {
             return;
@@ -84,7 +83,6 @@ impl Trace {
         span.end();
     }
 
-    /// Ends the span of a review.
     pub(crate) fn end_review(self, status: StatusCode) {
         if let Some(context) = self.0 {
             set_status(&context, status, status.is_server_error());
@@ -105,7 +103,6 @@ fn attributes_of_reconcile(reconcile: &Reconcile<'_>) -> Vec<KeyValue> {
     attributes
 }
 
-/// Starts a child of `parent`.
 fn start(parent: &Context, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Context {
     let builder = SpanBuilder::from_name(name)
         .with_kind(kind)
@@ -123,15 +120,15 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
     }
 }
 
-/// Wraps a client such that requests get a span if they belong to one (e.g. to a reconcile). There
-/// are no spans for requests in the background, such as watches.
+/// Wraps a client so that its requests get a span if they belong to one (e.g. to a reconcile).
+/// Requests in the background don't, e.g. watches.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
     let server = server.cloned();
     wrap_client(client, move |client, mut request| {
         let server = server.clone();
         async move {
-            // This has to be read when the caller polls, because the client calls the function from
-            // another task.
+            // Read this when the caller polls, because the client calls the function from another
+            // task.
             let parent = Context::current();
             if !parent.span().span_context().is_valid() {
                 return Ok(client.send(request).await?);

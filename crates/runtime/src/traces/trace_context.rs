@@ -10,7 +10,7 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState}
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Adds headers which make a request part of a span.
+/// Adds headers that make the request part of the span.
 pub(super) fn write_headers(headers: &mut HeaderMap, span: &SpanContext) {
     let flags = span.trace_flags() & TraceFlags::SAMPLED;
     let parent = format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id());
@@ -25,7 +25,7 @@ pub(super) fn write_headers(headers: &mut HeaderMap, span: &SpanContext) {
     }
 }
 
-/// Returns the span that a request belongs to.
+/// Returns the span that the request is part of.
 pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     let mut parents = headers.get_all(TRACEPARENT).iter();
     let parent = parents.next()?.to_str().ok()?.trim();
@@ -42,7 +42,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
         && is_hex(span_id, 16)
         && is_hex(flags, 2)
         && version != "ff"
-        // Future versions may add more parts.
+        // Future versions may have more parts.
         && (more.is_empty() || version != "00");
     if !is_valid {
         return None;
@@ -58,7 +58,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     span.is_valid().then_some(span)
 }
 
-/// Parses the trace state. It is ignored if it's malformed.
+/// Ignores a malformed trace state.
 fn read_state(headers: &HeaderMap) -> TraceState {
     let values = headers.get_all(TRACESTATE).iter();
     let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
@@ -86,7 +86,7 @@ mod tests {
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);
         assert_eq!(after, before);
-        // Unknown flags aren't propagated.
+        // We don't propagate unknown flags.
         let span = read_headers(&headers(&PARENT.replace("-01", "-ff"), "")).unwrap();
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);

@@ -11,7 +11,7 @@ pub(super) fn url_template(path: &str) -> String {
         Some(&"apis") => 3,
         _ => return path.to_owned(),
     };
-    // In `/namespaces/a/status`, the namespace `a` is the object itself.
+    // In `/namespaces/a/status`, the object is the namespace `a` itself.
     let is_namespaced = matches!(
         segments.get(resource..),
         Some(["namespaces", _, below, ..]) if !matches!(*below, "status" | "finalize")

@@ -4,12 +4,12 @@ use http::StatusCode;
 
 use super::super::Answer;
 
-/// Memory needed by rpprof for samples and symbols, plus a safety margin. Note that most of it will
-/// not be freed until the process exits.
+/// What rpprof needs for samples and symbols, plus a safety margin. Note that it doesn't free most
+/// of this until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
-/// Refuses to record a profile if that could exceed the memory limit, because the process would get
-/// OOM-killed.
+/// If recording a profile could exceed the memory limit, we refuse to do it. Otherwise the process
+/// would get OOM-killed.
 pub(super) fn check(limit: Option<u64>, resident: Option<u64>) -> Result<(), Answer> {
     let (Some(limit), Some(resident)) = (limit, resident) else {
         return Ok(());

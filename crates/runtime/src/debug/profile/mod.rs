@@ -67,11 +67,11 @@ use hyper::body::Bytes;
 use super::{Answer, Query, refuse_method};
 use crate::shutdown::Shutdown;
 
-/// Default duration in seconds. Same as in Go.
+/// Same as in Go.
 const DEFAULT_SECONDS: u64 = 30;
 const MAX_SECONDS: u64 = 120;
 
-/// Records a profile for `?seconds=`, or until the servers of the manager stop.
+/// Records a profile for `?seconds=`, but not longer than until the servers of the manager stop.
 pub(super) async fn answer(request: Request<()>, stopped: Option<Shutdown>) -> Response<Bytes> {
     if request.method() != Method::GET {
         return refuse_method(&[Method::GET]).map(Bytes::from);

@@ -12,7 +12,7 @@ use rpprof::{Frames, Report, Symbol};
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Encodes a report. There are two values per sample: the number of samples, and the CPU time.
+/// There are two values per sample: the number of samples, and the CPU time.
 pub(super) fn encode(report: &Report) -> Vec<u8> {
     let frequency = u64::try_from(report.timing.frequency).unwrap_or_default().max(1);
     let mut profile = Profile {
@@ -43,17 +43,17 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A profile with the tables that its samples refer to.
+/// A profile, and the tables that its samples refer to.
 #[derive(Default)]
 struct Profile {
     message: Message,
     strings: Table<String>,
-    /// Functions, which consist of indexes into the string table: name, mangled name and file.
+    /// Each function consists of indexes into the string table: name, mangled name and file.
     functions: Table<[u64; 3]>,
-    /// Pairs of function and line for each location. Inlined functions precede the function that
-    /// they are inlined into.
+    /// Pairs of function and line. An inlined function comes before the function that it's inlined
+    /// into.
     locations: Table<Vec<[u64; 2]>>,
-    /// CPU time between samples, in nanoseconds.
+    /// CPU time between two samples, in nanoseconds.
     period: u64,
 }
 
@@ -81,7 +81,7 @@ impl Profile {
         self.message.message(2, &sample);
     }
 
-    /// Returns the ID of a location. IDs start at 1.
+    /// IDs start at 1.
     fn location(&mut self, frame: &[Symbol]) -> u64 {
         let lines = frame
             .iter()
@@ -90,7 +90,7 @@ impl Profile {
         self.locations.number(lines) + 1
     }
 
-    /// Returns the ID of a function. IDs start at 1.
+    /// IDs start at 1.
     fn function(&mut self, symbol: &Symbol) -> u64 {
         let strings = [
             self.string(&symbol.name()),
@@ -127,7 +127,6 @@ impl Profile {
     }
 }
 
-/// Assigns indexes to values.
 struct Table<T>(HashMap<T, u64>);
 
 impl<T> Default for Table<T> {
@@ -137,13 +136,12 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Eq + Hash> Table<T> {
-    /// Returns the index of a value. Adds the value if necessary.
+    /// Adds the value to the table if necessary.
     fn number(&mut self, value: T) -> u64 {
         let next = self.0.len() as u64;
         *self.0.entry(value).or_insert(next)
     }
 
-    /// Returns all values sorted by index.
     fn into_ordered(self) -> impl Iterator<Item = T> {
         let mut values: Vec<_> = self.0.into_iter().collect();
         values.sort_unstable_by_key(|(_, number)| *number);
@@ -151,12 +149,12 @@ impl<T: Eq + Hash> Table<T> {
     }
 }
 
-/// A protocol buffer message that is being written.
+/// A protocol buffer message that we're writing.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Appends an integer. Zeros are omitted, since they are the default.
+    /// Omits zeros, since they are the default.
     fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
@@ -164,7 +162,7 @@ impl Message {
         }
     }
 
-    /// Appends a packed list of integers.
+    /// Packs the integers into a single field.
     fn integers(&mut self, field: u64, values: &[u64]) {
         let mut packed = Self::default();
         values.iter().for_each(|value| packed.varint(*value));

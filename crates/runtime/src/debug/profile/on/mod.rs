@@ -15,25 +15,24 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples per second of CPU time. This is odd to avoid being in lockstep with periodic timers. We
-/// would otherwise sample their work either every time or never.
+/// Samples per second of CPU time. An odd number isn't in lockstep with periodic timers, whose work
+/// we would otherwise sample either every time or never.
 const FREQUENCY: i32 = 99;
 
-/// Libraries which may hold a lock needed to unwind the stack. We do not take samples in them.
+/// Don't take samples in these libraries, since they may hold a lock that we need to unwind the
+/// stack.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
 /// Records a profile for the given duration, or until the servers stop.
 ///
-/// # Errors
-///
-/// Returns an error response if there is another profile in progress, not enough memory, or no way
-/// to create a temporary file.
+/// This fails if someone else is recording a profile, if there's not enough memory, or if we can't
+/// create a temporary file.
 pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     memory::check(memory_limit::find(), runtime::resident_bytes())?;
     let guard = in_background(start).await?;
     tokio::select! {
         () = tokio::time::sleep(duration) => {}
-        // Respond immediately, so that we don't delay the exit of the process.
+        // Respond immediately, since we'd delay the exit of the process otherwise.
         () = requested(stopped) => {}
     }
     in_background(move || finish(&guard)).await
@@ -46,7 +45,7 @@ async fn requested(stopped: Option<Shutdown>) {
     }
 }
 
-/// Runs a function which would block a worker of tokio for too long.
+/// For functions that would block a worker of tokio for too long.
 async fn in_background<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, Answer> + Send + 'static,
 ) -> Result<T, Answer> {
@@ -77,8 +76,8 @@ fn failed(error: &dyn std::error::Error) -> Answer {
     )
 }
 
-/// Checks that we can create temporary files. rpprof uses them if there are too many samples, but
-/// it only tries once per process. So the first attempt has to succeed.
+/// rpprof writes to a temporary file if there are too many samples, but it only tries to create one
+/// once per process. So we make sure that this is going to work.
 fn check_temporary_files() -> Result<(), Answer> {
     let directory = std::env::temp_dir();
     let path = directory.join(format!("rbuilder-profile-{}", std::process::id()));
