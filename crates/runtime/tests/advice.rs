@@ -19,7 +19,7 @@ fn suggested_types_compile_and_have_a_schema() {
 fn corrected_sources_compile_and_have_a_schema() {
     use kube::CustomResourceExt as _;
 
-    // `minimun = 1`, corrected.
+    // This is `minimun = 1` with the typo fixed.
     let crd = serde_json::to_value(corrected::field_40::Widget::crd()).expect("JSON");
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     assert_eq!(schema["properties"]["spec"]["properties"]["size"]["minimum"], 1.0);

@@ -18,15 +18,14 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 
 /// The machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
-/// Time to wait in order to make sure that nothing else happens.
+/// After this long, we assume that nothing else is going to happen.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Statistics of the controller.
 #[derive(Default)]
 struct Counts {
-    /// Number of reconciles of an owner that's being deleted.
+    /// Reconciles of an owner that's being deleted.
     terminating: AtomicUsize,
-    /// Number of errors that were retried and logged.
+    /// Errors that were retried and logged.
     failures: AtomicUsize,
 }
 
@@ -35,8 +34,8 @@ struct State {
     counts: Arc<Counts>,
 }
 
-/// Applies the children like a scaffolded reconcile function does, i.e. without checking for a
-/// deletion timestamp.
+/// Applies the children without checking for a deletion timestamp, like a scaffolded reconcile
+/// function does.
 async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     if owner.meta().deletion_timestamp.is_some() {
         ctx.counts.terminating.fetch_add(1, SeqCst);
@@ -52,8 +51,8 @@ async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Adopts the children with a plain apply. Before `apply_owned` checked for a deletion timestamp,
-/// it did the same.
+/// Adopts the children with a plain apply. That's what `apply_owned` did before it checked for a
+/// deletion timestamp.
 async fn adopt(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     for number in 0..ctx.children {
         let mut child = child(number);
@@ -83,7 +82,7 @@ fn manager(client: &Client, namespace: &str) -> Manager {
     Manager::with_client("cascades.example.com", client.clone(), args)
 }
 
-/// Returns the name, the UID and the number of owners for each child.
+/// The name, the UID and the number of owners of each child.
 async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
     let list = maps.list(&ListParams::default()).await.unwrap();
     let children = list
@@ -94,7 +93,7 @@ async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
         .collect()
 }
 
-/// Deletes an owner that has `count` children. Returns the children before and after this.
+/// The owner has `count` children. Returns them as they were before and after the deletion.
 async fn delete_owner(
     client: &Client,
     namespace: &str,
@@ -109,7 +108,7 @@ async fn delete_owner(
     owner.metadata.name = Some("owner".to_owned());
     secrets.create(&PostParams::default(), &owner).await.unwrap();
     eventually(SOON, || async { children(&maps).await.len() == count }).await;
-    // The garbage collector has to learn about the children from its own watches.
+    // Wait, because the garbage collector has to learn about the children from its own watches.
     tokio::time::sleep(QUIET).await;
     let before = children(&maps).await;
     secrets.delete("owner", policy).await.unwrap();
@@ -152,7 +151,7 @@ async fn check_cascades(client: Client, namespaces: &[String]) {
 
 const COUNTS: [usize; 3] = [1, 5, 20];
 
-/// All propagation policies, and whether they keep the children.
+/// Each propagation policy, and whether it keeps the children.
 fn policies() -> [(DeleteParams, bool); 3] {
     [
         (DeleteParams::background(), false),
@@ -181,8 +180,8 @@ async fn fake_server_follows_the_propagation_policy() {
     check_cascades(server.client(), &namespaces).await;
 }
 
-/// If an operator adopts orphaned children, they're deleted together with the owner. Check that it
-/// is the same on the fake server.
+/// An operator that adopts orphaned children makes the garbage collector delete them together with
+/// the owner. Check that it is the same on the fake server.
 #[tokio::test(start_paused = true)]
 async fn readopted_children_are_deleted_on_the_fake_server() {
     let server = ApiServer::new().collecting_garbage();

@@ -30,31 +30,30 @@ use tokio::task::JoinHandle;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum size of a cached ConfigMap that has 200 bytes of data, two labels and an annotation. Two
-/// thirds of this are for maps: even if it is almost empty, a node of a `BTreeMap<String, String>`
-/// takes 544 bytes.
+/// Maximum size of a cached ConfigMap that has 200 bytes of data, two labels and an annotation.
+/// Maps account for two thirds of this, because even an almost empty node of a `BTreeMap<String,
+/// String>` takes 544 bytes.
 const BYTES_PER_OBJECT: usize = 2800;
 /// Maximum size of the cached metadata of a Deployment that has three labels, an annotation and an
-/// owner. This is what controllers cache for the kinds that they own.
+/// owner. Controllers cache this for the kinds that they own.
 const BYTES_PER_METADATA: usize = 220;
-/// Maximum number of allocations per object for listing this metadata from a cache. It takes a few
-/// more to read a single object, because it's cloned while the cache is locked.
+/// Maximum number of allocations per object for listing this metadata from a cache. Reading a
+/// single object takes a few more, because it's cloned while the cache is locked.
 const ALLOCATIONS_PER_LISTED: usize = 25;
-/// Maximum number of allocations of a reconcile that doesn't do anything. This includes the queue.
+/// Maximum number of allocations of a reconcile that doesn't do anything, including the queue.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
-/// Maximum number of allocations of a reconcile that applies a Deployment. This includes the
-/// response, which has 50 managed fields of the controller.
+/// Maximum number of allocations of a reconcile that applies a Deployment. The response has 50
+/// managed fields of the controller.
 const ALLOCATIONS_PER_APPLY: usize = 660;
-/// Maximum size of a queued key in bytes.
+/// Maximum size of a queued key.
 const BYTES_PER_KEY: usize = 260;
-/// Number of keys in a burst.
 const BURST: usize = 100_000;
-/// Maximum number of bytes that may be left after a burst.
+/// Maximum number of bytes that a burst may leave behind.
 const BYTES_AFTER_BURST: usize = 1 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns a list like the one from the API server. Less than half of it is needed by an operator.
+/// This is what the API server sends. Operators need less than half of it.
 fn config_maps(count: usize) -> Bytes {
     let object = |number: usize| {
         let fields =
@@ -80,7 +79,7 @@ fn config_maps(count: usize) -> Bytes {
     list("v1", "ConfigMap", (0..count).map(object).collect())
 }
 
-/// Returns metadata for Deployments, each owned by a ConfigMap with the same name.
+/// Each Deployment is owned by a ConfigMap with the same name.
 fn deployments(count: usize) -> Bytes {
     let object = |number: usize| {
         json!({
@@ -112,7 +111,7 @@ fn deployments(count: usize) -> Bytes {
     )
 }
 
-/// Returns the Deployment owned by a ConfigMap. It's different in each round.
+/// Returns the Deployment owned by a ConfigMap, which changes in each round.
 fn child(name: &str, round: usize) -> Deployment {
     let labels = json!({ "app.kubernetes.io/name": "sample", "app.kubernetes.io/instance": name });
     let container = json!({
@@ -132,8 +131,8 @@ fn child(name: &str, round: usize) -> Deployment {
     serde_json::from_value(object).unwrap()
 }
 
-/// Returns the response to the apply of a child. It has a default and some metadata added by the
-/// API server.
+/// Returns the response to the apply of a child. The API server has added a default and some
+/// metadata.
 fn applied_child(number: usize) -> Bytes {
     let name = name_of(number);
     let mut answer = serde_json::to_value(child(&name, 0)).unwrap();
@@ -169,7 +168,7 @@ fn list(version: &str, kind: &str, items: Vec<Value>) -> Bytes {
     list.to_string().into()
 }
 
-/// An API server with objects that never change.
+/// An API server whose objects never change.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     config_maps: usize,
@@ -198,10 +197,9 @@ impl Contents {
     }
 }
 
-/// State of the reconcile function.
 struct State {
     reconciled: AtomicUsize,
-    /// A reconcile needs a permit.
+    /// Each reconcile needs a permit.
     gate: Semaphore,
 }
 
@@ -213,7 +211,7 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
 
 /// Applies the child of an object, and counts the reconcile.
 async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
-    // If the body was the same as before, `apply_owned` would not send it.
+    // `apply_owned` wouldn't send the same body again.
     let round = ctx.reconciled.load(Ordering::Relaxed);
     let name = object.metadata.name.as_deref().unwrap_or_default();
     ctx.apply_owned(&*object, child(name, round)).await?;
@@ -221,7 +219,6 @@ async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// What the reconcile function does.
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Count,
@@ -240,8 +237,7 @@ struct Operator {
 }
 
 impl Operator {
-    /// Starts an operator. The second value is the number of bytes in use after the first
-    /// reconciles.
+    /// Also returns the number of bytes in use after the first reconciles.
     async fn start(contents: Contents, work: Work) -> (Self, usize) {
         let client = contents.client();
         let state = Arc::new(State {
@@ -274,7 +270,7 @@ impl Operator {
         (operator, in_use(&before))
     }
 
-    /// Waits until there have been `expected` reconciles in total.
+    /// Waits until there were `expected` reconciles in total.
     async fn reach(&self, expected: usize) {
         eventually(SOON, || async {
             self.state.reconciled.load(Ordering::Relaxed) >= expected
@@ -306,14 +302,14 @@ impl Operator {
     }
 }
 
-/// Returns the number of bytes allocated since `before`, minus the bytes freed.
+/// Counts the bytes that were allocated since `before` and have not been freed.
 fn in_use(before: &Region<System>) -> usize {
     let change = before.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
-/// Measures the bytes in use once everything is reconciled, and the allocations needed to reconcile
-/// all objects again.
+/// Returns the bytes in use once everything is reconciled, and the allocations for reconciling all
+/// objects again.
 async fn cost_of_objects(objects: usize) -> (usize, usize) {
     let contents = Contents {
         config_maps: objects,
@@ -337,14 +333,14 @@ async fn cost_of_applies(objects: usize) -> usize {
     allocations
 }
 
-/// Measures the bytes in use, and the allocations needed to list all owned objects and to read each
+/// Returns the bytes in use, and the allocations for listing all owned objects and for reading each
 /// one.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,
         deployments,
     };
-    // Controllers aren't started until all caches have synced.
+    // Controllers don't start before all caches have synced.
     let (operator, kept) = Operator::start(contents, Work::CountAndOwn).await;
     let owned = operator.owned.as_ref().unwrap();
     let allocations = |read: &dyn Fn() -> usize| {

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Type aliases are resolved by the compiler before we build the schema.
+/// The compiler resolves type aliases before we build the schema.
 type Maybe<T> = Option<T>;
 
 /// The spec.
@@ -106,7 +106,6 @@ fn schema_of<T: JsonSchema>() -> Value {
     T::json_schema(&mut generator).to_value()
 }
 
-/// Asserts the schema of a property in the spec.
 fn check(property: &str, expected: &Value) {
     let schema = schema_of::<RichSpec>();
     assert_eq!(&schema["properties"][property], expected, "{property}");
@@ -305,7 +304,7 @@ mod on_a_server {
 
     use super::*;
 
-    /// Returns a valid spec in which one of the fields is replaced.
+    /// The spec is valid, except for the field that's replaced.
     fn shape(field: &str, value: Value) -> DynamicObject {
         let mut spec = json!({
             "external": {"A": {"x": true}}, "mixed": "Off", "internal": {"type": "git", "url": "u"},
@@ -399,7 +398,7 @@ fn recursive_type_panics_with_its_path() {
         schema_of::<OpenNode>()["properties"]["children"],
         json!({"x-kubernetes-preserve-unknown-fields": true})
     );
-    // Other types still work after the panic.
+    // The panic must not affect other types.
     assert_eq!(schema_of::<Mode>()["enum"], json!(["On", "Off"]));
 }
 

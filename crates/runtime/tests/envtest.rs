@@ -18,7 +18,7 @@ use serde_json::json;
 
 const CRDS: &str = "tests/envtest/crds";
 const MEMOS: &str = "tests/controllers/crds/memos.yaml";
-/// Set in the child process which will be killed by [`servers_die_with_a_killed_test`].
+/// Set in the child process that [`servers_die_with_a_killed_test`] kills.
 const VICTIM: &str = "RBUILDER_ENVTEST_VICTIM";
 
 #[rbuilder::envtest::test]
@@ -116,7 +116,7 @@ async fn shared_environment_cannot_be_stopped() {
     assert!(error.contains("ends with the process"), "{error}");
 }
 
-/// The API server calls a fixed port. No other test may use it while the operator is restarted.
+/// The API server calls a fixed port, which no other test may use while the operator is restarted.
 #[cfg(target_os = "linux")]
 #[rbuilder::envtest::test]
 async fn webhook_server_port_stays_reserved(env: Environment) {
@@ -154,7 +154,7 @@ async fn extra_arguments_reach_both_servers() {
     assert!(error.contains("unknown flag: --no-such-flag"), "{error}");
 }
 
-/// Uses SIGKILL, so there is no chance to clean up.
+/// After a SIGKILL, there is no chance to clean up.
 #[rbuilder::envtest::test]
 async fn servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {
@@ -185,7 +185,7 @@ async fn servers_die_with_a_killed_test() {
     eventually(Duration::from_secs(5), || async { !Path::new(&folder).exists() }).await;
 }
 
-/// Starts a control plane. Writes its location to the file `report`.
+/// Starts a control plane, and writes its location to the file `report`.
 async fn wait_to_be_killed(report: &Path) {
     let env = Environment::shared().await.unwrap();
     let folder = env.kubeconfig_path().parent().unwrap();
@@ -204,7 +204,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns `true` if a process is running. This does not include zombies.
+/// A zombie isn't alive.
 fn is_alive(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| {
@@ -214,10 +214,10 @@ fn is_alive(id: &str) -> bool {
     })
 }
 
-/// Set in the child process which has an existing cluster, but no server binaries.
+/// Set in the child process, which has an existing cluster but no server binaries.
 const GUEST: &str = "RBUILDER_ENVTEST_GUEST";
 
-/// The child process uses the kubeconfig to connect to our server, just like kubectl would.
+/// The child process connects to our server with a kubeconfig, like kubectl would.
 #[rbuilder::envtest::test]
 async fn existing_cluster_is_used_and_cleaned_up() {
     if std::env::var_os(GUEST).is_some() {
@@ -245,8 +245,8 @@ async fn existing_cluster_is_used_and_cleaned_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&guest.stderr);
     assert!(guest.status.success(), "{said}");
-    // Everything installed by the guest is deleted, but the server and older objects are still
-    // there. It takes a moment to delete a CRD because its objects are deleted first.
+    // Everything that the guest has installed is deleted, but the server and older objects are
+    // still there. It takes a moment to delete a CRD, since its objects are deleted first.
     eventually_eq(
         Duration::from_secs(20),
         vec!["memos.controllers.example.com".to_owned()],
@@ -313,7 +313,7 @@ async fn error_about_missing_cluster_says_where_it_looked() {
     const HERE: &str = "error_about_missing_cluster_says_where_it_looked";
     const CHILD: &str = "RBUILDER_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        // The cluster is selected by environment variables, so we need a child process.
+        // Use a child process, because environment variables select the cluster.
         let started = Environment::builder().existing_cluster(true).start().await;
         panic!("{}", started.unwrap_err());
     }
@@ -345,13 +345,13 @@ async fn operator_has_the_permissions_of_its_roles(env: Environment) {
         operator.client().send(request).await.unwrap().status().as_u16()
     };
     let own = "/apis/coordination.k8s.io/v1/namespaces/default/leases".to_owned();
-    // The Role is bound in `default`, and the ClusterRole is bound everywhere.
+    // The Role is bound in `default`, and the ClusterRole everywhere.
     assert_eq!(code(&own).await, 200);
     assert_eq!(code(&own.replace("default", &namespace)).await, 403);
     let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
     assert_eq!(code(&format!("{maps}/mine")).await, 404);
     assert_eq!(code(&format!("{maps}/other")).await, 403);
-    // Roles without a binding do not grant anything.
+    // Roles without a binding don't grant anything.
     assert_eq!(
         code(&format!("/api/v1/namespaces/{namespace}/secrets")).await,
         403

@@ -31,10 +31,10 @@ use proxy::{Fault, Proxy, closed};
 
 const LEASE: &str = "leaks.example.com";
 const SOON: Duration = Duration::from_secs(30);
-/// tokio's blocking threads exit after they have been idle for 10 s.
+/// tokio's blocking threads exit after being idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
-/// Number of resources used by the process.
+/// What the process is using.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     tasks: usize,
@@ -57,7 +57,6 @@ impl Figures {
     }
 }
 
-/// Number of reconciles.
 #[derive(Clone, Default)]
 struct Calls(Arc<AtomicUsize>);
 
@@ -79,7 +78,7 @@ async fn allow(request: AdmissionRequest) -> AdmissionResponse {
     AdmissionResponse::from(&request)
 }
 
-/// A namespace with a ConfigMap that's reconciled.
+/// A namespace with a ConfigMap for the controller.
 struct Place {
     env: Environment,
     namespace: String,
@@ -104,7 +103,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Sets the lease's holder. If it is empty, the lease is released.
+    /// Sets the holder of the lease. An empty one releases it.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -117,7 +116,7 @@ impl Place {
         leases.patch(LEASE, &params, &Patch::Apply(lease)).await.unwrap();
     }
 
-    /// Returns a manager with all features enabled.
+    /// All features of the manager are enabled.
     fn manager(&self, proxy: &Proxy, calls: &Calls, change: impl FnOnce(&mut ManagerArgs)) -> Manager {
         let mut args = self.webhooks.args(ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -197,7 +196,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
     fails(ended, "did not stop within the grace period");
-    // The lease has not been released.
+    // Nobody has released the lease.
     place.give_lease("").await;
 }
 
@@ -209,14 +208,14 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
         called(&calls, 1).await;
         proxy.fall_silent();
     };
-    // It may have been unable to send its events or to release its lease.
+    // The manager may have been unable to send its events or to release its lease.
     let _ = manager.start_until(cut_off).await;
-    // From now on, the proxy can tell when a connection is closed.
+    // Now the proxy can tell again when a connection is closed.
     proxy.restore();
     place.give_lease("").await;
 }
 
-/// The runtime is not dropped together with the manager.
+/// The runtime stays when the manager is dropped.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -227,7 +226,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Asserts that managers don't leak anything. The first one does not count.
+/// Checks that managers don't leak anything. The first one doesn't count.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {
@@ -275,7 +274,7 @@ async fn stopped_managers_leak_nothing(env: Environment) {
     leave_nothing(&place, "before it leads", 5, before_it_leads).await;
     leave_nothing(&place, "dropped", 5, dropped).await;
     leave_nothing(&place, "behind a silent network", 2, behind_a_silent_network).await;
-    // This one comes last because its webhook stays in the namespace.
+    // Run this one last, because its webhook stays in the namespace.
     leave_nothing(
         &place,
         "with a reconcile that hangs",

@@ -44,12 +44,11 @@ use serde_json::{Value, json};
 use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
 use program::{Ended, Program};
 
-/// Longer than anything could take, even on a busy machine.
+/// Nothing takes longer than this, not even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// Timeout for an idle process to exit.
+/// How long an idle process may take to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Test namespace.
 struct Place {
     env: Environment,
     namespace: String,
@@ -65,7 +64,7 @@ impl Place {
         Self { env, namespace }
     }
 
-    /// Starts an operator that uses this namespace for its watches and its lease.
+    /// The operator uses this namespace for its watches and its lease.
     fn start(&self, flags: &[&str]) -> Program {
         Program::start(self.env.kubeconfig_path(), self.flags(flags))
     }
@@ -107,7 +106,7 @@ impl Place {
         self.maps().create(&PostParams::default(), &map).await.unwrap();
     }
 
-    /// Makes an object's reconciles block.
+    /// The reconciles of this object are going to block.
     async fn hold(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: "true" } }));
         self.maps()
@@ -125,7 +124,6 @@ impl Place {
             .unwrap();
     }
 
-    /// Lets a blocked reconcile continue.
     async fn release(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: null } }));
         self.maps()
@@ -134,7 +132,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Returns the ID of the process that has set the annotation `mark`.
+    /// Which process (by ID) has set the annotation `mark`.
     async fn mark(&self, name: &str, mark: &str) -> Option<String> {
         self.maps()
             .get(name)
@@ -165,8 +163,8 @@ impl Place {
     }
 }
 
-/// After the first signal, reconciles can finish but no new ones are started. The lease is
-/// released, and the exit status is 0.
+/// After the first signal, reconciles can finish but no new ones are started. The process releases
+/// the lease, and exits with status 0.
 #[rbuilder::envtest::test]
 async fn first_signal_lets_reconciles_finish() {
     if operator::is_this_process() {
@@ -207,7 +205,6 @@ async fn first_signal_lets_reconciles_finish() {
     }
 }
 
-/// After the second signal, the process exits immediately.
 #[rbuilder::envtest::test]
 async fn second_signal_exits_immediately() {
     let place = Place::new().await;
@@ -234,7 +231,7 @@ async fn second_signal_exits_immediately() {
     }
 }
 
-/// The process must not wait for its reconciles, because another process may already be the leader.
+/// The process must not wait for its reconciles, because another one may already be the leader.
 #[rbuilder::envtest::test]
 async fn leader_that_loses_its_lease_exits_with_an_error() {
     let place = Place::new().await;
@@ -263,8 +260,8 @@ async fn leader_that_loses_its_lease_exits_with_an_error() {
 /// On a developer's machine, the cluster may not be running or the kubeconfig may be wrong.
 #[rbuilder::envtest::test]
 async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
-    // Bind the port without listening on it. Connections are refused, and no other process can grab
-    // the port.
+    // Bind the port without listening on it, so that connections are refused and no other process
+    // can grab the port.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = format!("http://{}", closed.local_addr().unwrap());
@@ -299,7 +296,8 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
 
     let asked = Instant::now();
     env.stop().await.unwrap();
-    // The renew deadline is 10 s and the lease duration is 15 s. It takes some of this to stop.
+    // The renew deadline is 10 s and the lease duration is 15 s. Stopping takes some of the
+    // difference.
     let ended = program.ended(Duration::from_secs(15)).await;
     assert_eq!(ended, Ended::with(1), "{}", program.log());
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
@@ -319,7 +317,7 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
     );
 }
 
-/// If the leader is killed, the lease isn't released. The standby has to wait until it expires, and
+/// A leader that's killed doesn't release its lease. The standby has to wait until it expires, and
 /// stays ready.
 #[rbuilder::envtest::test]
 async fn standby_takes_over_from_a_killed_leader() {
@@ -342,12 +340,12 @@ async fn standby_takes_over_from_a_killed_leader() {
     place.create("second", &[]).await;
     place.marked_by("second", ENDED, &standby).await;
     let waited = killed.elapsed();
-    // The last renewal was 2 s earlier at most.
+    // The last renewal was at most 2 s earlier.
     assert!(waited >= Duration::from_secs(12), "{waited:?}\n{}", standby.log());
     assert!(standby.get(probes, "/readyz").await.is_ok());
 }
 
-/// The flags in kubebuilder's manifests and patches, except for the ports.
+/// These are the flags in kubebuilder's manifests and patches, except for the ports.
 #[rbuilder::envtest::test]
 async fn operator_accepts_kubebuilders_flags() {
     let place = Place::new().await;
@@ -385,8 +383,7 @@ async fn operator_accepts_kubebuilders_flags() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// In text format, an error is a single line with the object, the message, and when it will be
-/// retried.
+/// In text format, an error is a single line with the object, the message, and when it's retried.
 #[rbuilder::envtest::test]
 async fn failed_reconcile_logs_one_line() {
     let place = Place::new().await;
@@ -458,7 +455,7 @@ async fn manager_without_a_cluster_says_where_it_looked() {
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
-/// The flags take precedence over the environment.
+/// Flags take precedence over the environment.
 #[rbuilder::envtest::test]
 async fn flags_select_the_cluster() {
     let place = Place::new().await;
@@ -482,7 +479,7 @@ async fn flags_select_the_cluster() {
     place.marked_by("chosen", ENDED, &running).await;
 }
 
-/// If the manager cannot be started, it prints the error as a single line and exits with status 1.
+/// A manager that can't start prints the error as a single line and exits with status 1.
 #[rbuilder::envtest::test]
 async fn startup_error_is_printed_on_one_line() {
     let place = Place::new().await;

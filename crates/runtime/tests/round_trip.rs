@@ -160,7 +160,7 @@ fn lossless_conversions_pass() {
     RoundTrip::<Tour, v2::Tour>::new().cases(50).seed(7).assert();
 }
 
-/// A third version. There is a bug in each of its conversions.
+/// A third version, with a bug in each of its conversions.
 mod faulty {
     use super::*;
 
@@ -219,7 +219,6 @@ mod faulty {
 
 type Faulty = RoundTrip<Tour, faulty::Tour>;
 
-/// Returns the panic message of a round trip.
 fn report(trip: Faulty) -> String {
     let caught = catch_unwind(AssertUnwindSafe(|| trip.assert()));
     *caught
@@ -228,7 +227,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Generates hubs that do not have the data dropped by this spoke on purpose.
+/// The hubs don't have the data that this spoke drops on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;
@@ -312,7 +311,7 @@ fn skipping_every_object_is_an_error() {
     );
 }
 
-/// A version with conversions that panic.
+/// The conversions of this version panic.
 mod broken {
     use super::*;
 
@@ -343,7 +342,7 @@ fn panic_counts_as_a_failed_conversion() {
     assert!(said.contains("v1 to trips.example.com/v4: it panicked"), "{said}");
 }
 
-/// They must also be different from each other, and the same in every run.
+/// Random objects must also be different from each other, and the same in every run.
 #[test]
 fn random_objects_decode_into_their_type() {
     let objects = RandomObjects::new(&Tour::crd(), "v1")
@@ -375,8 +374,8 @@ fn random_objects_decode_into_their_type() {
     assert!(objects.admit(json!({ "spec": {} })).is_err());
 }
 
-/// Durations are parsed as floating point numbers by kube. If they contain years, it's impossible
-/// to preserve nanoseconds.
+/// kube parses durations as floating point numbers. With years in them, it's impossible to preserve
+/// nanoseconds.
 #[test]
 fn random_durations_survive_kubes_encoding() {
     #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]

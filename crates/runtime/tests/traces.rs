@@ -24,10 +24,10 @@ use serde_json::json;
 
 use tls_client::{ask, review_of_a_config_map, write_certificate};
 
-/// Longer than anything could take, even on a busy machine.
+/// Nothing takes longer than this, not even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Spans of all tests. There can be just one provider in a process.
+/// The spans of all tests, since a process can only have one provider.
 static SPANS: LazyLock<InMemorySpanExporter> = LazyLock::new(|| {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone());
@@ -39,7 +39,7 @@ fn finished_spans() -> Vec<SpanData> {
     SPANS.get_finished_spans().unwrap()
 }
 
-/// Returns an attribute as a string. If it doesn't exist, returns an empty string.
+/// Empty if the span doesn't have this attribute.
 fn attribute(span: &SpanData, key: &str) -> String {
     let mut found = span
         .attributes
@@ -73,7 +73,7 @@ fn children_of(span: &SpanData) -> Vec<SpanData> {
     spans
 }
 
-/// Returns an error, panics, returns a terminal error, and then succeeds.
+/// Returns an error, panics, returns a terminal error, and finally succeeds.
 async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Mutex<u32>>) -> Result {
     if map.name_any() != "map" {
         return Ok(Action::await_change());
@@ -101,7 +101,6 @@ fn config_map(name: &str) -> ConfigMap {
 /// Requests and their `traceparent` header.
 type Parents = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
-/// Returns a client that records its requests.
 fn record_requests(client: Client, parents: &Parents) -> Client {
     let parents = Arc::clone(parents);
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -177,8 +176,8 @@ async fn reconcile_trace_includes_its_requests() {
 #[tokio::test]
 async fn request_span_names_the_server() {
     LazyLock::force(&SPANS);
-    // Bind the port without listening on it. Connections are refused, and no other process can grab
-    // the port.
+    // Bind the port without listening on it, so that connections are refused and no other process
+    // can grab the port.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();

@@ -1,9 +1,9 @@
 //! There are two front ends for the schema builder: compiled kinds (`Kind::crd()`) and
 //! `rbuilder manifests`. This test compares the resulting CRDs for the same source.
 
-// They're part of a library that isn't used by any program.
+// They're part of a library that no program uses.
 #![allow(dead_code, missing_docs, unreachable_pub)]
-// Users may write code like this, so both front ends must be able to parse it.
+// Both front ends must be able to parse this, because users may write such code.
 #![allow(clippy::duplicated_attributes, clippy::empty_docs, clippy::vec_box)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ const SOURCES: [(&str, &str); 10] = [
     ("src/shapes.rs", include_str!("twin/shapes.rs")),
 ];
 
-/// Returns the CRDs of all compiled kinds by name, where all versions are merged.
+/// Returns the CRDs of all compiled kinds by name, with all of their versions merged.
 fn compiled() -> BTreeMap<String, CustomResourceDefinition> {
     let mut merged = BTreeMap::<String, CustomResourceDefinition>::new();
     for crd in compiled_kinds().into_iter().chain(oracle::compiled()) {
@@ -94,7 +94,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// Returns all generated manifests by name of the CRD.
+/// Returns all generated manifests by the name of their CRD.
 fn generated() -> BTreeMap<String, String> {
     let mut kinds = SourceSet::default();
     kinds.insert("Cargo.toml", CARGO_TOML);
@@ -158,8 +158,8 @@ fn both_front_ends_agree_on_every_kind() {
     );
 }
 
-/// Returns a CRD's versions. [`crd_differences`] ignores a version if it only exists on one side,
-/// since the left side may be just one of many versions.
+/// [`crd_differences`] ignores a version that only exists on one side, since the left side may be
+/// just one of many versions. So we compare the versions ourselves.
 fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
     let versions = crd["spec"]["versions"].as_array().expect("versions");
     versions

@@ -23,7 +23,7 @@ fn generated(files: &[(&str, &str)]) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Returns the configurations that are generated for a package.
+/// Returns the configurations that we generate for a package.
 fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
     let Generated {
         files, diagnostics, ..
@@ -41,7 +41,6 @@ fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the path, group, version and kind of each type.
 macro_rules! kinds {
     ($($path:path,)*) => {
         [$((
@@ -182,8 +181,7 @@ mod server {
     use rbuilder::envtest::Environment;
     use serde_json::Value;
 
-    /// Sources that use all arguments of the marker. They are shared with the tests of the
-    /// generator.
+    /// These sources use all arguments of the marker. The tests of the generator use them, too.
     const SOURCES: [(&str, &str); 3] = [
         (
             "src/lib.rs",
@@ -199,12 +197,11 @@ mod server {
         ),
     ];
 
-    /// Creates an object. Returns errors and warnings of the API server.
+    /// Returns errors and warnings of the API server.
     async fn post(client: &Client, object: &Value) -> Vec<String> {
         send(client, object, "").await
     }
 
-    /// Like [`post`], but as a dry run.
     async fn dry_run(client: &Client, object: &Value) -> Vec<String> {
         send(client, object, "&dryRun=All").await
     }
@@ -246,15 +243,14 @@ mod server {
         }
         assert!(said.is_empty(), "{}", said.join("\n"));
 
-        // Make sure that objects are actually validated.
+        // Make sure that the server actually validates objects.
         let mut wrong = configurations[0].clone();
         wrong["metadata"]["name"] = "wrong".into();
         wrong["webhooks"][0]["name"] = "short.name".into();
         assert_eq!(post(&env.client(), &wrong).await.len(), 1);
     }
 
-    /// Match conditions are accepted by the generator if and only if they're accepted by the
-    /// server.
+    /// The generator must accept the same match conditions as the server.
     #[rbuilder::envtest::test]
     async fn match_conditions_are_validated_as_by_the_server(env: Environment) {
         let right = super::configurations(&[(

@@ -34,19 +34,19 @@ use tls_client::{connector, write_certificate};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum memory in use during a conversion, relative to the size of the body. This is for the
-/// body itself, the response, and a single object.
+/// How much memory a conversion may use, relative to the size of the body. This is for the body
+/// itself, the response, and a single object.
 const MULTIPLE: usize = 3;
-/// Additional bytes for the connection.
+/// The connection may use this many bytes in addition.
 const BESIDES: usize = 1 << 20;
-/// Maximum number of bytes in use after that.
+/// After that, this many bytes may still be in use.
 const AFTER: usize = 1 << 20;
-/// Memory limit for reviews. It is the same as in the scaffold, where the total is 128 MiB.
+/// The memory limit for reviews is the same as in the scaffold, where the total is 128 MiB.
 const MEMORY: usize = 64 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Maximum number of bytes that were in use while converting an object.
+/// The most bytes that were in use while converting an object.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn in_use() -> usize {
@@ -111,7 +111,7 @@ impl From<Backup> for v2::Backup {
     }
 }
 
-/// Returns a review for a list, where each object has a size of 240 bytes.
+/// Each object in the list has 240 bytes.
 fn review(objects: usize) -> String {
     let object = json!({
         "apiVersion": "memory.example.com/v1", "kind": "Backup",
@@ -121,8 +121,7 @@ fn review(objects: usize) -> String {
     review_of(&object, objects)
 }
 
-/// Returns a review as text. If we built it from values, its objects would take a hundred times as
-/// much memory.
+/// Returns a review as text. Building it from values would take a hundred times as much memory.
 fn review_of(object: &Value, count: usize) -> String {
     let object = object.to_string();
     let mut objects = format!("{object},").repeat(count);
@@ -133,14 +132,14 @@ fn review_of(object: &Value, count: usize) -> String {
     )
 }
 
-/// A conversion webhook that's running.
+/// A running conversion webhook.
 struct Served {
     port: u16,
     connector: TlsConnector,
 }
 
 impl Served {
-    /// Sends a review. Returns the length of the response and its first line.
+    /// Returns the length of the response and its first line.
     async fn send(&self, body: &str) -> Result<(usize, String), std::io::Error> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
         let name = ServerName::try_from("localhost").unwrap();
@@ -153,7 +152,7 @@ impl Served {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let receiving = async {
             let (mut buffer, mut length, mut first) = (vec![0; 64 * 1024], 0, String::new());
-            // Drop the response, as it would count towards the memory.
+            // Drop the response, since it would count towards the memory.
             while let Ok(read) = reader.read(&mut buffer).await
                 && read > 0
             {
@@ -170,8 +169,8 @@ impl Served {
         };
         let sending = async {
             writer.write_all(head.as_bytes()).await?;
-            // If the server rejects a review, it may close the connection before we have sent all
-            // of it.
+            // The server may close the connection before we have sent all of a review that it
+            // rejects.
             let _ = writer.write_all(body.as_bytes()).await;
             let _ = writer.flush().await;
             Ok::<_, std::io::Error>(())
@@ -202,7 +201,7 @@ impl Served {
     }
 }
 
-/// Returns a field in `/proc/self/status`, e.g. `VmHWM`, which is the peak of the resident memory.
+/// Reads a field of `/proc/self/status`, e.g. `VmHWM`, which is the peak of the resident memory.
 fn status(field: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines().filter_map(|line| line.strip_prefix(field));
@@ -214,8 +213,8 @@ fn status(field: &str) -> String {
         .to_owned()
 }
 
-/// Prints the resident memory before, during and after reviews of the given lengths. Note that this
-/// includes the body, because it is sent by the same process.
+/// Prints the resident memory before, during and after reviews of the given lengths. This includes
+/// the body, because the same process sends it.
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));
@@ -255,14 +254,14 @@ async fn conversion_memory_is_a_small_multiple_of_the_review() {
         served.check(2_000).await;
         served.check(20_000).await;
 
-        // A single object with as many small values as possible. It would take about 500 MiB.
+        // A single object with as many small values as possible, which would take about 500 MiB.
         let dense = vec![json!({ "a": 0 }); 300_000];
         let object =
             json!({ "apiVersion": "memory.example.com/v1", "kind": "Backup", "spec": { "database": dense } });
         let body = review_of(&object, 1);
         let (_, first) = served.send(&body).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
-        // This one exceeds the limit.
+        // The body of this one is too large.
         let (_, first) = served.send(&review(150_000)).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
         served.check(2_000).await;

@@ -108,7 +108,7 @@ fn letter(name: &str, to: &str) -> Letter {
     Letter::new(name, LetterSpec { to, copies: None })
 }
 
-/// A running operator. Its webhooks are called for a single namespace.
+/// A running operator. Its webhooks are only called for a single namespace.
 struct Served {
     env: Environment,
     namespace: String,
@@ -149,8 +149,7 @@ impl Served {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Waits until the API server has observed the configuration, and the webhooks are being
-    /// called.
+    /// Waits until the API server has observed the configuration and calls the webhooks.
     async fn until_asked(&self) {
         eventually(SOON, || async {
             let params = PostParams {
@@ -177,8 +176,8 @@ fn status_of(error: kube::Error) -> kube::core::Status {
     }
 }
 
-/// Guarantee 16: defaults are set, unknown fields are preserved, errors contain the field, and
-/// validators receive the object when it is deleted.
+/// Guarantee 16: webhooks set defaults and preserve unknown fields, errors contain the field, and
+/// validators receive an object that's about to be deleted.
 #[rbuilder::envtest::test]
 async fn admission_webhooks_run_before_storage(env: Environment) {
     let admission =
@@ -214,7 +213,7 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
         (causes[0].field.as_str(), causes[0].message.as_str()),
         ("spec.to", "wanted `name, street`")
     );
-    // If these are missing, kubectl just prints "The request is invalid".
+    // Without these, kubectl just prints "The request is invalid".
     assert_eq!((&*details.kind, &*details.name), ("Letter", "wrong"));
     let said = format!("Letter.{} \"wrong\" is invalid: spec.to: wanted", details.group);
     assert!(
@@ -241,9 +240,9 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
     served.stop().await;
 }
 
-/// Guarantee 12: if an operator converts its own kind, the cache for that kind can sync, because
-/// webhooks are served first. Objects that are stored in one version can be read and written in the
-/// other one.
+/// Guarantee 12: the cache of a kind that the operator converts itself can sync, because webhooks
+/// are served first. Objects that are stored in one version can be read and written in the other
+/// one.
 #[rbuilder::envtest::test]
 async fn operator_starts_with_stored_objects_of_the_other_version(env: Environment) {
     async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
@@ -253,14 +252,14 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let namespace = env.namespace("conversions").await.unwrap();
     let first: Api<Letter> = Api::namespaced(env.client(), &namespace);
-    // At this point, the conversion webhook isn't being served.
+    // Nobody is serving the conversion webhook at this point.
     first
         .create(&PostParams::default(), &letter("old", "Ada, Main Street"))
         .await
         .unwrap();
     let server = env.webhook_server().unwrap();
     server.convert("letters.webhooks.example.com").await.unwrap();
-    // Another test installs the same CRD. This must not reset the webhook configuration.
+    // Another test installs the same CRD, which must not reset the webhook configuration.
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let args = server.args(ManagerArgs {
@@ -297,7 +296,7 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     let bad = first
         .create(&PostParams::default(), &letter("bad", "nowhere"))
         .await;
-    // It is stored as is. Reading it in the other version fails with the reason.
+    // The object is stored as is. Reading it in the other version fails with the reason.
     bad.unwrap();
     let error = second.get("bad").await.unwrap_err().to_string();
     assert!(error.contains("spec.to names no street"), "{error}");
@@ -340,7 +339,7 @@ async fn users_have_the_permissions_that_rbac_grants(env: Environment) {
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
 }
 
-/// There's no certificate on a developer's machine, and the API server can't call webhooks there.
+/// A developer's machine doesn't have a certificate, and the API server can't call webhooks there.
 #[rbuilder::envtest::test]
 async fn webhooks_can_be_disabled(env: Environment) {
     let start = async |enable_webhooks| {

@@ -81,7 +81,7 @@ async fn apply_creates_a_missing_object(server: Server) {
         (entry.manager.as_deref(), entry.operation.as_deref()),
         (Some("one"), Some("Apply"))
     );
-    // A field that was set by a default does not have a manager.
+    // Fields set by a default don't have a manager.
     assert_eq!(
         owned(&made, "one"),
         json!({ "f:spec": { "f:size": {}, "f:tags": { "v:\"x\"": {} } } })
@@ -108,7 +108,7 @@ async fn field_that_is_no_longer_applied_is_removed(server: Server) {
         json!({ "size": 2, "note": "n", "tags": ["x", "y"], "lids": [{ "name": "a" }, { "name": "b" }] });
     spec(&place, "one", wanted).await;
     let left = spec(&place, "one", json!({ "tags": ["y"], "lids": [{ "name": "b" }] })).await;
-    // The size is required, but has a default.
+    // The size is required, but it has a default.
     assert_eq!(
         left,
         json!({ "size": 1, "colour": "white", "tags": ["y"], "lids": [{ "name": "b" }] })
@@ -161,7 +161,7 @@ async fn emptied_map_is_null(server: Server) {
         "Jar.apiserver.example.com \"a\" is invalid: spec.free: Invalid value: \"null\": spec.free in body \
          must be of type object: \"null\"",
     );
-    // Applied as an empty map from the beginning, it stays.
+    // A map that was applied as empty from the beginning stays.
     let created = apply(&place.jars(), "b", "one", jar("b", json!({ "free": {} })))
         .await
         .unwrap();
@@ -283,7 +283,7 @@ async fn force_takes_over_fields(server: Server) {
     );
     assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
     assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
-    // The manager is not the field's owner anymore, so it cannot remove it.
+    // The manager doesn't own the field anymore, so it can't remove it.
     let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
         .await
         .unwrap();
@@ -332,7 +332,7 @@ async fn update_takes_over_applied_fields(server: Server) {
         .await,
     );
     assert_eq!(status.code, 409);
-    // By applying the same value, a manager becomes an owner again.
+    // A manager that applies the same value becomes an owner again.
     let agreed = apply(
         &place.jars(),
         "a",
@@ -442,7 +442,7 @@ async fn status_has_separate_managers(server: Server) {
         entry.fields_v1.as_ref().unwrap().0,
         json!({ "f:status": { "f:text": {} } })
     );
-    // If there is no status, it's left alone.
+    // Without a status, it's left alone.
     let kept = apply(&place.jars(), "a", "one", jar("a", json!({ "size": 2 })))
         .await
         .unwrap();
@@ -579,7 +579,7 @@ async fn applied_string_data_becomes_data(server: Server) {
     let mut versions = Vec::new();
     for word in ["sesame", "sesame", "other", "sesame"] {
         let secret = apply(&secrets, "a", "one", wanted(word)).await.unwrap();
-        // Timestamps of managers have a resolution of one second.
+        // Wait, because timestamps of managers have a resolution of one second.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         assert_eq!(secret.data.as_ref().unwrap()["word"].0, word.as_bytes());
         assert_eq!(secret.string_data, None);
@@ -699,7 +699,7 @@ async fn apply_checks_the_uid(server: Server) {
         "uid mismatch: the provided object specified uid other, and no existing object was found",
     )
     .await;
-    // There's no object with this version. So the apply either creates it or fails.
+    // No object has this version, so the apply either creates it or fails.
     let absent = || with("resourceVersion", "1");
     let made = apply(&place.maps(), "a", "one", absent()).await.unwrap();
     check(absent(), 409, "Conflict", "the object has been modified").await;

@@ -105,7 +105,7 @@ async fn initial_objects_are_stored() {
         (kettle.spec.clone(), kettle.status.clone())
     );
     assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
-    // Since the value is the same, there's no conflict with the initial object.
+    // There's no conflict with the initial object, because the value is the same.
     let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
         "spec": { "size": 1 } });
     kettles
@@ -304,7 +304,7 @@ async fn dropped_watch_resumes_and_expired_watch_relists() {
     assert_eq!((lists(), watches()), (2, 3));
 }
 
-/// A real server would need a recent version of etcd for this.
+/// For this, a real server would need a recent version of etcd.
 #[tokio::test]
 async fn watch_can_start_with_a_streaming_list() {
     let (server, place) = place().await;
@@ -374,7 +374,7 @@ async fn deleting_a_crd_ends_its_watches() {
     assert_eq!(refusal(place.jars().get("a").await).code, 404);
 }
 
-/// Creates a ConfigMap owned by another ConfigMap, which also blocks the deletion of its owner.
+/// The child blocks the deletion of its owner.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{
@@ -420,7 +420,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
-    // With foreground deletion, the owner has to wait for a dependent with a finalizer.
+    // In a foreground deletion, the owner has to wait for a dependent that has a finalizer.
     let owner = place.map("owner", json!({})).await;
     child(&place, "held", &owner).await;
     let finalizers = async |names: serde_json::Value| {
@@ -464,7 +464,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     assert!(names().await.is_empty());
 }
 
-/// Watches must see the same steps in the same order as in a cluster.
+/// Watches must see the same steps as in a cluster, in the same order.
 #[tokio::test(start_paused = true)]
 async fn garbage_collector_works_in_visible_steps() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
@@ -511,7 +511,7 @@ async fn garbage_collector_works_in_visible_steps() {
     }
 }
 
-/// If there's another owner left, only the reference to the deleted owner is removed.
+/// As long as there's another owner, only the reference to the deleted one is removed.
 #[tokio::test(start_paused = true)]
 async fn object_is_collected_after_its_last_owner() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;

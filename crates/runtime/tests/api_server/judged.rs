@@ -50,8 +50,8 @@ async fn create(place: &Place, spec: Value) -> kube::Result<DynamicObject> {
     lamps(place, "v1").create(&PostParams::default(), &lamp).await
 }
 
-/// Asserts that a write is rejected because of the given causes. They're sorted, since the server
-/// checks fields in random order.
+/// The write must be rejected because of these causes. They're sorted, since the server checks
+/// fields in random order.
 #[track_caller]
 fn check_causes(answer: kube::Result<DynamicObject>, expected: &[&str]) {
     let status = refusal(answer);
@@ -115,7 +115,7 @@ async fn transition_rules_compare_with_the_stored_object(server: Server) {
     lamps.patch("a", &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// Creates an object that violates the schema of one version, using another version which permits
+/// Creates an object that violates the schema of one version, by means of a version that permits
 /// it.
 async fn violating(place: &Place) -> DynamicObject {
     let lamp = lamp("v1beta1", "a", json!({ "host": "UPPER", "watts": 40 }));
@@ -161,7 +161,7 @@ async fn status_is_validated(server: Server) {
         lamps.patch_status("a", &PatchParams::default(), &patch).await,
         &[expected],
     );
-    // Everything else in the object is not validated.
+    // Nothing else in the object is validated.
     stored.data["status"] = json!({ "hours": 2, "days": 1 });
     let written = lamps
         .replace_status("a", &PostParams::default(), &stored)
@@ -247,7 +247,6 @@ async fn strict_patches_are_refused_with_the_patched_object(server: Server) {
     assert_eq!((causes.len(), &*causes[0].field), (1, "patch"));
 }
 
-/// Asserts that an apply is rejected with the given message.
 async fn check_apply(place: &Place, spec: Value, expected: &str) {
     let object = json!({ "apiVersion": "apiserver.example.com/v1", "kind": "Lamp", "metadata": { "name": "a" },
         "spec": spec });
@@ -427,7 +426,7 @@ async fn versions_have_schemas_of_their_own(server: Server) {
     );
     let read = new.get("a").await.unwrap();
     assert_eq!(read.data["spec"], json!({ "host": "h", "on": true, "watts": 40 }));
-    // The versions have different bounds and rules.
+    // Each version has its own bounds and rules.
     let bright = lamp("v1", "b", json!({ "watts": 80 }));
     let made = new.create(&PostParams::default(), &bright).await.unwrap();
     assert_eq!(made.data["spec"], json!({ "watts": 80 }));

@@ -151,7 +151,7 @@ async fn strategic_patch_merges_lists_by_key(server: Server) {
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
-    // In a Pod's spec, images are the only thing that can be modified.
+    // The images are the only part of a Pod's spec that can be modified.
     let patch = Patch::Strategic(json!({
         "metadata": { "finalizers": ["a.example.com/b"] },
         "spec": { "containers": [{ "name": "two", "image": "y" }] },

@@ -19,7 +19,7 @@ use crate::support::map;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Records when each object is reconciled, using tokio's clock.
+/// Records when each object is reconciled, according to tokio's clock.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(String, Instant)>>>);
 
@@ -41,7 +41,7 @@ impl Diary {
             .collect()
     }
 
-    /// Returns the time between an object's reconciles.
+    /// How much time there was between the reconciles of an object.
     fn pauses(&self, name: &str) -> Vec<Duration> {
         self.times(name)
             .windows(2)
@@ -125,7 +125,7 @@ async fn back_off_doubles_after_each_error() {
         .collect();
     assert!(pauses.len() > 20, "{pauses:?}");
     for (pause, expected) in pauses.iter().zip(expected) {
-        // The resolution of tokio's timers is a millisecond.
+        // tokio's timers have a resolution of a millisecond.
         assert!(pause.abs_diff(expected) <= 2, "{pauses:?}");
     }
     running.stop().await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::servers::Server;
 
-/// Returns the kind `Jar`. Its CRD uses most of the features.
+/// The CRD of `Jar` uses most of the features.
 pub(crate) fn jar_kind(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", version, "Jar"),
@@ -51,7 +51,6 @@ impl Place {
         Api::namespaced_with(self.client.clone(), &self.namespace, &jar_kind("v1"))
     }
 
-    /// Creates a `Jar`.
     pub(crate) async fn jar(&self, name: &str, spec: Value) -> DynamicObject {
         self.jars()
             .create(&PostParams::default(), &jar(name, spec))
@@ -59,7 +58,6 @@ impl Place {
             .unwrap()
     }
 
-    /// Creates a ConfigMap.
     pub(crate) async fn map(&self, name: &str, data: Value) -> ConfigMap {
         self.maps()
             .create(&PostParams::default(), &map(name, data))
@@ -67,7 +65,6 @@ impl Place {
             .unwrap()
     }
 
-    /// Sends a raw request. Returns the status and the body.
     pub(crate) async fn raw(
         &self,
         method: &str,
@@ -79,7 +76,7 @@ impl Place {
         (code, text)
     }
 
-    /// Sends a raw request. Returns the status, all warnings in sorted order, and the body.
+    /// Like [`raw`](Self::raw), but also returns all warnings in sorted order.
     pub(crate) async fn raw_with_warnings(
         &self,
         method: &str,
@@ -112,7 +109,6 @@ pub(crate) fn map(name: &str, data: Value) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": name }, "data": data })).unwrap()
 }
 
-/// Applies an object as the given field manager.
 pub(crate) async fn apply<K>(api: &Api<K>, name: &str, manager: &str, object: Value) -> kube::Result<K>
 where
     K: Clone + Debug + DeserializeOwned + Serialize,
@@ -121,7 +117,7 @@ where
         .await
 }
 
-/// Returns the status of a request that was rejected.
+/// Returns the status of a rejected request.
 pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     match answer {
         Err(kube::Error::Api(status)) => *status,
@@ -129,8 +125,7 @@ pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     }
 }
 
-/// Asserts code, reason and message of a request that was rejected. In the message, `{ns}` matches
-/// anything.
+/// Checks code, reason and message of a rejected request. In the message, `{ns}` matches anything.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(answer: kube::Result<T>, code: u16, reason: &str, message: &str) {
     let status = refusal(answer);

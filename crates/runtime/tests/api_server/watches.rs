@@ -28,7 +28,6 @@ on_both_servers!(
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Returns the next events in an abbreviated form.
 async fn words<K, E>(
     stream: &mut (impl Stream<Item = Result<WatchEvent<K>, E>> + Unpin),
     count: usize,
@@ -152,7 +151,7 @@ async fn deleted_event_has_a_new_version(server: Server) {
     assert_eq!(first.resource_version(), made.resource_version());
     assert!(version(first) < version(going) && version(going) < version(last));
     assert!(going.metadata.deletion_timestamp.is_some());
-    // The event contains the object as it was stored last.
+    // The event contains what was stored last.
     assert_eq!(last.finalizers(), ["x.example.com/y"]);
 }
 
@@ -172,7 +171,7 @@ async fn watch_ends_after_its_timeout(server: Server) {
 async fn watch_from_an_old_version_is_gone(server: Server) {
     let place = Place::new(server).await;
     if let Server::Fake(server) = &place.server {
-        // A real server doesn't know about events from before its watch cache was filled.
+        // A real server doesn't remember events from before its watch cache was filled.
         server.expire_watches();
     }
     let jars = place.jars();
@@ -240,7 +239,7 @@ async fn watch_delivers_the_requested_api_version(server: Server) {
     assert_eq!(second.get("a").await.unwrap().data, seen.data);
 }
 
-/// Uses kube's watcher with the same configuration as our caches.
+/// kube's watcher gets the same configuration as in our caches.
 async fn kubes_watcher_receives_every_change(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c"] {

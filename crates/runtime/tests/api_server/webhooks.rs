@@ -33,13 +33,13 @@ const SOON: Duration = Duration::from_secs(20);
 const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 const JARS: &str = "/apis/apiserver.example.com/v1/namespaces/{ns}/jars";
 
-/// Webhooks of an operator. On a real server, there is also a manager.
+/// The webhooks of an operator. A real server also needs a manager.
 struct Hooks {
     place: Place,
     running: Option<Running>,
 }
 
-/// Returns an operator whose webhooks do what's in their path.
+/// Each webhook does what's in its path.
 fn operator(place: &Place, args: ManagerArgs) -> Manager {
     let ready = |phase: &'static str| {
         move |request: AdmissionRequest| {
@@ -64,13 +64,13 @@ fn operator(place: &Place, args: ManagerArgs) -> Manager {
         .raw_webhook("/patch", async |request| patch(&request))
 }
 
-/// Returns the value of an annotation on the object. It determines the response.
+/// An annotation on the object determines the response.
 fn wish(request: &AdmissionRequest, name: &str) -> Option<Value> {
     let object = request.object.as_ref().or(request.old_object.as_ref())?;
     serde_json::from_str(object.annotations().get(name)?).ok()
 }
 
-/// Denies a request with the status in the annotation.
+/// The annotation contains the status.
 fn deny(request: &AdmissionRequest) -> AdmissionResponse {
     let mut response = AdmissionResponse::from(request);
     if let Some(status) = wish(request, "deny") {
@@ -80,7 +80,7 @@ fn deny(request: &AdmissionRequest) -> AdmissionResponse {
     response
 }
 
-/// Returns a warning that describes the request.
+/// The warning describes the request.
 fn describe(request: &AdmissionRequest) -> AdmissionResponse {
     let object = |object: &Option<kube::api::DynamicObject>| match object {
         None => "-".to_owned(),
@@ -130,7 +130,7 @@ fn append(request: &AdmissionRequest, letter: &str) -> AdmissionResponse {
     )
 }
 
-/// Responds with the patch in the annotation.
+/// The annotation contains the patch.
 fn patch(request: &AdmissionRequest) -> AdmissionResponse {
     respond(request, wish(request, "patch").unwrap_or(json!([])))
 }
@@ -142,7 +142,7 @@ fn respond(request: &AdmissionRequest, patch: Value) -> AdmissionResponse {
         .unwrap()
 }
 
-/// Returns a webhook for ConfigMaps. The default values can be overridden with `fields`.
+/// Returns a webhook for ConfigMaps. `fields` override the defaults.
 fn hook(path: &str, fields: Value) -> Value {
     let mut hook = json!({
         "name": format!("{}.example.com", path.trim_start_matches('/')),
@@ -162,7 +162,7 @@ fn rule(resource: &str, operations: &[&str]) -> Value {
 }
 
 impl Hooks {
-    /// Installs two configurations. Waits until the server calls the webhooks.
+    /// Installs two configurations, and waits until the server calls the webhooks.
     async fn install(server: Server, mutating: Vec<Value>, validating: Vec<Value>) -> Self {
         let place = Place::new(server).await;
         let probe =
@@ -210,7 +210,7 @@ impl Hooks {
         hooks
     }
 
-    /// Creates an object with the given annotations. If it's a ConfigMap, it also gets some data.
+    /// Creates an object with the given annotations. A ConfigMap also gets some data.
     async fn create(
         &self,
         path: &str,
@@ -302,7 +302,7 @@ async fn denials_have_the_words_of_the_server(server: Server) {
     }
     assert_eq!(hooks.place.maps().get_opt("a").await.unwrap(), None);
     hooks.create(MAPS, "a", json!({}), "").await;
-    // The object exists already, but the denial comes before the conflict.
+    // The object already exists, but the denial comes before the conflict.
     let annotations = json!({ "deny": json!({ "message": "no" }).to_string() });
     let (code, ..) = hooks.create(MAPS, "a", annotations, "").await;
     assert_eq!(code, 400);
@@ -386,14 +386,14 @@ async fn reviews_describe_the_request(server: Server) {
         let warnings: Vec<String> = warnings.iter().map(|text| without_suffix(text)).collect();
         assert_eq!(warnings, expected, "{method} {path}");
     }
-    // When deleting a collection, there is no name in the reviews.
+    // Reviews don't contain a name when a collection is deleted.
     let (_, warnings, _) = hooks.send("DELETE", JARS, Value::Null).await;
     let expected = "Delete jars/ Jar ns/ dry:false - Jar+name+uid+version {kind:DeleteOptions}";
     assert_eq!(warnings, [expected]);
     hooks.stop().await;
 }
 
-/// Replaces the suffix of a generated name.
+/// Generated names end with a random suffix.
 fn without_suffix(text: &str) -> String {
     match text.split_once("/g-") {
         Some((before, after)) => format!("{before}/g-xxxxx{}", &after[5..]),
@@ -517,8 +517,8 @@ async fn selectors_and_conditions_select_objects(server: Server) {
         "configmaps \"a\" is forbidden: expression 'object.data.absent == 'x' && object.data.probe == ''' resulted in \
          error: no such key: absent"
     );
-    // The selector is also evaluated for the old object. So you can't get around it by removing the
-    // label.
+    // The server also evaluates the selector for the old object. So you can't get around it by
+    // removing the label.
     let create = json!({ "metadata": { "name": "b", "labels": { "guarded": "yes" } } });
     assert_eq!(hooks.send("POST", MAPS, create).await.0, 201);
     let escape = json!({ "metadata": { "labels": null, "annotations": { "deny": no } } });
@@ -598,7 +598,8 @@ async fn mutations_are_ordered_and_repeated_if_needed(server: Server) {
         .unwrap();
     let order = |map: &ConfigMap| map.data.as_ref().unwrap()["order"].clone();
     assert_eq!(order(&created), "abcac");
-    // Fields modified by a webhook belong to the client which has set them, or else to nobody.
+    // A field that a webhook has modified belongs to the client which has set it, or else to
+    // nobody.
     let managers: Vec<_> = created
         .managed_fields()
         .iter()
@@ -649,7 +650,7 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
         "Jar.apiserver.example.com \"b\" is invalid: spec.size: Invalid value: 9: spec.size in body should be less than \
          or equal to 5"
     );
-    // A null is replaced by the default, or rejected.
+    // A null either becomes the default or is rejected.
     let (_, jar) = create(
         "c",
         json!([{ "op": "add", "path": "/spec/colour", "value": null }]),
@@ -667,7 +668,7 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
         "Jar.apiserver.example.com \"d\" is invalid: spec.order: Invalid value: \"null\": spec.order in body must be \
          of type array: \"null\""
     );
-    // If there is a status subresource, webhooks cannot set the status.
+    // With a status subresource, webhooks can't set the status.
     let (code, jar) = create(
         "e",
         json!([{ "op": "add", "path": "/status", "value": { "size": 1 } }]),

@@ -37,7 +37,6 @@ on_both_servers!(
 
 const RECORD: &str = "rbuilder.dev/apply-set.memo";
 
-/// Returns a set of ConfigMaps.
 fn maps(names: &[&str]) -> ApplySet {
     let mut set = ApplySet::new();
     set.extend(names.iter().map(|name| config_map(name, "1")));
@@ -49,13 +48,12 @@ impl Place {
         Ctx::new(self.env.client(), "memo", ())
     }
 
-    /// Applies a set for the current version of an owner.
+    /// Applies a set for the current version of the owner.
     async fn apply_set(&self, owner: &str, set: ApplySet) -> Result<AppliedSet> {
         let owner = self.api::<Memo>().get(owner).await?;
         self.ctx().apply_set(&owner, set).await
     }
 
-    /// Returns the names of all ConfigMaps created by the test.
     async fn map_names(&self) -> Vec<String> {
         let list = self.api::<ConfigMap>().list(&ListParams::default()).await;
         let names = list.unwrap().into_iter().map(|map| map.name_any());
@@ -116,7 +114,7 @@ async fn foreign_objects_are_left_alone(server: Server) {
             _ => matches!(error.downcast_ref(), Some(OwnershipError::NotOwned { .. })),
         };
         assert!(expected, "{error:?}");
-        // The object is recorded, since there could have been a crash right after the apply. It
+        // The object is recorded, because the process could have crashed right after the apply. It
         // must not be deleted, though.
         assert!(place.record("owner").await.unwrap().contains(&name));
         assert!(
@@ -129,8 +127,8 @@ async fn foreign_objects_are_left_alone(server: Server) {
         assert_eq!(api.get(&name).await.unwrap(), foreign);
     }
 
-    // One object is recreated by someone else (with the same owner), and another one is taken over
-    // by a different controller.
+    // Someone else recreates one of the objects (with the same owner), and a different controller
+    // takes over another one.
     drop(
         place
             .apply_set("owner", maps(&["mine", "again", "taken"]))
@@ -182,7 +180,7 @@ async fn kept_objects_are_not_deleted(server: Server) {
     assert_eq!(place.map_names().await, ["kept", "marked"]);
     assert_eq!(place.record("owner").await, None);
     assert!(api.get("marked").await.unwrap().owner_references().is_empty());
-    // The object can be added to the set again.
+    // The object can become part of the set again.
     let set = maps(&[]).add_kept(config_map("kept", "2"));
     assert!(place.apply_set("owner", set).await.unwrap().is_complete());
     assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
@@ -242,7 +240,7 @@ async fn objects_without_an_owner_reference_are_deleted_too(server: Server) {
     assert_eq!(others.get_opt("far").await.unwrap(), None);
     assert!(roles.get_opt(&role_name).await.unwrap().is_none());
 
-    // Like the cleanup of the finalizer.
+    // Same as the cleanup of the finalizer.
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     memos.delete("owner", &DeleteParams::default()).await.unwrap();
     let going = memos.get("owner").await.unwrap();
@@ -286,7 +284,7 @@ async fn objects_wait_for_their_predecessors(server: Server) {
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     assert_eq!(place.map_names().await, ["first", "last", "slow"]);
 
-    // It has left the set, but cannot be deleted yet because of a finalizer.
+    // The object has left the set, but a finalizer delays its deletion.
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
     api.patch("last", &PatchParams::default(), &held).await.unwrap();
     let applied = place.apply_set("owner", maps(&["first"])).await.unwrap();
@@ -323,7 +321,7 @@ struct GadgetSpec {}
 )]
 struct WidgetSpec {}
 
-/// Returns a kind's CRD. The flags say whether a version is served.
+/// The flags say which versions are served.
 fn crd(kind: &str, versions: &[(&str, bool)]) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     let versions: Vec<_> = versions
@@ -368,7 +366,7 @@ async fn custom_resource_is_applied_after_its_crd(server: Server) {
     })
     .await;
     place.api::<Gadget>().get("one").await.unwrap();
-    // The CRD is deleted first, which deletes all of its objects as well.
+    // Deleting the CRD comes first, which deletes all of its objects as well.
     eventually(SOON, || async {
         let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
         applied.is_complete()
@@ -526,16 +524,16 @@ async fn unchanged_set_costs_no_request() {
     operator.stop().await.unwrap();
 }
 
-/// Ways in which a request can fail.
+/// How a request can fail.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     /// The request isn't delivered.
     Before,
-    /// The request is processed, but its response is lost.
+    /// The server processes the request, but its response is lost.
     After,
 }
 
-/// Returns a client that fails at the given request, which has the same effect as a crash.
+/// The client fails at the given request, which is just like a crash.
 fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -556,9 +554,8 @@ fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Ar
     (Client::new(service, "default"), count)
 }
 
-/// No matter which request fails, and what the set contains after that, the next call has to
-/// complete it. It must delete all objects that are not part of the set, and leave everyone else's
-/// objects alone.
+/// Whichever request fails, and whatever the set contains after that, the next call has to complete
+/// it. It must delete all objects that aren't part of the set, and leave those of others alone.
 #[tokio::test]
 async fn interrupted_change_is_completed_by_the_next_call() {
     let before = ["a", "b", "c"];

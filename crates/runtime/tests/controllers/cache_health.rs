@@ -24,7 +24,7 @@ on_both_servers!(
     every_list_strategy_delivers_all_objects,
 );
 
-/// For two of the memos (determined by their name), adds a watch for a kind that doesn't exist.
+/// Two of the memos (depending on their name) add a watch for a kind that doesn't exist.
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let ghosts = || Watch::mapped_dynamic(&ghosts(), to_nothing);
     match memo.name_any().as_str() {
@@ -50,7 +50,7 @@ async fn caches_have_metrics(server: Server) {
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))
-            // One per memo, plus the CA certificate that Kubernetes automatically adds to each
+            // There is one per memo, plus the CA certificate that Kubernetes adds to each
             // namespace.
             && !text.contains(&format!("rbuilder_cache_objects{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_own_writes{maps} 0\n"))
@@ -118,7 +118,7 @@ async fn debug_endpoints_show_a_running_manager(server: Server) {
             && line("failing").starts_with("  due in ")
             && line("failing").contains(" failures 1 ")
             && line("later").contains(" failures 0 ")
-            // Objects of the initial list keep their priority.
+            // Retries keep the priority of the initial list.
             && line("later").contains(" priority -100 ")
             && !text.contains("the contents")
     })
@@ -150,9 +150,9 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
             place.manager().list_semantic(ListSemantic::Any).list_page_size(0),
         ),
     ];
-    // For streaming lists, kube-apiserver asks etcd for progress notifications, which isn't
-    // supported by Debian's etcd 3.4. You can set `TEST_ASSET_ETCD` to use a different etcd (e.g.
-    // the one built by `cargo xtask bench-operator`).
+    // For streaming lists, kube-apiserver asks etcd for progress notifications, which Debian's etcd
+    // 3.4 doesn't support. Set `TEST_ASSET_ETCD` to use a different etcd (e.g. the one that `cargo
+    // xtask bench-operator` builds).
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((
@@ -178,7 +178,7 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
     }
 }
 
-/// An operator with probes. Its caches become stale after two seconds.
+/// An operator with probes, whose caches become stale after two seconds.
 struct Probed {
     place: Place,
     address: String,
@@ -188,7 +188,7 @@ struct Probed {
 }
 
 impl Probed {
-    /// Starts a manager for the given namespaces. `look` is its reconcile function.
+    /// `look` is the reconcile function.
     async fn start(
         place: Place,
         client: Client,
@@ -232,7 +232,7 @@ impl Probed {
         .await;
     }
 
-    /// Returns the number of seconds since data was last received for a kind.
+    /// How many seconds ago the caches of a kind have last received data.
     fn since_contact(&self, kind: &str) -> f64 {
         let text = self.metrics.text();
         let start = format!("rbuilder_cache_seconds_since_contact{{kind=\"{kind}\"");
@@ -241,8 +241,8 @@ impl Probed {
         value.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns the readiness after there has not been any data for the kind for three seconds, and
-    /// a memo has just been received.
+    /// Returns the readiness at a time when a kind hasn't received data for three seconds, but a
+    /// memo has just arrived.
     async fn readiness_without(&self, kind: &str) -> String {
         eventually(SOON, || async { self.since_contact(kind) > 3.0 }).await;
         self.place.create(memo("news", "")).await;
@@ -251,7 +251,7 @@ impl Probed {
     }
 }
 
-/// If there are no webhooks, a process is only ready if it receives any data.
+/// Without webhooks, a process that doesn't receive any data isn't ready.
 #[tokio::test]
 async fn process_without_any_data_is_not_ready() {
     let place = Place::new(Server::fake()).await;
@@ -266,7 +266,7 @@ async fn process_without_any_data_is_not_ready() {
     probed.operator.stop().await.unwrap();
 }
 
-/// A kind that isn't installed.
+/// This kind isn't installed.
 fn ghosts() -> DynamicKind {
     let gvk = GroupVersionKind::gvk("no.example.com", "v1", "Ghost");
     DynamicKind::namespaced(ApiResource::from_gvk(&gvk))
@@ -343,7 +343,6 @@ async fn losing_access_to_a_namespace_does_not_affect_readiness() {
     }
 }
 
-/// Returns a response with status 403.
 fn forbidden() -> http::Response<Body> {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
         "message": "not allowed", "code": 403 });
@@ -353,7 +352,7 @@ fn forbidden() -> http::Response<Body> {
         .unwrap()
 }
 
-/// A reconcile can find out whether the cache is empty, or just has not synced.
+/// A reconcile can tell an empty cache from one that hasn't synced.
 #[tokio::test]
 async fn manager_starts_without_an_optional_kind() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

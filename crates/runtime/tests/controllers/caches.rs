@@ -42,7 +42,7 @@ fn secret(name: &str, label: &str) -> Secret {
     }
 }
 
-/// Texts that a controller has read from its caches, starting with the most recent.
+/// What a controller has read from its caches, with the most recent text first.
 type Read = Arc<Mutex<Vec<String>>>;
 
 /// Guarantee 14: controllers can look up objects in a cache by name, index and label.
@@ -100,7 +100,7 @@ async fn caches_are_read_by_name_label_and_index(server: Server) {
         }
     };
     says("indexed a+b labelled c named true missing false here 3").await;
-    // The index is updated with each change.
+    // Each change updates the index.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "memo": "other" } } }));
     place
         .api::<Secret>()
@@ -153,7 +153,7 @@ async fn reading_an_unwatched_kind_is_an_error_with_advice(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Objects are selected by the API server.
+/// The API server selects the objects.
 async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     let place = Place::new(server).await;
     let mut ours = memo("ours", "");
@@ -183,7 +183,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     })
     .await;
     assert_eq!((seen.count("theirs"), *kept.lock().unwrap()), (0, 1));
-    // If the label is removed, this looks like a deletion to the controller.
+    // To the controller, it looks like a deletion if the label is removed.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "shard": null } } }));
     place
         .api::<Memo>()
@@ -196,7 +196,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Kinds that are only known at runtime can be used like all others.
+/// Kinds that are only known at runtime work like all others.
 async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
@@ -351,7 +351,7 @@ async fn operator_waits_for_a_missing_crd(server: Server) {
         .unwrap();
 }
 
-/// If the manager is stopped while waiting for a cache, it exits immediately.
+/// A manager that's stopped while it waits for a cache exits immediately.
 async fn stopping_does_not_wait_for_a_cache(server: Server) {
     let place = Place::new(server).await;
     let ghost = DynamicKind::namespaced(ApiResource::from_gvk(&GroupVersionKind::gvk(
@@ -367,7 +367,7 @@ async fn stopping_does_not_wait_for_a_cache(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// State of a controller with caches from the manager.
+/// The manager has created these caches.
 struct Readers {
     whole: Cached<ConfigMap>,
     metadata: Cached<PartialObjectMeta<ConfigMap>>,
@@ -408,7 +408,7 @@ async fn manager_hands_out_its_caches(server: Server) {
         read: Arc::clone(&read),
     };
     assert!(readers.whole.is_empty(), "nothing is watched yet");
-    // Options apply even if they are set after a cache was requested.
+    // Options also apply to caches that were requested before.
     let manager = manager.keep_managed_fields();
     let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
     let operator = Operator::start(manager.controller(controller));

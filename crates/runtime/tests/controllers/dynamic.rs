@@ -48,7 +48,7 @@ fn maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// The same as `support::copy`, but for `DynamicObject`.
+/// Same as `support::copy`, but for `DynamicObject`.
 async fn copy(memo: Arc<DynamicObject>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.data["spec"]["text"].as_str().unwrap_or_default();
@@ -96,7 +96,7 @@ async fn dynamic_owner_has_typed_children(server: Server) {
     })
     .await;
 
-    // If a child changes, its owner is reconciled and applies it again.
+    // When a child changes, its owner is reconciled and applies the child again.
     place
         .api::<ConfigMap>()
         .delete("note", &kube::api::DeleteParams::default())
@@ -109,7 +109,7 @@ async fn dynamic_owner_has_typed_children(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Number of reconciles, and the kind of the children.
+/// Counts reconciles, and knows the kind of the children.
 struct Children {
     seen: Seen,
     maps: DynamicKind,
@@ -222,7 +222,7 @@ async fn every_write_method_accepts_dynamic_objects(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Number of requests by path.
+/// Counts requests by path.
 #[derive(Clone, Default)]
 struct Paths(Arc<Mutex<HashMap<String, usize>>>);
 
@@ -241,8 +241,8 @@ impl Paths {
     }
 }
 
-/// A reconcile can use other kinds than those of the controller and its watches. They are looked up
-/// once.
+/// A reconcile can use other kinds than those of the controller and its watches. Each of them is
+/// looked up once.
 async fn served_kind_is_discovered_once(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let maps = ctx.discover(&map_kind()).await?;
@@ -285,12 +285,12 @@ async fn served_kind_is_discovered_once(server: Server) {
     })
     .await;
     assert_eq!(paths.count("/api/v1"), 1);
-    // If a kind isn't served, it is looked up every time, since its CRD might have been installed.
+    // A kind that isn't served is looked up every time, since its CRD might have been installed.
     assert_eq!(paths.count("/apis/controllers.example.com/v1"), 4);
     operator.stop().await.unwrap();
 }
 
-/// If a dynamic kind is cluster-scoped, its owner can't be in a namespace.
+/// The owner of a cluster-scoped object can't be in a namespace.
 async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("note", "1")).await;
@@ -316,7 +316,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
         refused.unwrap_err(),
         &format!("{note} cannot own ConfigMap default/mine: an owner must be"),
     );
-    // If a dynamic owner does not have a namespace, it's cluster-scoped and can own everything.
+    // A dynamic owner without a namespace is cluster-scoped, so it can own everything.
     let namespace = Api::<DynamicObject>::all_with(place.env.client(), namespaces.resource());
     let namespace = namespace.get(&place.namespace).await.unwrap();
     let child = maps().object("of-namespace").within(&place.namespace);
@@ -329,8 +329,8 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     assert_eq!(posted.unwrap().namespace(), Some(place.namespace.clone()));
 }
 
-/// Missing watches are started, and those that are not in the set anymore are stopped. All others
-/// are left alone.
+/// Missing watches are started, and those that aren't in the set anymore are stopped. The others
+/// must not notice anything.
 async fn set_watches_replaces_the_previous_watches(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let mut watches = Watches::new();

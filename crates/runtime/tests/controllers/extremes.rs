@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{SOON, Seen, config_map};
 
-/// Durations that might cause an overflow.
+/// These durations might cause an overflow.
 const EXTREMES: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -30,7 +30,7 @@ const EXTREMES: [Duration; 7] = [
 
 type Reconciled = Controller<ConfigMap, Seen>;
 
-/// A rate limiter with a constant delay. If there is none, it panics.
+/// Always returns the same delay, or panics if there is none.
 struct Fixed(Option<Duration>);
 
 impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
@@ -48,7 +48,7 @@ impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
     }
 }
 
-/// Objects are retried until they succeed, whatever the rate limiter returns.
+/// Objects are retried until they succeed, no matter what the rate limiter returns.
 #[tokio::test(start_paused = true)]
 async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     async fn fail_twice(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -65,7 +65,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
         let server = ApiServer::new().object(&map);
         let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
         let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
-        // Delays are limited to a day, so it's sufficient to check this every hour.
+        // It's enough to check this every hour, because delays are limited to a day.
         let done = async {
             while seen.count("map") < 3 {
                 tokio::time::sleep(Duration::from_secs(60 * 60)).await;
@@ -75,11 +75,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     }
 }
 
-/// Runs a manager until an object is reconciled.
-///
-/// # Errors
-///
-/// Returns the error of the manager.
+/// Runs a manager until an object is reconciled, or until the manager fails.
 async fn run(
     controller: impl FnOnce(Reconciled) -> Reconciled,
     manager: impl FnOnce(Manager) -> Manager,
@@ -115,7 +111,7 @@ async fn any_duration_is_valid_for_a_controller() {
             .await
             .unwrap();
     }
-    // If there is a timeout of zero, it's the reconcile that fails and not the manager.
+    // With a timeout of zero, it's the reconcile that fails and not the manager.
     for time in EXTREMES {
         run(|controller| controller.reconcile_timeout(time), |manager| manager)
             .await
@@ -140,13 +136,13 @@ async fn any_duration_is_valid_for_a_manager() {
     }
 }
 
-/// Accepts errors which say that there was not enough time.
+/// The only error that's allowed is that there was not enough time.
 fn only_late(error: String) -> Result<(), String> {
     let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
     if is_late { Ok(()) } else { Err(error) }
 }
 
-/// It is an error if the durations are inconsistent, but all others are fine.
+/// Inconsistent durations are an error, but all others are fine.
 #[tokio::test(start_paused = true)]
 async fn any_duration_is_valid_for_a_lease() {
     for time in EXTREMES {
@@ -190,7 +186,7 @@ async fn any_number_of_workers_is_valid() {
     }
 }
 
-/// If a reconcile fails, it is retried after an arbitrary delay. The manager keeps running.
+/// A failed reconcile is retried after an arbitrary delay, and the manager keeps running.
 #[tokio::test(start_paused = true)]
 async fn any_back_off_is_valid() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -217,13 +213,13 @@ async fn any_back_off_is_valid() {
             .start_until(tried)
             .await
             .unwrap_or_else(|error| panic!("{min:?} to {max:?}: {error}"));
-        // With the default backoff, it would have been retried after 5 ms.
+        // The default backoff would have retried after 5 ms.
         assert!(is_short || seen.count("map") == 1, "{min:?} to {max:?}");
     }
 }
 
-/// An object is reconciled when it changes, even if it was requeued with an arbitrary delay. We
-/// don't use short delays, because the clock is paused and nothing else would get to run.
+/// A change reconciles an object even if it was requeued with an arbitrary delay. We don't use
+/// short delays, because the clock is paused and nothing else would get to run.
 #[tokio::test(start_paused = true)]
 async fn any_delay_is_valid_for_a_requeue() {
     for delay in EXTREMES.into_iter().filter(|delay| delay.as_secs() > 0) {
@@ -253,7 +249,7 @@ async fn any_delay_is_valid_for_a_requeue() {
     }
 }
 
-/// An error that panics when it is formatted.
+/// Formatting this error panics.
 #[derive(Debug)]
 struct Unspeakable;
 
@@ -265,7 +261,7 @@ impl fmt::Display for Unspeakable {
 
 impl std::error::Error for Unspeakable {}
 
-/// The key is retried, and the worker is not affected.
+/// The key is retried, and the worker keeps running.
 #[tokio::test(start_paused = true)]
 async fn error_whose_display_panics_is_retried() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result<Action, Unspeakable> {

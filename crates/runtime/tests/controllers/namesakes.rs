@@ -25,8 +25,8 @@ fn status(copied: &str) -> MemoStatus {
     }
 }
 
-/// Returns two objects with the same name. The first one was deleted before the second one was
-/// created.
+/// Returns two objects with the same name. The second one was created after the first one was
+/// deleted.
 async fn namesakes(place: &Place) -> [Memo; 2] {
     let first = place.create(memo("memo", "1")).await;
     let memos = place.api::<Memo>();
@@ -47,7 +47,7 @@ async fn status_is_not_applied_to_a_namesake(server: Server) {
         );
         assert_eq!(memos.get("memo").await.unwrap().status, None);
     }
-    // The object may be older than its status (e.g. if a reconcile updates it twice).
+    // The object may be older than its status, e.g. if a reconcile updates it twice.
     for text in ["second", "again"] {
         let applied = ctx.apply_status(&second, status(text)).await.unwrap();
         assert_eq!(applied.status, Some(status(text)));
@@ -113,11 +113,11 @@ async fn patch_does_not_reach_a_namesake(server: Server) {
     assert_eq!(patched.unwrap().status, Some(status("second")));
 }
 
-/// While the cleanup is running, the object is deleted and recreated. The new object needs its own
-/// cleanup.
+/// The object is deleted and recreated while the cleanup is running. The new object needs a cleanup
+/// of its own.
 async fn finalizer_of_a_namesake_is_kept(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
-    /// Texts of objects that were cleaned up.
+    /// Texts of the objects that were cleaned up.
     type Cleaned = Arc<Mutex<Vec<String>>>;
     let place = Place::new(server).await;
     async fn reconcile(_: Arc<Memo>, _: Ctx<Cleaned>) -> Result {

@@ -23,16 +23,14 @@ on_both_servers!(
     typed_and_dynamic_caches_show_own_writes,
 );
 
-/// Number of objects to try. We need more than one, because the watch might just be faster than the
-/// read.
+/// With a single object, the watch might just be faster than the read, so try this many.
 const ROUNDS: usize = 20;
 
-/// Errors that were found, and the number of reconciles without errors.
+/// Errors that we have found, and the number of reconciles without errors.
 #[derive(Clone, Default)]
 struct Findings(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Findings {
-    /// Records a reconcile's result.
     fn record(&self, found: std::result::Result<(), String>) {
         let (mistakes, good) = &mut *self.0.lock().unwrap();
         match found {
@@ -41,7 +39,6 @@ impl Findings {
         }
     }
 
-    /// Waits for `count` successful reconciles. Panics if there was an error.
     async fn wait_for(&self, count: usize) {
         eventually(SOON, || async {
             let (mistakes, good) = &*self.0.lock().unwrap();
@@ -76,7 +73,7 @@ async fn create_memos(place: &Place) {
     }
 }
 
-/// Creates a ConfigMap with the same name as the memo.
+/// The ConfigMap has the name of the memo.
 async fn create_map(memo: &Memo, ctx: &Ctx<Findings>) -> Result<ConfigMap> {
     ctx.create_owned(memo, config_map(&memo.name_any(), "1")).await
 }
@@ -109,7 +106,7 @@ async fn deleted_object_leaves_the_cache_immediately(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // It is fine to delete it again.
+        // It's fine to delete it twice.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -149,8 +146,8 @@ async fn cache_shows_the_deletion_of_an_object_with_a_finalizer(server: Server) 
     operator.stop().await.unwrap();
 }
 
-/// When the last finalizer is removed, the response contains the object even though it does not
-/// exist anymore.
+/// When the last finalizer is removed, the response contains the object although it doesn't exist
+/// anymore.
 async fn removing_the_last_finalizer_removes_the_object_from_the_cache(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
@@ -243,7 +240,7 @@ async fn namesake_is_not_deleted(server: Server) {
     };
     ctx.delete_with(&other, &tried).await.unwrap();
     assert!(place.api::<Memo>().get_opt("one").await.unwrap().is_some());
-    // There's no UID, so it deletes any object with this name.
+    // Without a UID, this deletes any object that has the name.
     let mut named = memo("one", "");
     named.metadata.namespace = Some(place.namespace.clone());
     assert!(ctx.delete(&named).await.unwrap().is_none());
@@ -274,7 +271,7 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
         map
     };
     let gentle = ctx.without_force();
-    // It is fine if a field has two managers, as long as the value is the same.
+    // A field can have two managers as long as both apply the same value.
     gentle.apply(wanted("1")).await.unwrap();
     for refused in [
         gentle.apply(wanted("2")).await.unwrap_err(),
@@ -309,15 +306,13 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
     assert_eq!(applied.status.unwrap().copied.as_deref(), Some("mine"));
 }
 
-/// Returns ConfigMaps as a dynamic kind.
 fn dynamic_maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// The same ConfigMap is cached as a Rust type and as a `DynamicObject`. Writes of either type have
-/// to be visible in both caches.
+/// The same ConfigMap is cached as a Rust type and as a `DynamicObject`. Both caches must show the
+/// writes of either type.
 async fn typed_and_dynamic_caches_show_own_writes(server: Server) {
-    /// Returns the text of a ConfigMap in both caches.
     fn texts(ctx: &Ctx<Findings>, memo: &Memo) -> Result<[Option<String>; 2]> {
         let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
         let typed = ctx.cached::<ConfigMap>()?.named(&namespace, &name);

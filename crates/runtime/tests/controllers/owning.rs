@@ -46,7 +46,7 @@ async fn foreign_object_is_neither_adopted_nor_changed(server: Server) {
             "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
             place.namespace
         );
-        // The conflict is either found in the cache or reported by the server.
+        // We find the conflict either in the cache, or in the response of the server.
         let cached = Ctx::new(place.env.client(), "memo", ()).caching([present.clone()]);
         for ctx in [&ctx, &cached] {
             let error = ctx

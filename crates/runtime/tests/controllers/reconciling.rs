@@ -121,7 +121,7 @@ async fn changes_of_owned_objects_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// If a reconcile does not change anything, there is neither an event nor another reconcile.
+/// A reconcile that doesn't change anything results in neither an event nor another reconcile.
 async fn reconciling_ends_when_nothing_changes(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -140,12 +140,13 @@ async fn reconciling_ends_when_nothing_changes(server: Server) {
     let reconciles = seen.count("calm");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(seen.count("calm"), reconciles);
-    // One for creating the object, one for creating the child, and one for updating the status.
+    // There is one for creating the object, one for creating the child, and one for updating the
+    // status.
     assert!(reconciles <= 4, "{reconciles} reconciles for one change");
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 5 and 6: panics are retried like errors, and don't affect other objects.
+/// Guarantees 5 and 6: panics are retried like errors, and other objects don't notice them.
 async fn panic_does_not_affect_other_objects(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -169,8 +170,8 @@ async fn panic_does_not_affect_other_objects(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 5: there is backoff after errors. Terminal errors aren't retried until the object
-/// changes.
+/// Guarantee 5: errors are retried with backoff. After a terminal error, nothing happens until the
+/// object changes.
 async fn terminal_errors_wait_for_a_change(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -189,15 +190,15 @@ async fn terminal_errors_wait_for_a_change(server: Server) {
             .controller(Controller::new(reconcile, seen.clone())),
     );
     eventually(SOON, || async { seen.count("temporary") >= 6 }).await;
-    // 5 + 10 + 20 + … ms: the seventh attempt isn't made until 640 ms after the start.
+    // The seventh attempt is 640 ms after the start (5 + 10 + 20 + … ms).
     assert_eq!(seen.count("terminal"), 1);
     place.change_text("terminal", "2").await;
     eventually(SOON, || async { seen.count("terminal") == 2 }).await;
     operator.stop().await.unwrap();
 }
 
-/// If the cache is stale, an update results in a conflict. It succeeds as soon as the cache has
-/// caught up.
+/// With a stale cache, an update results in a conflict. It succeeds as soon as the cache has caught
+/// up.
 async fn conflicts_are_retried(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
@@ -264,7 +265,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
         Ok(Action::await_change())
     }
     async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
-        // We must be able to remove the finalizer even if the cleanup has updated the status.
+        // It must be possible to remove the finalizer after the cleanup has updated the status.
         let mut status = memo.status.clone().unwrap_or_default();
         conditions::set(
             &mut status.conditions,
@@ -309,7 +310,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
 
 async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
     const NAMES: [&str; 3] = ["network", "disk", "account"];
-    /// Cleanups, and the finalizers of the object at that time.
+    /// The cleanups, and the finalizers that the object had at that time.
     type Cleanups = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
     fn finalizer(name: &str) -> String {
         format!("controllers.example.com/{name}")
@@ -319,7 +320,7 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
     }
     let place = Place::new(server).await;
     let mut held_by_another = memo("held", "1");
-    // Somebody might have added one in a different order.
+    // Somebody might have added one of them in a different order.
     let before = vec!["other.example.com/finalizer".to_owned(), finalizer("disk")];
     held_by_another.metadata.finalizers = Some(before);
     place.create(held_by_another).await;
@@ -330,8 +331,8 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
             move |memo: Arc<Memo>, ctx: Ctx<Cleanups>| async move {
                 let mut cleanups = ctx.lock().unwrap();
                 cleanups.push((name, memo.finalizers().to_vec()));
-                // The second one fails once. The first one must not be repeated, and the third one
-                // has to wait.
+                // The second cleanup fails once. We must not repeat the first one, and the third
+                // one has to wait.
                 let has_failed = cleanups.iter().filter(|(cleaned, _)| *cleaned == "disk").count() > 1;
                 match name {
                     "disk" if !has_failed => Err(Error::new("the disk is in use")),
@@ -426,7 +427,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // Since it does not have a controller yet, it is adopted.
+    // The object doesn't have a controller yet, so it's adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -450,7 +451,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     assert_eq!(place.copied("shared").await.as_deref(), Some("1"));
 }
 
-/// Guarantee 15: if an object gets a different owner, both owners are reconciled.
+/// Guarantee 15: when an object gets a different owner, both owners are reconciled.
 async fn owner_change_reconciles_both_owners(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -493,7 +494,7 @@ async fn owner_change_reconciles_both_owners(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Mapping functions can use the state. If one panics, everything keeps running.
+/// Mapping functions can use the state. Everything keeps running if one of them panics.
 async fn watched_objects_are_mapped(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -534,7 +535,7 @@ async fn watched_objects_are_mapped(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 4: all objects of all kinds are in the caches when the first reconcile is started.
+/// Guarantee 4: the caches contain all objects of all kinds before the first reconcile starts.
 async fn workers_start_when_all_caches_are_synced(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -573,8 +574,8 @@ async fn workers_start_when_all_caches_are_synced(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 1 and 2 for an entire controller. There are lots of changes and lots of workers, but
-/// never two for the same object.
+/// Guarantees 1 and 2 for an entire controller. In spite of lots of changes and workers, no two of
+/// them ever work on the same object.
 async fn object_is_never_reconciled_concurrently(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -607,8 +608,8 @@ async fn object_is_never_reconciled_concurrently(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: if a kind is not served, the watch is retried. If this takes too long, there is an
-/// error with the kind's name.
+/// Guarantee 8: the watch of a kind that isn't served is retried. If this takes too long, the error
+/// contains the name of the kind.
 async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
@@ -639,7 +640,7 @@ async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     );
 }
 
-/// Guarantee 10: when the manager is stopped, reconciles can finish, but no new ones are started.
+/// Guarantee 10: reconciles can finish after the manager is stopped, but no new ones start.
 async fn stopping_lets_reconciles_finish(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -673,11 +674,11 @@ async fn stopping_lets_reconciles_finish(server: Server) {
     assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
 }
 
-/// Guarantees 10 and 11: if a reconcile takes too long to finish, it's cancelled and part of the
-/// error. There are not any tasks left.
+/// Guarantees 10 and 11: a reconcile that takes too long to finish is cancelled, and the error says
+/// so. It doesn't leave any tasks behind.
 async fn hanging_reconcile_is_cancelled_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
-    /// Set when the future of the reconcile is dropped, and its task with it.
+    /// Set when the future of the reconcile (and therefore its task) is dropped.
     #[derive(Clone, Default)]
     struct Hanging {
         started: Arc<AtomicBool>,
@@ -758,7 +759,7 @@ async fn only_the_listed_namespaces_are_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Two controllers for the same kind share a cache, but cannot have the same name.
+/// Two controllers of the same kind share a cache, but they need different names.
 async fn controllers_of_one_kind_need_different_names(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
@@ -891,8 +892,8 @@ async fn manager_is_live_before_it_is_ready(server: Server) {
     assert!(get(&address, "/healthz").await.is_err());
 }
 
-/// Guarantee 9: only one manager is active at a time. When it's stopped, the next one takes over
-/// immediately.
+/// Guarantee 9: only one manager is active at a time. The next one takes over as soon as it's
+/// stopped.
 async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
@@ -917,7 +918,7 @@ async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let asked = Instant::now();
     leader.stop().await.unwrap();
     eventually(SOON, || async { second.count("led") > 0 }).await;
-    // This is a retry period and its jitter. If the lease was not released, it would take 15 s.
+    // This is a retry period and its jitter. It would take 15 s if the lease wasn't released.
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     standby.stop().await.unwrap();
 }

@@ -31,12 +31,11 @@ on_both_servers!(
 
 const MEMOS: usize = 40;
 
-/// Number of requests by method and resource.
+/// Counts requests by method and resource.
 #[derive(Clone, Default)]
 struct Requests(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Requests {
-    /// Returns a client which counts its requests.
     fn client(&self, inner: Client) -> Client {
         let Self(counts) = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -56,7 +55,7 @@ impl Requests {
     }
 }
 
-/// Writes all objects that are missing according to the caches.
+/// Writes all objects that aren't in the caches.
 async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
     let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -74,8 +73,8 @@ async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The watch delivers the first write while the second one is in flight. This makes the object
-/// reconcile again right away.
+/// The watch delivers the first write while the second one is in flight, so the object is
+/// reconciled again right away.
 async fn reconcile_does_not_repeat_its_writes(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -97,7 +96,7 @@ async fn reconcile_does_not_repeat_its_writes(server: Server) {
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
 }
 
-/// Applies the copy every time, as most reconcile functions do. Records the text of the result.
+/// Applies the copy every time, like most reconcile functions do. Records the text of the result.
 async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let text = memo.spec.text.clone().unwrap_or_default();
     let copy = ctx
@@ -118,8 +117,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    // With a cache of metadata, we keep the responses. With a cache of whole objects, there is no
-    // need to.
+    // We only have to keep the responses if the cache doesn't contain whole objects.
     for is_whole in [false, true] {
         let (requests, seen) = (Requests::default(), Seen::default());
         let controller = Controller::new(apply, seen.clone()).resync_every(Duration::from_millis(100));
@@ -133,7 +131,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         let is_settled = |name: &String| seen.count(&format!("{name}: 1")) >= 5;
         eventually(SOON, || async { names.iter().all(is_settled) }).await;
         operator.stop().await.unwrap();
-        // After a restart, each apply has to be sent once.
+        // A restart forgets everything, so each apply has to be sent once.
         assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
     }
 }
@@ -170,7 +168,6 @@ async fn changes_by_others_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Selects the copies returned by [`labelled_copy`].
 fn copies() -> Selection {
     Selection::all().labels("app.kubernetes.io/managed-by=memo")
 }
@@ -182,7 +179,6 @@ fn labelled_copy(name: &str, text: &str) -> ConfigMap {
     copy
 }
 
-/// Applies a copy with a label.
 async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let copy = labelled_copy(&memo.name_any(), "1");
     let copy = ctx.apply_owned(&*memo, copy).await?;
@@ -191,7 +187,7 @@ async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// There are no requests for unchanged children, even if they're watched by label.
+/// Unchanged children don't cost any requests, even if they're watched by label.
 async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -224,8 +220,7 @@ async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     }
 }
 
-/// Creates the copy if it does not exist. There's another controller that caches a selection of the
-/// same kind.
+/// Creates the copy unless it exists. Another controller caches a selection of the same kind.
 async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     let written = ctx
@@ -268,13 +263,13 @@ async fn unselected_children_of_another_controller_cost_no_request(server: Serve
     eventually(SOON, || async { names.iter().all(is_settled) }).await;
     operator.stop().await.unwrap();
     assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
-    // There is a list and a watch for each of the three caches, and a lookup for each object before
-    // it's created.
+    // Each of the three caches has a list and a watch, and each object is looked up before it's
+    // created.
     let gets = requests.of("GET configmaps");
     assert!(gets <= 6 + MEMOS, "{gets} requests");
 }
 
-/// Applies a Secret. Records whether there's any data in the result.
+/// Records whether the result contains any data.
 async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let mut secret = Secret::default();
     secret.metadata.name = Some(memo.name_any());
@@ -286,7 +281,7 @@ async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Responses are only kept if there is a cache of whole Secrets, which has to be requested
+/// We only keep responses if there is a cache of whole Secrets, which has to be requested
 /// explicitly.
 async fn secrets_are_applied_without_keeping_them(server: Server) {
     let place = Place::new(server).await;
@@ -310,13 +305,13 @@ async fn secrets_are_applied_without_keeping_them(server: Server) {
         let (sent, reconciles) = (requests.of("PATCH secrets"), seen.count("memo: true"));
         match is_whole {
             true => assert_eq!(sent, 1),
-            // There may be another one by a reconcile that was cancelled.
+            // A reconcile that was cancelled may have sent another one.
             false => assert!(sent >= reconciles, "{sent} of {reconciles}"),
         }
     }
 }
 
-/// Calls all methods that write something. The cleanup succeeds, so the finalizer is removed.
+/// Calls every method that writes something. The cleanup succeeds, so the finalizer is removed.
 async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     ctx.apply_owned(&*memo, config_map(&name, "1")).await?;
@@ -335,7 +330,7 @@ async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// If there is no field manager, the API server uses the beginning of the `User-Agent`.
+/// Without a field manager, the API server uses the beginning of the `User-Agent`.
 async fn every_write_names_its_field_manager(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;

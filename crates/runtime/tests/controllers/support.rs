@@ -23,7 +23,7 @@ mod servers;
 pub(crate) use servers::{Server, on_both_servers};
 
 pub(crate) const CRDS: &str = "tests/controllers/crds";
-/// Longer than anything could take, even on a busy machine.
+/// Nothing takes longer than this, not even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A text, which the operator copies to a ConfigMap.
@@ -48,7 +48,7 @@ pub(crate) struct MemoStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// Reconcile function used by most tests.
+/// Most tests use this reconcile function.
 pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.spec.text.clone().unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Number of reconciles by name.
+/// Counts reconciles by name.
 #[derive(Clone, Default)]
 pub(crate) struct Seen(pub(crate) Arc<Mutex<HashMap<String, usize>>>);
 
@@ -99,7 +99,7 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
     )
 }
 
-/// Test namespace, with clients for its kinds.
+/// A namespace with clients for its kinds.
 pub(crate) struct Place {
     pub(crate) env: Server,
     pub(crate) namespace: String,
@@ -107,14 +107,14 @@ pub(crate) struct Place {
 
 /// Installs a subscriber that ignores everything.
 ///
-/// This is a workaround for tracing: if there is no subscriber when an event occurs for the first
-/// time, its callsite may be disabled permanently, even though another thread is just about to
+/// This works around a problem in tracing. If an event occurs for the first time while there is no
+/// subscriber, its callsite may be disabled for good, even though another thread is just about to
 /// collect its log.
 fn enable_callsites() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO);
-        // If this fails, there is already a subscriber, which is just as good.
+        // This fails if there already is a subscriber, which is just as good.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });
 }
@@ -135,7 +135,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Returns a manager that only watches this namespace.
+    /// The manager only watches this namespace.
     pub(crate) fn manager(&self) -> Manager {
         let args = ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -165,7 +165,7 @@ impl Place {
     }
 }
 
-/// A manager that's running until it is stopped.
+/// A manager that runs until it's stopped.
 pub(crate) struct Operator {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -189,7 +189,7 @@ impl Operator {
     }
 }
 
-/// Returns the response to a GET, including its head.
+/// Includes the head of the response.
 pub(crate) async fn get(address: &str, path: &str) -> std::io::Result<String> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await?;

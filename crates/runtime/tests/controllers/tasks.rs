@@ -26,7 +26,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Returns a manager that takes part in leader election.
+/// The manager takes part in leader election.
 fn elected(place: &Place) -> Manager {
     let args = ManagerArgs {
         leader_elect: true,
@@ -37,7 +37,7 @@ fn elected(place: &Place) -> Manager {
     Manager::with_client("tasks.example.com", place.env.client(), args)
 }
 
-/// Starts a manager. Waits until it's the leader.
+/// Starts a manager, and waits until it's the leader.
 async fn start_leader(place: &Place) -> Operator {
     let leads = Arc::new(AtomicBool::new(false));
     let leading = Arc::clone(&leads);
@@ -49,7 +49,7 @@ async fn start_leader(place: &Place) -> Operator {
     leader
 }
 
-/// Returns a task that records when it is started, and when it's told to shut down.
+/// Records when the task is started, and when it's told to shut down.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
     Task::new(name, move |shutdown| async move {
@@ -60,7 +60,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// If a replica is not the leader, it only runs tasks and controllers which run on every replica.
+/// A replica that isn't the leader only runs the tasks and controllers that run on every replica.
 async fn every_replica_runs_without_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
@@ -94,7 +94,7 @@ async fn every_replica_runs_without_the_lease(server: Server) {
     assert_eq!(waiting.count("waiting told to end"), 1);
 }
 
-/// The client for leaders rejects writes both before the lease is acquired and after it is
+/// The client for leaders rejects writes both before the lease is acquired and after it was
 /// released. Controllers that run on every replica can always write.
 async fn only_the_leader_writes(server: Server) {
     let place = Place::new(server).await;
@@ -136,8 +136,8 @@ async fn only_the_leader_writes(server: Server) {
     );
 }
 
-/// If a task fails or panics, the manager is stopped with an error that contains its name. It is
-/// fine for a task to finish.
+/// A task that fails or panics stops the manager, and the error contains its name. It's fine for a
+/// task to finish.
 async fn failed_task_stops_the_manager(server: Server) {
     let place = Place::new(server).await;
     async fn ends_with(place: &Place, task: Task) -> String {
@@ -159,7 +159,7 @@ async fn failed_task_stops_the_manager(server: Server) {
     );
 }
 
-/// Returns the reasons of all events that `reporter` has recorded about a memo, in sorted order.
+/// Returns the sorted reasons of all events that `reporter` has recorded about a memo.
 async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     let events = place.api::<Event>().list(&ListParams::default()).await.unwrap();
     let recorded = events.into_iter().filter(|event| {
@@ -174,8 +174,8 @@ async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     reasons
 }
 
-/// Events are kept in a queue until the manager is started. They are also sent by replicas that
-/// aren't the leader. On shutdown, the remaining ones are sent.
+/// A queue keeps the events until the manager is started. Replicas that aren't the leader send
+/// them, too. On shutdown, the remaining ones are sent.
 async fn events_are_queued_until_the_manager_starts(server: Server) {
     let place = Place::new(server).await;
     let note = place.create(memo("note", "1")).await;
@@ -209,7 +209,7 @@ async fn events_are_queued_until_the_manager_starts(server: Server) {
     );
     leader.stop().await.unwrap();
 
-    // It is fine to drop a recorder.
+    // It's fine to drop a recorder.
     let mut manager = place.manager();
     drop(manager.events("dropped"));
     let seen = Seen::default();

@@ -24,7 +24,7 @@ on_both_servers!(
     terminating_objects_are_reconciled_on_request,
 );
 
-/// Returns an object's metadata, as it would be in the cache of a controller that owns the kind.
+/// This is what's in the cache of a controller that owns the kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -32,7 +32,7 @@ fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     }
 }
 
-/// Deletes the memo. There's a finalizer that keeps it around.
+/// A finalizer keeps the memo around.
 async fn delete_held(place: &Place, memo: &Memo) -> Memo {
     let memos = place.api::<Memo>();
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
@@ -81,12 +81,12 @@ async fn terminating_owner_gets_no_new_objects(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// Returns contexts whose caches haven't noticed the release of an object yet:
+/// The caches of these contexts haven't noticed that an object was released:
 ///
 /// - There is no cache at all.
-/// - The object is missing in the cache.
+/// - The cache doesn't contain the object.
 /// - The cache contains the released object.
-/// - The cache contains the object as it was before the release.
+/// - The cache contains the object as it was before.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
     let now = place.api::<ConfigMap>().get(&before.name_any()).await.unwrap();
@@ -98,8 +98,8 @@ async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     ]
 }
 
-/// After the garbage collector has released an object (`kubectl delete --cascade=orphan`), it must
-/// stay released. The caches may not have noticed this, or that the owner was deleted.
+/// An object that the garbage collector has released (`kubectl delete --cascade=orphan`) must stay
+/// released. The caches may have noticed neither this nor the deletion of the owner.
 async fn orphaned_object_is_not_adopted_again(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
@@ -153,8 +153,8 @@ async fn deleted_owner_does_not_adopt(server: Server) {
     assert_eq!(maps.get("free").await.unwrap(), free);
 }
 
-/// Every change by someone else makes the resource version of an apply outdated. It has to be sent
-/// again with the current one.
+/// Every change by someone else makes the resource version of an apply outdated, so we have to send
+/// it again with the current one.
 async fn status_changes_do_not_block_applies(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
@@ -217,7 +217,7 @@ async fn only_an_adoption_reads_the_owner() {
     let requests = async |name: &str, text: &str| {
         server.forget_requests();
         let applied = ctx.apply_owned(&owner, config_map(name, text)).await.unwrap();
-        // A manager's watch would do the same.
+        // This is what the watch of a manager does.
         drop(ctx.clone().caching([metadata_of(&applied)]));
         let [patches, gets, lists] = [Verb::Patch, Verb::Get, Verb::List].map(|verb| count(&server, verb));
         assert_eq!(patches + gets + lists, server.requests().len());
@@ -230,11 +230,11 @@ async fn only_an_adoption_reads_the_owner() {
     assert_eq!(requests("free", "2").await, (1, 0, 0), "updated");
 }
 
-/// If the owner is deleted, its reconcile neither fails nor is it retried.
+/// If the owner is deleted, its reconcile doesn't fail, and it's not retried either.
 #[tokio::test(start_paused = true)]
 async fn reconcile_of_a_terminating_object_does_not_fail() {
     let place = Place::new(Server::fake()).await;
-    /// Deletes its own object (somebody else could do this as well), and then adopts another one.
+    /// Deletes its own object, as somebody else could do at any time, and then adopts another one.
     async fn adopt(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note("reconciles");
         let memos = ctx.api::<Memo>(&*memo);
@@ -260,7 +260,7 @@ async fn reconcile_of_a_terminating_object_does_not_fail() {
     assert!(metrics.text().contains(errors), "{}", metrics.text());
 }
 
-/// If the error is about some other owner, there may not be an event when that one can own objects
+/// If the error is about another owner, there may not be an event when that one can own objects
 /// again. So it has to be retried.
 #[tokio::test(start_paused = true)]
 async fn error_about_another_terminating_owner_is_retried() {

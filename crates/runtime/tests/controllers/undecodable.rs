@@ -35,13 +35,12 @@ struct TimerSpec {
     every: kube::core::Duration,
 }
 
-/// Counts the reconciles of a timer.
 async fn count(timer: Arc<Timer>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&timer.name_any());
     Ok(Action::await_change())
 }
 
-/// Timers in a namespace, as they are written by other programs.
+/// Timers as other programs write them.
 struct Timers(Api<DynamicObject>);
 
 impl Timers {
@@ -88,7 +87,7 @@ async fn undecodable_object_does_not_stop_others(server: Server) {
     let operator = Operator::start(place.manager().controller(Controller::new(count, seen.clone())));
     is_seen(&seen, "a", 1).await;
     is_seen(&seen, "c", 1).await;
-    // Other objects are not delayed when this one changes.
+    // Other objects don't have to wait while this one keeps changing.
     for round in 0..20 {
         timers.change("bad", &format!("{round} minutes")).await;
         timers.change("a", &format!("{}h", round + 2)).await;
@@ -105,7 +104,7 @@ async fn undecodable_object_does_not_stop_others(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Collects the log of this thread.
+/// What this thread logs.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -189,7 +188,7 @@ async fn undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     assert!(metrics.text().contains(metric), "{}", metrics.text());
 
-    // With a real server there is more than one thread, so we don't get to see all of the lines.
+    // With a real server there is more than one thread, so we don't see all of the lines.
     if matches!(place.env, Server::Fake(_)) {
         assert_logged_once(&log.lines(), &place.namespace);
     }

@@ -31,7 +31,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
 async fn clean_up(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = format!("cleaned {}", memo.name_any());
     ctx.note(&name);
-    // The first cleanup asks to be called again.
+    // The first cleanup wants to be called again.
     match ctx.count(&name) {
         1 => Ok(Action::requeue(Duration::from_millis(50))),
         _ => Ok(Action::await_change()),
@@ -47,7 +47,7 @@ fn managed() -> Selection {
     Selection::all().labels("managed=yes")
 }
 
-/// Returns a controller for memos with a label. It is notified of deletions.
+/// The memos need a label. The controller is notified of deletions.
 fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
     Controller::new(look, seen.clone())
         .selecting(managed())
@@ -57,7 +57,7 @@ fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
 }
 
 impl Place {
-    /// Creates a memo with the label, and with a finalizer of someone else.
+    /// The memo has the label, and a finalizer of someone else.
     async fn create_managed(&self, name: &str) {
         let mut memo = memo(name, "1");
         memo.labels_mut().insert("managed".to_owned(), "yes".to_owned());
@@ -87,7 +87,7 @@ impl Place {
         .await;
     }
 
-    /// Deletes a memo which only has the other finalizer left.
+    /// The memo only has the other finalizer left.
     async fn delete_released(&self, name: &str) {
         let memos = self.api::<Memo>();
         memos.delete(name, &DeleteParams::default()).await.unwrap();
@@ -103,7 +103,7 @@ async fn unselected_object_is_cleaned_up(server: Server) {
     place.create_managed("leaving").await;
     place.create_managed("deleted").await;
     let seen = Seen::default();
-    // Predicates are about reconciles, so they do not affect cleanups.
+    // Predicates only affect reconciles, and not cleanups.
     let no_deletions = Predicate::new(|change| !matches!(change, rbuilder::Change::Deleted(_)));
     let controller = controller(&seen, Unselected::CleanUp).filter(no_deletions);
     let operator = Operator::start(place.manager().controller(controller));
@@ -119,7 +119,7 @@ async fn unselected_object_is_cleaned_up(server: Server) {
     memos.delete("deleted", &DeleteParams::default()).await.unwrap();
     place.wait_for_finalizers("deleted", &[OTHER]).await;
     place.set_label("deleted", None).await;
-    // If an object is recreated, it is a new object.
+    // A recreated object is a new object.
     place.create_managed("leaving").await;
     place.wait_for_finalizers("leaving", &[OTHER, FINALIZER]).await;
     operator.stop().await.unwrap();
@@ -200,7 +200,7 @@ async fn finalizer_with_a_selection_needs_when_unselected(server: Server) {
         "invalid selection of Memo (controllers.example.com/v1): an object that leaves it keeps the finalizer of the \
          controller and could never be deleted; add `.when_unselected(…)` to the controller"
     );
-    // Objects cannot leave any of these selections.
+    // Objects can't leave any of these selections.
     for selection in [
         Selection::all(),
         Selection::all().namespaces([&place.namespace]),

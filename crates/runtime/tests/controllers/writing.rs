@@ -27,8 +27,7 @@ on_both_servers!(
     changes_of_updated_objects_are_reverted,
 );
 
-/// Returns the metadata of an object, as it would be in the cache of a controller that owns the
-/// kind.
+/// This is what's in the cache of a controller that owns the kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -40,8 +39,8 @@ fn is_taken(error: &Error) -> bool {
     error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
 }
 
-/// All owners have the same controller and hence the same field manager. The server would let the
-/// second one take over.
+/// All owners have the same controller, and therefore the same field manager. The server would let
+/// the second one take over.
 async fn concurrent_creation_has_one_owner(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -67,7 +66,7 @@ async fn concurrent_creation_has_one_owner(server: Server) {
     }
 }
 
-/// If the cache is stale, an object must not be taken away from its new owner.
+/// A stale cache must not take an object away from its new owner.
 async fn lagging_cache_does_not_take_an_object_over(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -139,7 +138,7 @@ struct Texts {
     data: BTreeMap<String, String>,
 }
 
-/// Fields which aren't part of the type must be preserved.
+/// An update must preserve fields that aren't part of the type.
 async fn update_keeps_undeclared_fields(server: Server) {
     let place = Place::new(server).await;
     let mut full = config_map("note", "1");
@@ -195,8 +194,7 @@ async fn unowned_object_is_created_or_adopted(server: Server) {
     }
 }
 
-/// There are two concurrent writers. One of them gets a conflict, which a reconcile can simply
-/// return.
+/// With two concurrent writers, one of them gets a conflict, which a reconcile can simply return.
 async fn concurrent_update_is_a_conflict(server: Server) {
     let place = Place::new(server).await;
     let wanted = |name: &str| {
@@ -221,7 +219,7 @@ async fn concurrent_update_is_a_conflict(server: Server) {
     }
     assert!(refusals > 0, "no two of twenty were at once");
 
-    // The object is in the cache, but there's a newer version in the cluster.
+    // The cache contains the object, but the cluster has a newer version.
     let made = ctx.create_or_update(wanted("note"), |_| {}).await.unwrap();
     let behind = Ctx::new(place.env.client(), "memo", ()).caching([made.into_object()]);
     ctx.create_or_update(wanted("note"), set_text("3")).await.unwrap();
@@ -256,7 +254,7 @@ async fn field_manager_conflict_is_distinguishable(server: Server) {
     );
 }
 
-/// If objects are cached, there's no request unless something has to be changed.
+/// As long as objects are cached, only changes require a request.
 async fn changes_of_updated_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

@@ -10,9 +10,9 @@ use super::lot::Lot;
 use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
-/// Duration in seconds. Defaults to 30.
+/// How many seconds the test takes. Defaults to 30.
 const SECONDS: &str = "RBUILDER_CHAOS_SECONDS";
-/// Seed, which can be used to repeat a run. By default, it's a new one every time.
+/// Set this to repeat a run. By default, every run has a new seed.
 const SEED: &str = "RBUILDER_CHAOS_SEED";
 
 fn variable(name: &str) -> Option<u64> {
@@ -28,7 +28,7 @@ fn new_seed() -> u64 {
     RandomState::new().hash_one(0) % 1_000_000
 }
 
-/// Injects random faults, one at a time. Each of them lasts from 0.1 to 3 seconds.
+/// Injects random faults, one after the other. Each of them lasts from 0.1 to 3 seconds.
 async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
     let statuses = [
         StatusCode::TOO_MANY_REQUESTS,
@@ -54,7 +54,7 @@ async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
             _ => {}
         }
         sleep(Duration::from_millis(100 + lot.below(2900))).await;
-        // This either delivers the delayed data, or resets the connections.
+        // Either delivers the delayed data, or resets the connections.
         if lot.falls(0.5) {
             proxy.restore();
         } else {
@@ -80,7 +80,7 @@ async fn operator_survives_chaos(env: Environment) {
     let changes = people.rest().await;
 
     let over = Instant::now();
-    // Wait for pending requests.
+    // Give pending requests time to finish.
     sleep(Duration::from_secs(5)).await;
     let garbage = scene.converges().await;
     println!(

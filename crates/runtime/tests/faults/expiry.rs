@@ -23,7 +23,7 @@ use super::proxy::{Fault, Proxy, closed};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// An event passed to a predicate: the old and the new resource version of an object.
+/// What a predicate has seen: the old and the new resource version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,
@@ -31,7 +31,7 @@ struct Seen {
     after: Option<String>,
 }
 
-/// Events of a kind in order. Clones share the same list.
+/// The events of a kind in order. Clones share the same list.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<Seen>>>);
 
@@ -50,7 +50,7 @@ impl Witness {
         })
     }
 
-    /// Returns the objects that exist according to the events, and their resource versions. Panics
+    /// Returns the objects that exist if we believe the events, and their resource versions. Panics
     /// if there's a gap in the events of an object.
     fn present(&self) -> BTreeMap<String, String> {
         let mut present = BTreeMap::new();
@@ -65,14 +65,13 @@ impl Witness {
         present
     }
 
-    /// Returns the number of events for an object.
     fn count(&self, name: &str) -> usize {
         let seen = self.0.lock().unwrap();
         seen.iter().filter(|event| event.name == name).count()
     }
 }
 
-/// An operator which records the events of two caches, one of which is for metadata.
+/// Records the events of two caches, one of which is for metadata.
 struct Observed {
     maps: Witness,
     secrets: Witness,
@@ -118,7 +117,7 @@ impl Observed {
     }
 }
 
-/// The objects of a kind in a namespace. They are modified directly on the API server.
+/// Modifies the objects of a kind directly on the API server.
 struct Objects<K>(Api<K>);
 
 impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> + Watchable> Objects<K> {
@@ -140,7 +139,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.0.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits for the events to be consistent with the stored objects.
+    /// Waits until the events match the stored objects.
     async fn are_seen_by(&self, witness: &Witness) {
         eventually(SOON, || async {
             let stored = self
@@ -167,8 +166,8 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// Makes changes while the watch is interrupted. There is an object that's updated, one that is
-    /// deleted, one with both, one that is created, and one that is created and deleted.
+    /// Makes changes while the watch is interrupted. One object is updated, one is deleted, one is
+    /// both, one is created, and one is created and deleted.
     async fn change(&self) {
         self.apply("changed", "second").await;
         self.delete("deleted").await;
@@ -179,7 +178,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.delete("brief").await;
     }
 
-    /// Asserts that events are delivered in order and without gaps.
+    /// Checks that events are delivered in order and without gaps.
     async fn go_on(&self, witness: &Witness) {
         let before = witness.count("changed");
         for round in 0..20 {
@@ -201,7 +200,7 @@ fn is_next_page(parts: &http::request::Parts) -> bool {
     parts.uri.query().is_some_and(|query| query.contains("continue="))
 }
 
-/// The watch is interrupted, and the version at which it would continue is compacted.
+/// While the watch is interrupted, the version from which it would continue is compacted.
 async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 40).await;
@@ -237,7 +236,7 @@ async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     operator.stop(&proxy).await;
 }
 
-/// Compacts etcd in between two pages of a list.
+/// Compacts etcd between two pages of a list.
 async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 41).await;
@@ -248,7 +247,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     proxy.inject_where(is_next_page, [(1.0, Fault::Delay(Duration::from_secs(3)))]);
     let operator = Observed::start(&proxy, &namespace);
     eventually(SOON, || async { proxy.injected() > 0 }).await;
-    // One of the objects was in a page that we've read, and the other one was not.
+    // One of these objects was in a page that we've read, and the other one was not.
     maps.delete("map-00").await;
     maps.delete("map-20").await;
     env.compact().await.unwrap();

@@ -14,14 +14,14 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// Time for which a leader may go on without renewing the lease. The lease lasts for 15 s, and this
+/// How long a leader may go on without renewing the lease. The lease lasts for 15 s, and this
 /// includes a margin for busy machines.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// Time until the standby should have acquired the lease. This is the sum of the lease duration (15
-/// s), a retry period with jitter, and a margin.
+/// By then, the standby should have acquired the lease. This is the lease duration (15 s), a retry
+/// period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
-/// Two processes, each with its own proxy, and objects in the desired state.
+/// Two processes, each with its own proxy. The objects are in the desired state.
 struct Pair {
     scene: Scene,
     leader: (Proxy, Operator),
@@ -37,7 +37,7 @@ impl Pair {
         scene.begin().await;
         let proxy = scene.proxy().await;
         let standby = (scene.candidate(&proxy, "the standby"), proxy);
-        // The standby reads the lease after its caches have synced.
+        // The standby only reads the lease after its caches have synced.
         eventually(SOON, || async { standby.1.requests() > 4 }).await;
         sleep(Duration::from_secs(3)).await;
         let [leader, standby] = [leader, standby].map(|(operator, proxy)| (proxy, operator));
@@ -48,8 +48,8 @@ impl Pair {
         }
     }
 
-    /// Asserts that the leader exits because it has lost the lease, and that the other process
-    /// completes everything.
+    /// The leader must exit because it has lost the lease, and the other process must complete
+    /// everything.
     async fn assert_handed_over(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
@@ -87,7 +87,7 @@ async fn holder(scene: &Scene) -> Option<String> {
     lease.spec?.holder_identity.filter(|holder| !holder.is_empty())
 }
 
-/// The leader is partitioned while objects are changing.
+/// Objects keep changing while the leader is partitioned.
 async fn a_partition_of_the_leader(env: Environment) {
     let pair = Pair::new(env, 20).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader is stopped while it is partitioned. A running reconcile must not take longer than the
+/// The leader is stopped while it's partitioned. A running reconcile must not take longer than the
 /// lease is valid.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
@@ -125,7 +125,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     leader.0.assert_handed_over_to(&standby.0);
 }
 
-/// Somebody changes the lease's holder, and never renews it.
+/// Somebody changes the holder of the lease, and never renews it.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -141,7 +141,7 @@ async fn a_theft_of_the_lease(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader has to recreate the lease before it's acquired by the standby.
+/// The leader has to recreate the lease before the standby acquires it.
 async fn a_deletion_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 23).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -156,7 +156,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// There's no new leader if the fault does not last longer than the renew deadline.
+/// There's no new leader as long as the fault is over before the renew deadline.
 async fn faults_that_are_over_before_the_deadline(env: Environment) {
     let pair = Pair::new(env, 24).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -176,7 +176,7 @@ async fn faults_that_are_over_before_the_deadline(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// All scenarios are run concurrently, since they spend most of the time waiting.
+/// The scenarios run concurrently, since they spend most of the time waiting.
 #[rbuilder::envtest::test]
 async fn only_one_replica_leads(env: Environment) {
     tokio::join!(

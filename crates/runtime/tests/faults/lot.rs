@@ -17,12 +17,11 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number less than `most`. If that is 0, returns 0.
+    /// Returns a number less than `most`, or 0 if that is 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 
-    /// Returns `true` with the given probability.
     pub(crate) fn falls(&mut self, share: f64) -> bool {
         (self.next() as f64) < share * (u64::MAX as f64)
     }

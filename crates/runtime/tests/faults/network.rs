@@ -11,11 +11,10 @@ use tokio::time::sleep;
 use super::proxy::{Fault, Proxy, closed};
 use super::scene::Scene;
 
-/// Duration of a fault.
 const WHILE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(20);
 
-/// Runs an operator with users who modify objects, while `fault` is happening.
+/// Users modify objects while `fault` is happening to the operator.
 async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     let scene = Scene::new(env, seed).await;
     let proxy = scene.proxy().await;
@@ -38,7 +37,7 @@ async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) 
     assert!(changes > 0 && faults > 0);
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
-    // The proxy cannot tell when a silenced connection is closed.
+    // The proxy can't tell when a silenced connection is closed.
     proxy.restore();
     assert!(
         closed(&proxy, SOON).await,
@@ -47,7 +46,7 @@ async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) 
     );
 }
 
-/// Closes all watches. For some seconds, injects each fault with the given probability, and this
+/// Closes all watches. For some seconds, each fault happens with the given probability, which
 /// includes new watches.
 async fn survives_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
     survives(env, seed, async |proxy| {
@@ -111,7 +110,7 @@ async fn survives_expired_watches(env: Environment) {
     survives_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
 }
 
-/// This is how API servers other than kube-apiserver respond.
+/// API servers other than kube-apiserver respond like this.
 #[rbuilder::envtest::test]
 async fn survives_watches_rejected_as_expired(env: Environment) {
     survives(env, 9, async |proxy| {
@@ -124,7 +123,7 @@ async fn survives_watches_rejected_as_expired(env: Environment) {
     .await;
 }
 
-/// For a while, no data is transferred. Then all of it is.
+/// No data is transferred for a while, and then all of it is.
 #[rbuilder::envtest::test]
 async fn survives_a_temporary_silence(env: Environment) {
     survives(env, 10, async |proxy| {
@@ -135,7 +134,7 @@ async fn survives_a_temporary_silence(env: Environment) {
     .await;
 }
 
-/// Connections stay open but do not deliver anything. The operator gives up on them after 95 s.
+/// Connections stay open but don't deliver anything. The operator gives up on them after 95 s.
 #[rbuilder::envtest::test]
 async fn survives_silently_dropped_connections(env: Environment) {
     let started = std::time::Instant::now();
@@ -147,7 +146,7 @@ async fn survives_silently_dropped_connections(env: Environment) {
     println!("noticed and done after {:?}", started.elapsed());
 }
 
-/// The copy isn't part of any list after the gap, but the operator knows that it has created it.
+/// No list contains the copy after the gap, but the operator knows that it has created it.
 #[rbuilder::envtest::test]
 async fn restores_a_copy_deleted_while_its_watch_was_down(env: Environment) {
     let scene = Scene::new(env, 12).await;
@@ -165,7 +164,7 @@ async fn restores_a_copy_deleted_while_its_watch_was_down(env: Environment) {
     scene.create("brief", "here and gone").await;
     let copies = scene.api::<ConfigMap>();
     eventually(SOON, || copies.get("brief")).await;
-    // Wait until the operator is done. Its own writes cause another reconcile.
+    // Wait until the operator is done, since its own writes cause another reconcile.
     sleep(Duration::from_secs(2)).await;
     copies.delete("brief", &DeleteParams::default()).await.unwrap();
     proxy.heal();

@@ -39,7 +39,7 @@ pub(crate) struct MemoStatus {
     pub(crate) copied: Option<String>,
 }
 
-/// Keeps track of the reconciles in all processes of an operator. Clones share the same state.
+/// Watches the reconciles in all processes of an operator. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Watchman(Arc<Mutex<Activity>>);
 
@@ -50,7 +50,7 @@ struct Activity {
     reconciles: usize,
 }
 
-/// Guard for an object that is being reconciled.
+/// Held while an object is being reconciled.
 struct InWork {
     watchman: Watchman,
     key: String,
@@ -70,7 +70,7 @@ impl Watchman {
         }
     }
 
-    /// Returns all objects that were reconciled concurrently.
+    /// Objects that were reconciled concurrently.
     pub(crate) fn twice(&self) -> Vec<String> {
         self.0.lock().unwrap().twice.clone()
     }
@@ -94,14 +94,13 @@ impl Drop for InWork {
     }
 }
 
-/// State of a process.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) watchman: Watchman,
     pub(crate) name: &'static str,
 }
 
-/// Returns a text that makes the reconcile block in the given process.
+/// With this text, a reconcile blocks in the given process.
 pub(crate) fn held_by(name: &str) -> String {
     format!("held by {name}")
 }
@@ -121,14 +120,14 @@ async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
         ..ConfigMap::default()
     };
     let copy = ctx.apply_owned(&*memo, copy).await?;
-    // Give other workers the chance to interfere.
+    // Give other workers a chance to interfere.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let copied = copy.data.and_then(|mut data| data.remove("text"));
     ctx.apply_status(&*memo, MemoStatus { copied }).await?;
     Ok(Action::await_change())
 }
 
-/// Deletes the copy, since there is no garbage collector in the test environment.
+/// Deletes the copy, because the test environment doesn't have a garbage collector.
 async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     let _in_work = ctx.watchman.enter(&memo, ctx.name);
     let copies = ctx.api::<ConfigMap>(&*memo);
@@ -139,7 +138,7 @@ async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     }
 }
 
-/// A manager that's running in this process, started in the same way as in `main`.
+/// A manager that runs in this process. It's started in the same way as in `main`.
 pub(crate) struct Operator {
     stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -156,7 +155,7 @@ impl Operator {
         let controller = Controller::new(reconcile, process)
             .finalizer(FINALIZER, cleanup)
             .owns::<ConfigMap>()
-            // With the default backoff, an object might not be retried until after the test.
+            // The default backoff might retry an object too late for the test.
             .backoff(Duration::from_millis(5), Duration::from_secs(20))
             .concurrency(8);
         let manager = Manager::with_config(LEASE, config, args)

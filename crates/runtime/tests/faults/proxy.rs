@@ -31,30 +31,29 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Timeout for receiving events before we close a watch.
+/// How long we wait for events before we close a watch.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
-/// Some servers send this event if the resource version of a watch has expired.
+/// Some servers send this event when the resource version of a watch has expired.
 const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version: 1 (2)","reason":"Expired","code":410}}"#,
     "\n"
 );
 
-/// A fault that is injected into a request.
+/// What goes wrong with a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// The proxy responds with this status, and does not forward the request. If it's a 429,
+    /// The proxy responds with this status and doesn't forward the request. For a 429,
     /// `Retry-After` is one second.
     Refuse(StatusCode),
-    /// The response is delayed.
     Delay(Duration),
-    /// The connection is reset, and the request isn't forwarded.
+    /// The connection is reset before the request is forwarded.
     Reset,
-    /// The request is processed, but instead of a response, the connection is reset.
+    /// The server processes the request, but the connection is reset instead of sending a response.
     LoseAnswer,
-    /// The connection is reset in the middle of the response. For a watch, this may be in between
-    /// two events.
+    /// The connection is reset in the middle of the response. For a watch, this may be between two
+    /// events.
     CutAnswer,
     /// A watch is closed after a few events.
     EndWatch,
@@ -68,10 +67,10 @@ impl Fault {
     }
 }
 
-/// Filter for requests that can be affected by faults.
+/// Only these requests can be affected by faults.
 type Only = fn(&request::Parts) -> bool;
 
-/// A proxy that's running. It is stopped on drop.
+/// A running proxy, which is stopped on drop.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     port: u16,
@@ -81,12 +80,12 @@ pub(crate) struct Proxy {
 struct Shared {
     upstream: Client,
     lot: Mutex<Lot>,
-    /// Faults and their probability.
+    /// Each fault with its probability.
     faults: Mutex<(Only, Vec<(f64, Fault)>)>,
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
-    /// Whether new connections are silent from the start.
+    /// Whether new connections are silent right from the start.
     silent: watch::Sender<bool>,
-    /// Number of times we have expired all watches.
+    /// How often we have expired all watches.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -98,7 +97,7 @@ struct Shared {
 /// A request that may have modified an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
-    /// Method and path.
+    /// The method and the path, e.g. `DELETE /api/v1/namespaces/default/pods/a`.
     pub(crate) request: String,
     /// When it was forwarded.
     pub(crate) sent: Instant,
@@ -106,7 +105,7 @@ pub(crate) struct Write {
     pub(crate) ended: Option<Instant>,
 }
 
-/// A write that's in progress until dropped.
+/// The write is in progress until this is dropped.
 struct Writing {
     shared: Arc<Shared>,
     index: usize,
@@ -118,10 +117,9 @@ impl Drop for Writing {
     }
 }
 
-/// A connection of the operator.
 struct Connection {
     reset: Notify,
-    /// While this is `true`, no data is transferred in either direction. The peer cannot notice it.
+    /// While this is `true`, no data goes in either direction. The peer can't notice that.
     silent: watch::Sender<bool>,
 }
 
@@ -155,12 +153,11 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the configuration of a client that uses the proxy.
     pub(crate) fn config(&self) -> Config {
         Config::new(self.url().parse().unwrap())
     }
 
-    /// Injects each fault with the given probability from now on.
+    /// From now on, each fault happens with the given probability.
     pub(crate) fn inject(&self, faults: impl Into<Vec<(f64, Fault)>>) {
         self.inject_where(|_| true, faults);
     }
@@ -169,13 +166,12 @@ impl Proxy {
         *self.shared.faults.lock().unwrap() = (only, faults.into());
     }
 
-    /// Stops injecting faults. This doesn't affect connections that have been silenced.
+    /// This doesn't affect connections that have been silenced.
     pub(crate) fn heal(&self) {
         self.inject([]);
         self.shared.silent.send_replace(false);
     }
 
-    /// Resets all connections.
     pub(crate) fn reset_all(&self) {
         self.reset_some(1.0);
     }
@@ -190,20 +186,20 @@ impl Proxy {
         }
     }
 
-    /// Closes all watches because their resource version is too old.
+    /// Closes all watches, because their resource version is too old.
     pub(crate) fn expire_watches(&self) {
         self.shared.expiries.send_modify(|count| *count += 1);
     }
 
-    /// Stops transferring data on all connections, until [`heal`](Self::heal) or
-    /// [`restore`](Self::restore) is called.
+    /// No connection transfers any data until [`heal`](Self::heal) or [`restore`](Self::restore) is
+    /// called.
     pub(crate) fn fall_silent(&self) {
         self.shared.silent.send_replace(true);
         self.silence_connections();
     }
 
-    /// Stops transferring data on existing connections. New connections work, like with a router
-    /// that has lost its connection table.
+    /// Existing connections stop transferring data, but new ones work. That's like a router that
+    /// has lost its connection table.
     pub(crate) fn silence_connections(&self) {
         for connection in self.connections() {
             self.shared.count_fault();
@@ -211,7 +207,7 @@ impl Proxy {
         }
     }
 
-    /// Continues to transfer data, starting with what was delayed.
+    /// Resumes the transfer of data, starting with what was delayed.
     pub(crate) fn restore(&self) {
         self.heal();
         for connection in self.connections() {
@@ -219,22 +215,20 @@ impl Proxy {
         }
     }
 
-    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.connections().len()
     }
 
-    /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns all writes forwarded so far, excluding the lease and its events.
+    /// All writes that we've forwarded so far, except for the lease and its events.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.shared.writes.lock().unwrap().clone()
     }
 
-    /// Asserts that all writes by this operator ended before the first write of its successor.
+    /// All writes by this operator must have ended before the first write of its successor.
     pub(crate) fn assert_handed_over_to(&self, successor: &Self) {
         let successors = successor.writes();
         let first = successors.iter().min_by_key(|write| write.sent);
@@ -249,13 +243,12 @@ impl Proxy {
         assert!(late.is_empty(), "beside or after {}: {late:?}", first.request);
     }
 
-    /// Returns the number of faults injected so far.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
     }
 
-    /// Returns how often the API server itself has reported that a version has expired, either with
-    /// status 410 or in a watch.
+    /// How often the API server itself has reported that a version has expired, either with status
+    /// 410 or in a watch.
     pub(crate) fn expired(&self) -> usize {
         self.shared.expired.load(Ordering::Relaxed)
     }
@@ -294,7 +287,6 @@ impl Shared {
         self.injected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Called when a write starts.
     fn record(self: &Arc<Self>, parts: &request::Parts) -> Option<Writing> {
         let path = parts.uri.path();
         if parts.method == Method::GET || path.contains("/leases") || path.contains("/events") {
@@ -317,7 +309,7 @@ impl Shared {
     }
 }
 
-/// Accepts connections. They're closed when the future is dropped.
+/// Dropping the future closes all connections.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -354,7 +346,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // It counts as open until it is closed.
+    // Until it's closed, it counts as open.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
@@ -378,7 +370,7 @@ async fn carry(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = from.read(&mut buffer).await?;
-        // This cannot fail: the sender is still there.
+        // This can't fail, since our caller still has the sender.
         let _ = silent.wait_for(|silent| !*silent).await;
         if read == 0 {
             return to.shutdown().await;
@@ -394,7 +386,7 @@ async fn speak(far: DuplexStream, shared: Arc<Shared>, connection: Arc<Connectio
         .await;
 }
 
-/// Resets the connection. The task is cancelled while waiting.
+/// Resets the connection. While we wait, the task is cancelled.
 async fn reset<T>(connection: &Connection) -> T {
     connection.reset.notify_one();
     std::future::pending().await
@@ -426,7 +418,7 @@ async fn answer(
     let forwarded = Request::from_parts(parts, body.to_bytes().into());
     let answered = shared.upstream.send(forwarded).await;
     drop(writing);
-    // If the proxy fails, this should look like a broken connection to the operator.
+    // To the operator, a failing proxy should look like a broken connection.
     let Ok(answered) = answered else {
         return reset(&connection).await;
     };
@@ -483,7 +475,7 @@ fn refusal(status: StatusCode) -> Response<Body> {
 
 type Parts = BoxStream<'static, io::Result<Bytes>>;
 
-/// Returns the first bytes of a response. After that, the connection is broken.
+/// Sends the first bytes of a response, and then breaks the connection.
 fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>> + Send {
     let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
     futures::stream::unfold((body, Some(bytes)), move |(mut body, left)| async move {
@@ -499,8 +491,8 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// Returns the first events of a watch, or those that arrive within a short time. They are followed
-/// by a final event.
+/// Sends the first events of a watch, or those that arrive within a short time. A final event
+/// follows.
 fn ended(
     body: Parts,
     events: u64,
@@ -525,7 +517,7 @@ fn ended(
     })
 }
 
-/// Counts the events which report an expired version.
+/// Counts the events that report an expired version.
 fn counting_expiries(
     body: Parts,
     shared: Arc<Shared>,
@@ -543,7 +535,6 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Returns a watch that can be expired.
 fn expiring(
     body: Parts,
     expiries: watch::Receiver<usize>,
@@ -561,7 +552,7 @@ fn expiring(
     )
 }
 
-/// Splits a watch into events, so that we can close it in between.
+/// Splits a watch into events, so that we can close it between two of them.
 fn lines(body: Parts) -> Parts {
     let lines = futures::stream::unfold(
         (body, Vec::new()),

@@ -18,11 +18,10 @@ use super::lot::Lot;
 use super::operator::{CRDS, Memo, MemoSpec, Operator, Process, Watchman};
 use super::proxy::Proxy;
 
-/// Initial number of objects.
 const OBJECTS: u64 = 50;
-/// This is longer than the backoff after some seconds of faults.
+/// Must be longer than the backoff after some seconds of faults.
 const CONVERGED: Duration = Duration::from_secs(150);
-/// How often to compare all objects. It takes tens of milliseconds of CPU time.
+/// How often we compare all objects. This takes tens of milliseconds of CPU time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Scene {
@@ -58,7 +57,7 @@ impl Scene {
         }
     }
 
-    /// Starts an operator that uses the proxy.
+    /// The operator connects through the proxy.
     pub(crate) fn operator(&self, proxy: &Proxy) -> Operator {
         Operator::start(
             proxy.config(),
@@ -68,7 +67,7 @@ impl Scene {
         )
     }
 
-    /// Same, but with leader election.
+    /// Like [`operator`](Self::operator), but with leader election.
     pub(crate) fn candidate(&self, proxy: &Proxy, name: &'static str) -> Operator {
         Operator::start(proxy.config(), &self.namespace, self.process(name), true)
     }
@@ -90,7 +89,7 @@ impl Scene {
         }
     }
 
-    /// Creates the initial objects and waits for them to be reconciled.
+    /// Creates the initial objects and waits until they are reconciled.
     pub(crate) async fn begin(&self) {
         let mut people = self.people(self.seed);
         for _ in 0..OBJECTS {
@@ -104,7 +103,7 @@ impl Scene {
         people.create_as(name.to_owned(), text.to_owned()).await;
     }
 
-    /// Starts users, who create, modify and delete objects until they are stopped.
+    /// Users create, modify and delete objects until they are stopped.
     pub(crate) fn busy(&self) -> Busy {
         let mut people = self.people(self.seed ^ 1);
         people.count = 1000;
@@ -119,9 +118,8 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits for the desired state: all objects should be there, but nothing else. Asserts that no
-    /// object was reconciled concurrently. Returns the number of copies which had to be deleted as
-    /// garbage.
+    /// Waits until all objects are there, but nothing else. No object may have been reconciled
+    /// concurrently. Returns how many copies we had to delete as garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
@@ -140,13 +138,14 @@ impl Scene {
     /// Deletes copies whose owner doesn't exist anymore, like the garbage collector would. Returns
     /// how many there were.
     ///
-    /// This may happen if a request is delayed: its connection was reset, a retry was successful,
-    /// and the cleanup is done. If a copy doesn't have an owner reference, it is not deleted, and
-    /// the test will fail.
+    /// This can happen if a request is delayed, because its connection is reset, a retry is
+    /// successful, and then the cleanup is done. A copy without an owner reference isn't deleted,
+    /// so that the test fails.
     async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
-        // If we listed the owners first, there could be a copy whose owner is created after that.
+        // Don't list the owners first, since there might be a copy whose owner is created after
+        // that.
         let held = copies.list(&all).await.map_err(text)?;
         let memos = memos.list(&all).await.map_err(text)?;
         let living: BTreeSet<String> = memos.iter().filter_map(ResourceExt::uid).collect();
@@ -192,7 +191,6 @@ impl Scene {
     }
 }
 
-/// Describes why a memo still exists.
 fn describe(memo: &Memo) -> String {
     let meta = &memo.metadata;
     format!(
@@ -224,21 +222,21 @@ fn compare(
     }
 }
 
-/// Users that are modifying objects.
+/// Users who are modifying objects.
 pub(crate) struct Busy {
     rest: tokio::sync::oneshot::Sender<()>,
     at_work: JoinHandle<u64>,
 }
 
 impl Busy {
-    /// Stops all users, and returns the number of changes made.
+    /// Stops all users, and returns how many changes they've made.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()
     }
 }
 
-/// Users that modify objects directly on the API server. They retry until it succeeds.
+/// Users modify objects directly on the API server. They retry until it succeeds.
 struct People {
     memos: Api<Memo>,
     copies: Api<ConfigMap>,
@@ -305,7 +303,7 @@ impl People {
         until_heard(|| async { gone(self.memos.delete(&name, &DeleteParams::default())).await }).await;
     }
 
-    /// Deletes or modifies an object of the operator.
+    /// Deletes or modifies an object that belongs to the operator.
     async fn meddle(&mut self, deletes: bool) {
         let Some(name) = self.any() else { return };
         self.count += 1;
@@ -320,7 +318,7 @@ impl People {
     }
 }
 
-/// It is not an error if the object does not exist anymore.
+/// It's fine if the object doesn't exist anymore.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

@@ -26,18 +26,17 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::proxy::Proxy;
 
-/// This is longer than kube's connect timeout (30 s) and the maximum backoff of a watch.
+/// Must be longer than kube's connect timeout (30 s) and the maximum backoff of a watch.
 const SOON: Duration = Duration::from_secs(120);
-/// Remaining duration of a fault once it was logged.
+/// How much longer a fault lasts after it was logged.
 const WHILE: Duration = Duration::from_secs(10);
-/// Maximum number of connections opened by an operator with a single watch in that time. The
-/// backoff starts at 0.8 s.
+/// An operator with a single watch may open this many connections in that time. The backoff starts
+/// at 0.8 s.
 const MOST_CONNECTIONS: usize = 15;
 
-/// Name of the CA in a cluster.
+/// The CA of a cluster has this name.
 const NAME: &str = "kubernetes";
 
-/// A CA that signs server certificates.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -52,7 +51,7 @@ impl Authority {
         self.0.as_ref()
     }
 
-    /// Returns an acceptor with a new certificate.
+    /// The acceptor has a new certificate.
     fn acceptor(&self) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
@@ -70,13 +69,13 @@ impl Authority {
     }
 }
 
-/// What the server does with new connections.
+/// What the server does with a new connection.
 #[derive(Clone)]
 enum Handshake {
     Complete(TlsAcceptor),
     /// Responds to the first message with an alert.
     Refuse,
-    /// Doesn't respond.
+    /// Never responds.
     Stall,
     /// Closes the connection in the middle of its first message.
     Cut,
@@ -84,7 +83,7 @@ enum Handshake {
     PlainHttp,
 }
 
-/// A TLS server in front of a proxy. It is stopped on drop.
+/// A TLS server in front of a proxy, which is stopped on drop.
 struct Front {
     port: u16,
     handshake: watch::Sender<Handshake>,
@@ -116,7 +115,7 @@ impl Front {
         }
     }
 
-    /// Changes what's done with new connections. Existing ones are closed.
+    /// Changes what happens with new connections, and closes existing ones.
     fn change(&self, handshake: Handshake) {
         self.handshake.send_replace(handshake);
     }
@@ -130,7 +129,7 @@ impl Front {
     }
 }
 
-/// Serves a connection until this is changed.
+/// Serves a connection until this changes.
 async fn serve(stream: TcpStream, upstream: String, mut changes: watch::Receiver<Handshake>) {
     let handshake = changes.borrow_and_update().clone();
     tokio::select! {
@@ -147,9 +146,9 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
             return copy_bidirectional(&mut stream, &mut upstream).await.map(drop);
         }
         Handshake::Stall => std::future::pending().await,
-        // This is a fatal alert (handshake_failure).
+        // A fatal alert (handshake_failure).
         Handshake::Refuse => &[21, 3, 3, 0, 2, 2, 40],
-        // Header of a handshake message with 100 bytes, only 4 of which are sent.
+        // The header of a handshake message with 100 bytes, of which we only send 4.
         Handshake::Cut => &[22, 3, 3, 0, 100, 2, 0, 0, 96],
         Handshake::PlainHttp => b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     };
@@ -158,7 +157,7 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     }
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Wait until the operator has closed the connection. If there is unread data, it would be reset
+    // Wait until the operator has closed the connection. If we left data unread, it would be reset
     // before the operator gets to read the response.
     while stream.read(&mut [0; 4096]).await? > 0 {}
     Ok(())
@@ -183,8 +182,8 @@ impl Log {
         })
     }
 
-    /// Returns all lines which say that the server can't be reached. If there was an open watch,
-    /// its error is a different one.
+    /// Returns all lines that say that the server can't be reached. An open watch would have
+    /// reported a different error.
     fn about(&self, url: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let start = format!("cannot reach the API server at {url}: ");
@@ -206,7 +205,7 @@ impl io::Write for Log {
     }
 }
 
-/// Names of all objects that were reconciled.
+/// The names of all objects that were reconciled.
 type Reconciled = Arc<Mutex<Vec<String>>>;
 
 async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
@@ -214,12 +213,12 @@ async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
     Ok(Action::await_change())
 }
 
-/// An operator that reconciles ConfigMaps in a namespace and connects to a TLS server.
+/// The operator reconciles ConfigMaps in a namespace, and connects to a TLS server.
 struct Stage {
     env: Environment,
     namespace: String,
     authority: Authority,
-    /// Directory with the CA bundle that is trusted by the operator (`ca.crt`).
+    /// The operator trusts the CA bundle in this directory (`ca.crt`).
     trusted: TempDir,
     front: Front,
     _proxy: Proxy,
@@ -249,8 +248,7 @@ impl Stage {
         self.trusted.path().join("ca.crt")
     }
 
-    /// Returns the same configuration that kube creates in a Pod, or that we create for a
-    /// kubeconfig with a CA file.
+    /// kube creates the same configuration in a Pod, and so do we for a kubeconfig with a CA file.
     fn config(&self) -> Config {
         let mut config = Config::new(self.front.url().parse().unwrap());
         config.root_cert = Some(vec![self.authority.certificate().der().to_vec()]);
@@ -276,7 +274,7 @@ impl Stage {
         (stop, running)
     }
 
-    /// Creates an object and waits for it to be reconciled.
+    /// Creates an object and waits until it's reconciled.
     async fn is_reconciled(&self, name: &str) {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(name.to_owned());
@@ -288,8 +286,8 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the fault is logged. Asserts that it is only logged once, that the message
-    /// contains the cause, and that the operator connects at its usual pace.
+    /// Waits until the fault is logged. It must be logged only once and with its cause, and the
+    /// operator must connect at its usual pace.
     async fn reports(&self, what: &str, cause: &str) {
         let url = self.front.url();
         eventually(SOON, || async { !Log::shared().about(&url).is_empty() }).await;
@@ -308,7 +306,7 @@ impl Stage {
     }
 }
 
-/// Injects a fault into the server's connections for a while.
+/// The fault affects the server's connections for a while.
 async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     let stage = Stage::new(env, 50).await;
     let (stop, running) = stage.start();
@@ -317,8 +315,7 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     stage.reports(what, cause).await;
     assert!(!running.is_finished(), "{what}");
 
-    // If an operator is started during a fault, it exits with the cause. This is what happens in a
-    // terminal.
+    // An operator that's started during a fault exits with the cause, like in a terminal.
     if !matches!(fault, Handshake::Stall) {
         let started = stage.manager().start_until(std::future::pending());
         let error = format!("{:#}", started.await.unwrap_err());
@@ -334,13 +331,13 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     running.await.unwrap().unwrap();
 }
 
-/// The server gets a certificate from a new CA, and the operator's bundle isn't updated until
-/// later. In a cluster, these are distributed by different components.
+/// The server gets a certificate from a new CA, and the operator's bundle is only updated later. In
+/// a cluster, different components distribute these.
 async fn survives_a_rotation(env: Environment) {
     let stage = Stage::new(env, 51).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
-    // In a cluster, both CAs have the same name as well.
+    // Both CAs have the same name, like in a cluster.
     let next = Authority::new(NAME);
     stage.front.change(Handshake::Complete(next.acceptor()));
     stage
@@ -352,7 +349,7 @@ async fn survives_a_rotation(env: Environment) {
     running.await.unwrap().unwrap();
 }
 
-/// All scenarios are run concurrently, since they spend most of the time waiting.
+/// The scenarios run concurrently, since they spend most of the time waiting.
 #[rbuilder::envtest::test]
 async fn survives_tls_faults_and_logs_each_once(env: Environment) {
     Log::shared();

@@ -11,8 +11,8 @@ use rbuilder::{Action, Controller, Ctx, ObjectRef, Result};
 
 use crate::support::{Memo, Operator, Place, SOON, config_map, memo};
 
-/// If a change is mapped to the same object several times, it is reconciled once, no matter how
-/// fast the workers are.
+/// A change that's mapped to the same object several times reconciles it once, no matter how fast
+/// the workers are.
 #[rbuilder::envtest::test]
 async fn repeatedly_mapped_object_is_reconciled_once(env: Environment) {
     let place = Place::new(env).await;

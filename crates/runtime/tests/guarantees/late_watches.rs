@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, copy, memo};
 
-/// Returns a Secret which is mapped to a memo.
 fn secret(name: &str, about: &str) -> Secret {
     Secret {
         metadata: ObjectMeta {
@@ -44,8 +43,8 @@ impl Place {
     }
 }
 
-/// Existing and new objects are delivered once, even if the watch is added repeatedly. It stays
-/// active until the manager stops.
+/// Existing and new objects are delivered once, even if the watch is added repeatedly. The watch
+/// stays active until the manager stops.
 #[rbuilder::envtest::test]
 async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     let place = Place::new(env).await;
@@ -54,7 +53,7 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
         let secrets = watching.synced(SOON).await?;
         assert!(watching.is_synced());
         ctx.note(&format!("{} with {}", memo.name_any(), secrets.len()));
-        // From now on there is a cache for this kind.
+        // There is a cache for this kind from now on.
         assert_eq!(ctx.cached::<Secret>()?.len(), secrets.len());
         Ok(Action::await_change())
     }
@@ -85,8 +84,8 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// After a watch was removed, nothing is delivered, and its cache is dropped (unless it's used by
-/// something else).
+/// A watch that was removed doesn't deliver anything anymore. Its cache is dropped unless something
+/// else uses it.
 #[rbuilder::envtest::test]
 async fn removed_watch_can_be_added_again(env: Environment) {
     let place = Place::new(env).await;
@@ -119,7 +118,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     place.create_secret("unseen", "memo").await;
     place.change_text("memo", "again").await;
     eventually(SOON, || async { seen.count("again") >= 1 }).await;
-    // All objects are delivered by the new watch. The old one does not exist anymore.
+    // The new watch delivers all objects, and the old one doesn't exist anymore.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
     let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
@@ -127,8 +126,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// Dynamic kinds can be owned, too. There may be more than one watch for a kind if they have
-/// different names.
+/// Dynamic kinds can be owned, too. A kind can have several watches if their names are different.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
     let place = Place::new(env).await;
@@ -176,8 +174,8 @@ fn late_crd(group: &str) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// If a kind is not served, the watch returns an error, and it is retried until the CRD is
-/// installed. The process is not affected.
+/// The watch of a kind that isn't served returns an error, and is retried until the CRD is
+/// installed. The process isn't affected.
 #[rbuilder::envtest::test]
 async fn late_watch_waits_for_its_crd(env: Environment) {
     let place = Place::new(env).await;
@@ -236,8 +234,8 @@ async fn late_watch_waits_for_its_crd(env: Environment) {
         .unwrap();
 }
 
-/// It's an error if a watch is mapped to a different kind, added by a mapping function, or added
-/// while the manager is stopping.
+/// A watch must not be mapped to a different kind, added by a mapping function, or added while the
+/// manager is stopping.
 #[rbuilder::envtest::test]
 async fn invalid_late_watches_are_refused(env: Environment) {
     let place = Place::new(env).await;

@@ -65,10 +65,10 @@ async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
         place.env.real().config().cluster_url.authority().unwrap()
     );
-    // When the caches have synced and there has been another response, it has read the lease.
+    // Once the caches have synced and there was another response, it has read the lease.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;
     operator.stop().await.unwrap();
-    // If it was still a candidate, it would have acquired the lease by now.
+    // By now, a candidate would have acquired the lease.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
         lease(&place).await.meta().resource_version,
@@ -77,8 +77,7 @@ async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
     assert_eq!(seen.count("led"), 0);
 }
 
-/// The durations can be configured. After the lease was released, it is acquired within a retry
-/// period plus jitter.
+/// The durations can be configured. A released lease is acquired within a retry period plus jitter.
 #[rbuilder::envtest::test]
 async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Environment) {
     let place = Place::new(env).await;
@@ -101,7 +100,7 @@ async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Enviro
     let holder = spec.holder_identity.unwrap();
 
     let standby = Operator::start(manager(&second));
-    // There is one renewal per retry period. They show up in the metrics like all other requests.
+    // There's one renewal per retry period, which shows up in the metrics like any other request.
     eventually(SOON, || async {
         let text = metrics.text();
         let renewed = text.lines().find_map(|line| {
@@ -122,7 +121,7 @@ async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Enviro
     leader.stop().await.unwrap();
     let released = lease(&place).await.spec.unwrap().holder_identity;
     assert_ne!(released, Some(holder));
-    // If the lease was not released, the standby would have to wait for a minute.
+    // The standby would have to wait for a minute if the lease wasn't released.
     eventually(SOON, || async { second.count("led") == 1 }).await;
     assert_eq!(first.count("led"), 1);
     standby.stop().await.unwrap();
@@ -144,8 +143,7 @@ async fn inconsistent_lease_durations_are_refused(env: Environment) {
     );
 }
 
-/// The permissions of the scaffolded role are sufficient. Apart from that, the manager can only
-/// watch.
+/// The scaffolded role is sufficient. Apart from that, the manager may only watch.
 #[rbuilder::envtest::test]
 async fn scaffolded_role_suffices_for_leader_election(env: Environment) {
     let place = Place::new(env).await;

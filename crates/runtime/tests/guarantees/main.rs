@@ -64,7 +64,6 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns the first and the third column of the table above.
 fn rows() -> Vec<(u32, &'static str)> {
     let rows = include_str!("main.rs")
         .lines()
@@ -77,8 +76,7 @@ fn rows() -> Vec<(u32, &'static str)> {
     .collect()
 }
 
-/// Checks whether a file contains a test with this name, or an example which must not compile with
-/// this error.
+/// A file must contain a test with this name, or an example that must not compile with this error.
 fn is_proved(file: &str, name: &str) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
@@ -95,7 +93,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     };
     let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
     let is_test = |line: &&str| line.starts_with("#[test]") || line.contains("::test");
-    // `on_both_servers!` creates a test for each function in its list.
+    // `on_both_servers!` turns each function in its list into a test.
     let listed = lines
         .iter()
         .skip_while(|line| !line.starts_with("on_both_servers!("));
@@ -108,7 +106,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Makes sure that a test in the table is not renamed or removed.
+/// Nobody may rename or remove a test that's in the table.
 #[test]
 fn every_listed_test_exists() {
     let rows = rows();

@@ -40,7 +40,7 @@ async fn panic_is_counted_and_others_are_reconciled(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// With `recover_panics(false)`, the manager is stopped with an error. It contains the name of the
+/// With `recover_panics(false)`, a panic stops the manager. The error contains the names of the
 /// controller and of the object.
 #[rbuilder::envtest::test]
 async fn panic_stops_the_manager_if_configured(env: Environment) {

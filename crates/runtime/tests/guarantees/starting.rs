@@ -85,8 +85,7 @@ fn crd() -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Returns the response to a GET including its head. If there's no response, returns an empty
-/// string.
+/// Includes the head of the response. Empty if there is none.
 async fn get(address: &str, path: &str) -> String {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -99,9 +98,9 @@ async fn get(address: &str, path: &str) -> String {
     answer.await.unwrap_or_default()
 }
 
-/// Objects are stored in both versions, both versions are watched, and conversions are done by the
-/// manager itself. So it has to serve webhooks before its caches can sync, and the caches have to
-/// sync before it becomes ready.
+/// Objects are stored in both versions, both versions are watched, and the manager itself converts
+/// them. So it has to serve webhooks before its caches can sync, and the caches have to sync before
+/// it becomes ready.
 #[rbuilder::envtest::test]
 async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     let place = Place::new(env).await;
@@ -177,7 +176,7 @@ async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// If a cache can't sync, the process isn't ready but still live.
+/// While a cache can't sync, the process isn't ready, but it's still live.
 #[rbuilder::envtest::test]
 async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
@@ -218,8 +217,8 @@ async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// If the list of namespaces is empty, there's probably a bug in the code that creates it. We must
-/// not watch the entire cluster.
+/// An empty list of namespaces probably means that there's a bug in the code that creates it. We
+/// must not watch the entire cluster.
 #[tokio::test]
 async fn empty_list_of_namespaces_is_an_error() {
     async fn reconcile(_: Arc<Parcel>, _: Ctx<()>) -> Result {

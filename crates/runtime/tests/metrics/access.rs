@@ -13,8 +13,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use crate::tls_client::ask;
 
-/// Returns a directory for `--metrics-cert-path`. It contains a certificate for `localhost` and its
-/// key.
+/// Returns a directory for `--metrics-cert-path`, with a certificate for `localhost` and its key.
 pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -25,7 +24,6 @@ pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     (folder, certificate)
 }
 
-/// Creates a service account and returns its token.
 pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
     let metadata = ObjectMeta {
@@ -43,7 +41,7 @@ pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String
     asked.unwrap().status.unwrap().token.unwrap()
 }
 
-/// Grants permissions to a service account. A rule consists of paths and a verb.
+/// Grants permissions to a service account. Each rule has some paths and a verb.
 pub(crate) async fn allow(client: Client, namespace: &str, name: &str, rules: &[(&[&str], &str)]) {
     let role = format!("{namespace}-{name}");
     let rules = rules
@@ -74,15 +72,13 @@ where
         .unwrap();
 }
 
-/// A metrics server with HTTPS on a local port.
 pub(crate) struct MetricsPort {
     pub(crate) number: u16,
     pub(crate) certificate: CertificateDer<'static>,
 }
 
 impl MetricsPort {
-    /// Sends a request with a token. The client does not trust anything except for the server's
-    /// certificate. Returns the response.
+    /// Sends a request with a token. The client only trusts the server's certificate.
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<_> = bearer

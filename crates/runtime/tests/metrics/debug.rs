@@ -6,7 +6,7 @@ use rbuilder::{Manager, ManagerArgs};
 use crate::SOON;
 use crate::access::{MetricsPort, allow, certificate, token};
 
-/// Paths, and the status for a client that is authorized. In case of the profile, the duration is
+/// Each path with the status that an authorized client gets. The duration of the profile is
 /// invalid, because we don't want to wait for it.
 const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
@@ -19,7 +19,6 @@ const PATHS: [(&str, u16); 8] = [
     ("/debug/pprof/profile?seconds=0", 400),
 ];
 
-/// Returns a response's status.
 fn status(answer: &str) -> u16 {
     let code = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
     code.and_then(|code| code.parse().ok())
@@ -43,7 +42,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         certificate,
     };
     let args = ManagerArgs {
-        // `/debug/log` is about the log that's set up by `Manager::new`.
+        // `/debug/log` shows the log that `Manager::new` has set up.
         kubeconfig: Some(env.kubeconfig_path().to_owned()),
         watch_namespace: namespace.clone(),
         metrics_bind_address: format!(":{}", port.number),
@@ -63,7 +62,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         token(env.client(), &namespace, operator).await,
     ];
     let [stranger_token, reader_token, operator_token] = &tokens;
-    // `/debug/*` does not include `/debug`.
+    // `/debug/*` doesn't include `/debug`.
     let read: (&[_], _) = (&["/debug", "/debug/*"], "get");
     allow(env.client(), &namespace, reader, &[read]).await;
     allow(
@@ -73,8 +72,8 @@ async fn debug_endpoints_require_permission(env: Environment) {
         &[read, (&["/debug/log"], "put")],
     )
     .await;
-    // It takes a moment until the API server has observed a new role, and denials are cached for
-    // half a minute.
+    // It takes a moment until the API server has observed a new role, and we cache denials for half
+    // a minute.
     eventually(SOON, || async { is_known(&env, &namespace, operator).await }).await;
 
     for (path, allowed) in PATHS {
@@ -117,7 +116,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
     running.await.unwrap().unwrap();
 }
 
-/// Returns `true` if the last role is in effect.
+/// Returns `true` once the last role is in effect.
 async fn is_known(env: &Environment, namespace: &str, name: &str) -> bool {
     use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 

@@ -23,7 +23,7 @@ use access::{MetricsPort, allow, certificate, token};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Contains an additional metric of the operator.
+/// The operator has a metric of its own.
 struct State {
     seen: Counter,
 }
@@ -164,7 +164,6 @@ async fn error_about_used_port_names_the_address(env: Environment) {
     assert!(error.starts_with(&expected), "{error}");
 }
 
-/// Returns the value of a series.
 fn value(text: &str, series: &str) -> f64 {
     let value = text
         .lines()

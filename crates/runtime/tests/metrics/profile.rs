@@ -25,7 +25,7 @@ fn burn_for_the_profile() -> u64 {
     state
 }
 
-/// Returns a response's status and body.
+/// Returns the status and the body.
 async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -42,8 +42,8 @@ async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     Ok((status.parse().map_err(|_| "no status")?, body.to_vec()))
 }
 
-/// A profile contains the functions and threads which have used CPU time. There can only be one at
-/// a time. It ends if the client disconnects or the manager stops.
+/// A profile contains the functions and threads that have used CPU time. There can only be one at a
+/// time. It ends when the client disconnects or the manager stops.
 #[tokio::test(flavor = "multi_thread")]
 async fn profile_shows_cpu_time_by_thread_and_function() {
     let reserved = ReservedPort::reserve().unwrap();
@@ -113,19 +113,18 @@ async fn profile_shows_cpu_time_by_thread_and_function() {
     burner.join().unwrap();
 }
 
-/// Those parts of a `perftools.profiles.Profile` that we need.
+/// The parts of a `perftools.profiles.Profile` that we need.
 #[derive(Debug)]
 struct Profile {
     sample_types: Vec<String>,
-    /// Thread, functions (the leaf comes first), and nanoseconds.
+    /// Thread, functions (starting with the leaf), and nanoseconds.
     samples: Vec<(String, Vec<String>, u64)>,
-    /// In nanoseconds.
     duration: u64,
 }
 
 impl Profile {
-    /// Returns the CPU time of a function on a thread in nanoseconds, including the functions it
-    /// calls.
+    /// How much CPU time a function has used on a thread in nanoseconds. This includes the
+    /// functions that it calls.
     fn cpu(&self, thread: &str, function: &str) -> u64 {
         let samples = self.samples.iter().filter(|(on, functions, _)| {
             on == thread && functions.iter().any(|name| name.contains(function))
@@ -170,7 +169,7 @@ impl Profile {
     }
 }
 
-/// Fields of a protocol buffer message in their original order.
+/// The fields of a protocol buffer message in their original order.
 struct Message<'a>(Vec<(u64, Field<'a>)>);
 
 enum Field<'a> {

@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep};
 use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
-/// Timeout for a kind to be served.
+/// How long we wait until a kind is served.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Creates the CRDs, waits for the API server to either accept or reject each one, and then deletes
-/// them.
+/// Creates the CRDs, waits until the API server has accepted or rejected each of them, and then
+/// deletes them.
 pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Verdict> {
     if definitions.is_empty() {
         return None;
@@ -35,7 +35,7 @@ pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Ve
     Some(verdict)
 }
 
-/// Creates a CRD without deleting it. Returns a description of the problem, if any.
+/// Creates a CRD without deleting it. Returns what's wrong with it, if anything.
 pub(crate) async fn install(server: &Server, definition: &Value) -> Option<Verdict> {
     let verdict = one(server, definition).await;
     (verdict != Verdict::Served).then_some(verdict)
@@ -62,8 +62,8 @@ async fn one(server: &Server, definition: &Value) -> Verdict {
     }
 }
 
-/// Waits until the names are accepted and the kind is established. If a condition prevents this,
-/// returns it.
+/// Waits until the names are accepted and the kind is established, or returns the condition that
+/// prevents this.
 async fn establish(server: &Server, path: &str) -> Result<(), String> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -104,7 +104,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
     }
 }
 
-/// Lists all versions in the same way as kubectl. If there is a difference to the CRD, returns it.
+/// Lists all versions like kubectl does. Returns a difference to the CRD, if there is one.
 async fn serve(server: &Server, definition: &Value) -> Option<String> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
@@ -135,7 +135,7 @@ async fn eventually_listed(server: &Server, path: &str) -> Answer {
     }
 }
 
-/// If there's a printer column that is not part of the table, returns it.
+/// Returns a printer column that isn't part of the table, if there is one.
 fn missing_column(version: &Value, table: &Value) -> Option<String> {
     let names = |columns: &Value| -> Vec<String> {
         let columns = columns.as_array().into_iter().flatten();

@@ -22,7 +22,7 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// Number of concurrent cases.
+/// How many cases run at the same time.
 const AT_ONCE: usize = 24;
 
 /// Set this environment variable to update the record.
@@ -71,7 +71,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../generator/tests/mutations/recorded.jsonl")
 }
 
-/// Returns the verdict of the server. Returns `None` if the case is never sent.
+/// Returns the verdict of the server, or `None` if the case is never sent.
 async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Verdict>, String> {
     let objects = case
         .objects()
@@ -100,7 +100,7 @@ async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Ver
     })
 }
 
-/// Returns all cases with two different verdicts.
+/// Returns the cases for which the verdicts differ.
 fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     let find = |list: &[Recorded], slug: &str| list.iter().find(|line| line.slug == slug).cloned();
     let show = |line: Option<Recorded>| line.map_or("nothing".into(), |line| line.verdict.to_string());
@@ -124,7 +124,7 @@ fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     slugs.iter().filter_map(difference).collect()
 }
 
-/// The case had a different group on the server. Changes it to the one of the base project.
+/// The case had a different group on the server, so change it to the one of the base project.
 fn renamed(verdict: Verdict, group: &str) -> Verdict {
     let rename = |why: String| why.replace(group, GROUP);
     match verdict {

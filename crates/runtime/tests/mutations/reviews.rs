@@ -10,7 +10,8 @@ use super::server::{Answer, Served, Server};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Resources for which there are permissions, but which are not served: group, resource and verbs.
+/// There are permissions for these resources although they aren't served: group, resource and
+/// verbs.
 const ASKED: &[(&str, &str, &[&str])] = &[
     ("", "users", &["impersonate"]),
     ("", "groups", &["impersonate"]),
@@ -22,7 +23,7 @@ const ASKED: &[(&str, &str, &[&str])] = &[
     ("rbac.authorization.k8s.io", "roles", &["bind", "escalate"]),
 ];
 
-/// Verbs of requests for URLs.
+/// The verbs of requests for URLs.
 const HTTP: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options", "*"];
 
 pub(crate) async fn roles(server: &Server, roles: &[Value]) -> Option<Verdict> {
@@ -31,7 +32,7 @@ pub(crate) async fn roles(server: &Server, roles: &[Value]) -> Option<Verdict> {
             Some(_) => format!("{ROLES}/namespaces/default/roles"),
             None => format!("{ROLES}/clusterroles"),
         };
-        // The namespace gets replaced by kustomize. On this server there's just `default`.
+        // kustomize replaces the namespace. This server only has `default`.
         let mut sent = role.clone();
         if role["metadata"]["namespace"].is_string() {
             sent["metadata"]["namespace"] = "default".into();
@@ -61,7 +62,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// If some value of the rule does not match any request, returns it.
+/// Returns a value of the rule that doesn't match any request, if there is one.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -92,7 +93,7 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    // Custom verbs are fine for custom kinds, since they may have their own authorizer.
+    // Custom verbs are fine for custom kinds, because they may have their own authorizer.
     let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
@@ -109,7 +110,7 @@ fn is_domain(group: &str) -> bool {
     labels.len() > 1 && labels.iter().all(is_label)
 }
 
-/// Returns the verbs of a resource in the given groups. The result is empty if it does not exist.
+/// Returns the verbs of a resource in the given groups, which are empty if it doesn't exist.
 fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a str> {
     if resource == "*" {
         return vec!["*"];
@@ -130,8 +131,8 @@ fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a 
         in_groups(group) && (*name == resource || name.ends_with('/') && resource.starts_with(name))
     });
     verbs.extend(asked.flat_map(|(_, _, verbs)| *verbs));
-    // There are no requests for this subresource, but an admission plugin checks the permission
-    // before it lets you block the deletion of an owner.
+    // There are no requests for this subresource. But before you can block the deletion of an
+    // owner, an admission plugin checks the permission for it.
     if let Some(whole) = resource.strip_suffix("/finalizers")
         && server
             .resources
@@ -167,8 +168,8 @@ pub(crate) async fn webhooks(server: &Server, configurations: &[Value]) -> Optio
     (!configurations.is_empty()).then_some(Verdict::Served)
 }
 
-/// If some value of the rule doesn't match anything, returns it. There must be admission requests
-/// for every resource, and one of them must have objects of the handler's kind.
+/// Returns a value of the rule that doesn't match anything, if there is one. There must be
+/// admission requests for every resource, and one of them must have objects of the handler's kind.
 fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     let [groups, versions, resources] =
         ["apiGroups", "apiVersions", "resources"].map(|key| texts(&rule[key]));
@@ -198,7 +199,7 @@ fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     (!is_asked).then(|| "nothing is asked about the handler's kind".to_owned())
 }
 
-/// Returns `true` if an item of `resources` matches a resource or subresource.
+/// An item of `resources` matches a resource or a subresource.
 fn covers(word: &str, name: &str) -> bool {
     let (resource, part) = name.split_once('/').unwrap_or((name, ""));
     match word.split_once('/') {

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::corpus;
 
-/// Maximum length of a recorded reason.
+/// We don't record more of a reason than this.
 const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The server, and the resources that it serves apart from those of the cases.
+/// The server, and the resources that it serves (apart from those of the cases).
 pub(crate) struct Server {
     client: Client,
-    /// Resources and subresources by group: name, verbs, versions and scope.
+    /// Resources and subresources by group.
     pub(crate) resources: Vec<Served>,
 }
 
-/// A resource or subresource in a particular version.
+/// A resource or subresource in one of its versions.
 pub(crate) struct Served {
     pub(crate) group: String,
     pub(crate) version: String,
@@ -28,7 +28,6 @@ pub(crate) struct Served {
     pub(crate) namespaced: bool,
 }
 
-/// Status, warnings and body of a response.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) warnings: Vec<String>,
@@ -36,7 +35,7 @@ pub(crate) struct Answer {
 }
 
 impl Server {
-    /// Installs the kind of the base project and discovers all resources.
+    /// Installs the kind of the base project, and then discovers all resources.
     pub(crate) async fn new(env: &Environment) -> Server {
         let mut server = Server {
             client: env.client(),
@@ -80,14 +79,14 @@ impl Server {
         self.send(Request::get(path), Vec::new()).await
     }
 
-    /// Requests a list as a table. This is what kubectl does.
+    /// kubectl requests lists as tables.
     pub(crate) async fn table(&self, path: &str) -> Answer {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         self.send(Request::get(path).header("accept", accept), Vec::new())
             .await
     }
 
-    /// Creates an object in the same way as `kubectl apply`. Unknown fields are rejected.
+    /// Creates an object like `kubectl apply` does. The server rejects unknown fields.
     pub(crate) async fn create(&self, path: &str, object: &Value, dry_run: bool) -> Answer {
         let dry_run = if dry_run { "&dryRun=All" } else { "" };
         let request = Request::post(format!("{path}?fieldValidation=Strict{dry_run}"))
@@ -122,8 +121,8 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// Returns the reason of a rejection. If there are several fields, uses the message for the
-    /// first one in alphabetical order.
+    /// Why the request was rejected. If there are several fields, this is the message for the first
+    /// one in alphabetical order.
     pub(crate) fn reason(&self) -> String {
         let causes = self.body["details"]["causes"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

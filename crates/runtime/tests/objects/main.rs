@@ -21,18 +21,18 @@ use corpus::record::Recorded;
 use corpus::{Kind, Write};
 use server::Server;
 
-/// Number of random schemas.
+/// How many random schemas we try.
 const RANDOM: u64 = 160;
 
-/// Number of concurrent writes.
+/// How many writes we send at the same time.
 const AT_ONCE: usize = 16;
 
-/// Maximum number of differences to print.
+/// Don't print more differences than this.
 const MOST_SHOWN: usize = 20;
 
-/// Part of the message if a rule encounters a value of the wrong type. The server looks at the
-/// values in random order, so it either reports the first one of those or a violation that it has
-/// found earlier.
+/// A message with this text means that a rule has encountered a value of the wrong type. The server
+/// looks at the values in random order, so it either reports the first one of those, or a violation
+/// that it has found earlier.
 const RANDOM_MESSAGE: &str = "invalid data, ";
 
 /// Set this environment variable to update the record.
@@ -55,7 +55,7 @@ async fn the_server_answers_as_recorded(env: Environment) {
             async move {
                 match server.install(&kind).await {
                     Ok(()) => Some((kind, writes)),
-                    // Some of the random schemas are rejected (e.g. because of an invalid default).
+                    // Some of the random schemas are rejected, e.g. because of an invalid default.
                     Err(_) if !is_table => None,
                     Err(why) => panic!("a schema of a table is refused: {why}\n{}", kind.schema),
                 }
@@ -109,7 +109,7 @@ fn format_record(kinds: &[(Kind, Vec<Recorded>)]) -> String {
     text
 }
 
-/// If a response only differs in a random part, keeps the recorded line.
+/// Keeps the recorded line if the response only differs in a random part.
 fn keep_same_lines(before: &str, now: &str) -> String {
     let mut before = before.lines();
     let lines = now.lines().map(|now| match before.next() {
@@ -119,7 +119,7 @@ fn keep_same_lines(before: &str, now: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Returns whether two lines are the same except for messages about values of the wrong type.
+/// Ignores which message there is about values of the wrong type.
 fn is_same_answer(before: &str, now: &str) -> bool {
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
     let (mut before, mut now) = (read(before), read(now));
@@ -138,8 +138,7 @@ fn is_same_answer(before: &str, now: &str) -> bool {
     before == now
 }
 
-/// Returns the lines that are different. If the number of lines is not the same, returns that as
-/// well.
+/// Returns the lines that are different. If there aren't as many lines as before, says so.
 fn differences(before: &str, now: &str) -> Vec<String> {
     let mut differences: Vec<String> = before
         .lines()

@@ -23,16 +23,16 @@ use crate::random;
 use crate::server::Server;
 use crate::{MOST_SHOWN, RANDOM, RANDOM_MESSAGE, answer_all};
 
-/// Number of random writes. Can be overridden with `RBUILDER_WRITES`.
+/// How many random writes to send, unless `RBUILDER_WRITES` is set.
 const WRITES: usize = 480;
 
-/// How often to send a write again, in order to see all possible responses.
+/// How often we repeat a write in order to see all possible responses.
 const AGAIN: usize = 64;
 
-/// Fraction of responses that may be different for random reasons.
+/// This fraction of the responses may be different for random reasons.
 const RANDOM_SHARE: f64 = 0.01;
 
-/// Number of the first kind. The kinds in the record have smaller ones.
+/// The kinds in the record have smaller numbers.
 const FIRST: usize = 100_000;
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn fake_server_answers_as_recorded() {
     report(count, 3000, &differences);
 }
 
-/// Sends all recorded writes again. Returns those for which the response is different.
+/// Sends all recorded writes again. Returns those with a different response.
 async fn replay(server: &Server, kind: &Kind, recorded: Vec<Recorded>) -> Vec<String> {
     server
         .install(kind)
@@ -90,7 +90,7 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
         let (kind, writes) = random::kind(seed);
         let number = FIRST + usize::try_from(seed).expect("a small number");
         let kind = Kind { number, ..kind };
-        // Some of the random schemas are rejected (e.g. because of an invalid default).
+        // Some of the random schemas are rejected, e.g. because of an invalid default.
         if real.install(&kind).await.is_err() {
             continue;
         }
@@ -121,10 +121,10 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
     );
 }
 
-/// Kinds and updates for which there is more than one possible response. All of them contain these
+/// These kinds and updates have more than one possible response. All responses contain these
 /// strings.
 const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
-    // One field is different, and another one cannot be read.
+    // One field is different, and another one can't be read.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -135,7 +135,7 @@ const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
             "invalid data, expected int, got bool",
         ],
     ),
-    // Same for a map.
+    // The same for a map.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","maxProperties":5,"additionalProperties":{"type":"integer"},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -148,7 +148,7 @@ const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
     ),
 ];
 
-/// The fake server's response must be one of those that are possible on kube-apiserver.
+/// kube-apiserver has several possible responses, and the fake server must give one of them.
 #[rbuilder::envtest::test]
 async fn answers_at_random_include_ours(env: Environment) {
     let (real, fake) = (Server::new(env.client()), Server::new(ApiServer::new().client()));
@@ -178,7 +178,7 @@ async fn answers_at_random_include_ours(env: Environment) {
     }
 }
 
-/// Sends a write several times. Returns whether one of the responses is the expected one.
+/// Sends a write several times. Returns `true` if one of the responses is the expected one.
 async fn gives_answer(server: &Server, kind: &Kind, write: &Write, expected: &Answer) -> bool {
     for index in FIRST..FIRST + AGAIN {
         if server.answer(kind, write, index).await == *expected {
@@ -199,11 +199,12 @@ fn report(count: usize, least: usize, differences: &[String]) {
     );
 }
 
-/// Part of the message if a rule encounters a string without the format in its schema.
+/// A message with this text means that a rule has encountered a string without the format in its
+/// schema.
 ///
 /// The server decodes these strings when a rule reads them. If there is more than one, the order is
-/// random, and the rule may succeed or fail before it gets to any of them. The judge does not
-/// decide such cases, and the fake server accepts them.
+/// random, so the rule may succeed or fail before it gets to any of them. The judge doesn't decide
+/// such cases, and the fake server accepts them.
 const UNDECODABLE: &str = " formatted string ";
 
 fn is_undecidable(answer: &Answer) -> bool {
@@ -213,7 +214,7 @@ fn is_undecidable(answer: &Answer) -> bool {
         .any(|(_, _, message)| message.contains(UNDECODABLE) && message.contains(" evaluating rule: "))
 }
 
-/// Describes the difference between two responses, if there is one.
+/// Describes how two responses differ, if they do.
 fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Option<String> {
     let is_same = without_random_parts(expected) == without_random_parts(found);
     if is_same || is_undecidable(expected) {
@@ -229,7 +230,7 @@ fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Opt
     ))
 }
 
-/// If there are several values of the wrong type, the server visits them in random order. Removes
+/// If there are several values of the wrong type, the server visits them in random order. So remove
 /// the part of a message that says which one was first.
 fn without_random_parts(answer: &Answer) -> Answer {
     let mut answer = answer.clone();

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::corpus::{Kind, Write};
 
-/// Number of objects to create per schema, and also the number of updates.
+/// How many objects to create per schema, and also how many updates to make.
 const WRITES: usize = 12;
 
-/// Maximum depth of schemas below `spec`.
+/// How deep schemas may be below `spec`.
 const DEPTH: u32 = 3;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "list", "map"];
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// Returns the kind for this seed, and writes of its objects.
+/// Returns the kind for this seed, and writes for it.
 pub(crate) fn kind(seed: u64) -> (Kind, Vec<Write>) {
     let random = &mut Random(seed);
     let mut properties = json!({ "spec": object_schema(random, DEPTH) });
@@ -85,7 +85,7 @@ pub(crate) fn kind(seed: u64) -> (Kind, Vec<Write>) {
             "update"
         };
         for _ in 0..random.below(3) {
-            // The root must still be an object.
+            // The root must stay an object.
             for (name, inner) in [
                 ("spec", &schema["properties"]["spec"]),
                 ("status", &schema["properties"]["status"]),
@@ -247,7 +247,7 @@ fn object_schema(random: &mut Random, depth: u32) -> Value {
     schema
 }
 
-/// Returns an object that may contain mistakes. In most cases it is either none or one.
+/// The object may contain mistakes. In most cases there is none or one.
 fn object(schema: &Value, random: &mut Random) -> Value {
     let boldness = *random.one_of(&[5, 20, 60, u64::MAX]);
     let mut object = json!({ "spec": value(&schema["properties"]["spec"], random, boldness) });
@@ -257,7 +257,7 @@ fn object(schema: &Value, random: &mut Random) -> Value {
     object
 }
 
-/// Returns a value. One in `boldness` parts has a random type.
+/// One in `boldness` parts of the value has a random type.
 fn value(schema: &Value, random: &mut Random, boldness: u64) -> Value {
     if random.once_in(boldness) {
         let any = [
@@ -313,7 +313,6 @@ fn fields(schema: &Value, random: &mut Random, boldness: u64) -> Map<String, Val
     fields
 }
 
-/// Modifies a part of a value.
 fn change(target: &mut Value, schema: &Value, random: &mut Random) {
     let stops = random.once_in(4);
     match target {

@@ -12,7 +12,7 @@ use super::corpus::{GROUP, Kind, NAMESPACE, Write, bare, complete, complete_text
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Timeout for a kind to be served.
+/// How long we wait until a kind is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -20,7 +20,6 @@ pub(crate) struct Server {
     client: Client,
 }
 
-/// Status, warnings and body of a response.
 struct Response {
     code: u16,
     warnings: Vec<String>,
@@ -32,17 +31,13 @@ impl Server {
         Server { client }
     }
 
-    /// Deletes a kind's CRD.
     pub(crate) async fn uninstall(&self, kind: &Kind) {
         let path = format!("{DEFINITIONS}/t{}s.{GROUP}", kind.number);
         self.send(Request::delete(path), String::new()).await;
     }
 
-    /// Creates a kind's CRD and waits for the API server to serve it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason if the CRD is rejected.
+    /// Creates the CRD of a kind, and waits until the API server serves it. Returns the reason if
+    /// the CRD is rejected.
     pub(crate) async fn install(&self, kind: &Kind) -> Result<(), String> {
         let crd = kind.crd();
         let path = format!("{DEFINITIONS}?fieldValidation=Strict");
@@ -61,7 +56,6 @@ impl Server {
         Ok(())
     }
 
-    /// Sends a write as a dry run.
     pub(crate) async fn answer(&self, kind: &Kind, write: &Write, index: usize) -> Answer {
         let name = name_of(index);
         let new = complete(&write.new, kind.number, &name, "v1");
@@ -104,9 +98,9 @@ impl Server {
         response.body
     }
 
-    /// Sends a request, and retries it until the kind is served. When a CRD has changed, the server
-    /// replaces the handlers of its kind, and in the meantime it responds with 503 "apiserver is
-    /// shutting down".
+    /// Sends a request, and retries it until the kind is served. When a CRD changes, the server
+    /// replaces the handlers of its kind, and meanwhile it responds with 503 "apiserver is shutting
+    /// down".
     async fn send(&self, request: http::request::Builder, body: String) -> Response {
         let request = request.header("content-type", "application/json");
         let request = request.body(body).expect("a request");
@@ -136,7 +130,7 @@ impl Server {
     }
 }
 
-/// Removes the backslashes from a quoted string in a header.
+/// Quoted strings in a header contain backslashes.
 fn unescape(text: &str) -> String {
     let mut characters = text.chars();
     let mut plain = String::new();
@@ -204,7 +198,7 @@ fn answer_of(response: Response, name: &str) -> Answer {
     answer
 }
 
-/// Asserts that the message consists of the causes, in the same order and without duplicates.
+/// The message must consist of the causes, in the same order and without duplicates.
 fn check_message(message: &str, causes: &[(String, String, String)]) {
     let mut texts: Vec<String> = Vec::new();
     for (_, field, message) in causes {

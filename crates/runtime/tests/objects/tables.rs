@@ -13,7 +13,6 @@ const TABLES: [&str; 5] = [
     include_str!("../../../judge/tests/tables/rules.yaml"),
 ];
 
-/// Returns the kinds of all tables.
 pub(crate) fn kinds() -> Vec<(Kind, Vec<Write>)> {
     let entries = TABLES.iter().flat_map(|table| {
         let entries: Vec<Entry> = serde_saphyr::from_str(table).expect("a table");

@@ -10,18 +10,18 @@ use super::*;
 use crate::operator::{BLOCK, WRITTEN};
 use crate::proxy::Proxy;
 
-/// Time until someone else should have acquired the lease. This is the sum of the lease duration
-/// (15 s), a retry period with jitter, and a margin.
+/// By then, someone else should have acquired the lease. This is the lease duration (15 s), a retry
+/// period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// Time for a process to exit after losing its lease. The actual limit is one second, but the
-/// machine might be busy.
+/// How long a process may take to exit after losing its lease. The actual limit is one second, but
+/// the machine might be busy.
 const GONE: Duration = Duration::from_secs(5);
-/// It doesn't take a writer any longer than this to notice that it has to wait.
+/// A writer notices within this time that it has to wait.
 const QUIET: Duration = Duration::from_secs(1);
 
 const FLAGS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
 
-/// An operator's process, and a proxy that records its writes.
+/// A process of the operator, with a proxy that records its writes.
 struct Replica {
     program: Program,
     proxy: Proxy,
@@ -88,8 +88,7 @@ impl Pair {
         }
     }
 
-    /// Asserts that the standby writes something, and that there is no write by the old leader
-    /// after that.
+    /// The standby must write something, and the old leader must not write anything after that.
     async fn assert_handed_over(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;
@@ -100,7 +99,7 @@ impl Pair {
     }
 }
 
-/// Uses a single worker thread, like with `cpu: 500m`, or no other thread than `main`.
+/// There's a single worker thread, like with `cpu: 500m`, or even no other thread than `main`.
 #[rbuilder::envtest::test]
 async fn blocked_thread_does_not_lose_the_lease() {
     tokio::join!(keeps_its_lease(0), keeps_its_lease(1));
@@ -162,12 +161,12 @@ async fn unstoppable_reconcile_writes_nothing_after_a_partition() {
     pair.assert_handed_over().await;
 }
 
-/// The leader is suspended for longer than the lease duration. When it resumes, the next thing that
-/// it does may be a write.
+/// The leader is suspended for longer than the lease duration. When it resumes, it may be just
+/// about to write something.
 #[rbuilder::envtest::test]
 async fn leader_suspended_beyond_its_lease_writes_nothing_after_resuming() {
     let mut pair = Pair::new().await;
-    // Make it wait, since the signal must not arrive after the check and before the write is sent.
+    // Make it wait, because the signal must not arrive between the check and the write.
     pair.place.hold("writer").await;
     eventually(SOON, || async {
         let before = pair.leader.proxy.writes().len();

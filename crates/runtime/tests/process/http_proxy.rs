@@ -9,14 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// Host name of the API server. Only the proxy can resolve it.
+/// Only the proxy can resolve this host name of the API server.
 const NAME: &str = "kubernetes.nowhere.example";
 
-/// A proxy that always responds with the same status line. If it is a success, the proxy connects
-/// to the API server.
+/// Always responds with the same status line. If that's a success, it connects to the API server.
 struct HttpProxy {
     url: String,
-    /// Heads of all requests.
+    /// The heads of all requests.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
@@ -57,7 +56,7 @@ async fn forward(mut client: TcpStream, heads: Arc<Mutex<Vec<String>>>, status: 
     }
 }
 
-/// Writes a kubeconfig that uses [`NAME`] for the API server.
+/// The kubeconfig uses [`NAME`] for the API server.
 fn hide_server(place: &Place) -> NamedTempFile {
     let mut kubeconfig = Kubeconfig::read_from(place.env.kubeconfig_path()).unwrap();
     let cluster = kubeconfig.clusters[0].cluster.as_mut().unwrap();
@@ -69,7 +68,7 @@ fn hide_server(place: &Place) -> NamedTempFile {
     file
 }
 
-/// Returns a value for each of the proxy variables, which overrides those of the test.
+/// Sets each of the proxy variables, in order to override those of the test.
 fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
     let value = |name| set.iter().find(|(other, _)| *other == name);
@@ -83,7 +82,7 @@ fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
         .to_vec()
 }
 
-/// All requests have to go through the proxy, including those for leader election.
+/// All requests have to go through the proxy, even those for leader election.
 #[rbuilder::envtest::test]
 async fn operator_reaches_the_api_server_through_a_proxy() {
     let place = Place::new().await;
@@ -104,7 +103,7 @@ async fn operator_reaches_the_api_server_through_a_proxy() {
         place.create(&name, &[]).await;
         place.marked_by(&name, ENDED, &program).await;
         let heads = proxy.heads();
-        // There is one connection for the manager's client, and another one for the lease.
+        // The manager's client and the lease each have a connection.
         assert!(heads.len() >= 2, "{heads:?}");
         for head in heads {
             assert!(head.starts_with(&format!("CONNECT {NAME}:")), "{head}");
@@ -137,8 +136,8 @@ async fn error_about_refusing_proxy_names_the_variable() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// Like in Go, the proxy is not used for addresses of this machine and for those in `NO_PROXY`. It
-/// does not matter if the proxy is unusable.
+/// Like in Go, addresses of this machine and those in `NO_PROXY` don't need a proxy. It doesn't
+/// matter then if the proxy is unusable.
 #[rbuilder::envtest::test]
 async fn no_proxy_bypasses_the_proxy() {
     let place = Place::new().await;
@@ -159,7 +158,7 @@ async fn no_proxy_bypasses_the_proxy() {
         ("no_proxy", "a.com, *.nowhere.example"),
     ]);
     let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
-    // The name cannot be resolved without the proxy.
+    // Nobody but the proxy can resolve the name.
     assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
     assert!(excluded.log().contains("dns error"), "{}", excluded.log());
     assert_eq!(proxy.heads(), [""; 0]);

@@ -17,11 +17,11 @@ use crate::operator::{RECORD, ROUND, ROUND_DONE, Step, now};
 const OBJECTS: u64 = 60;
 /// Time between two changes.
 const PACE: Duration = Duration::from_millis(25);
-/// Time for the others to take over from a replica in microseconds. Includes a margin for busy
-/// machines.
+/// How long it may take in microseconds until the others have taken over from a replica. Includes a
+/// margin for busy machines.
 const TAKEN_OVER: u128 = 30_000_000;
 
-/// Time for a signal to reach all threads in microseconds.
+/// How long a signal may take to reach all threads, in microseconds.
 const DELIVERED: u128 = 100_000;
 
 /// Logs all changes of ConfigMaps with their contents.
@@ -36,7 +36,6 @@ rules:
 - level: None
 "#;
 
-/// A step in a reconcile.
 #[derive(Clone, Debug)]
 struct Recorded {
     at: u128,
@@ -73,12 +72,12 @@ struct Work {
 struct Load {
     place: Place,
     folder: TempDir,
-    /// When processes were killed or suspended.
+    /// When each process was killed or suspended.
     gone: BTreeMap<String, u128>,
 }
 
 impl Load {
-    /// Starts an API server that has an audit log. Optionally enables a feature gate.
+    /// Starts an API server with an audit log, and optionally a feature gate.
     async fn start(gate: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy.yaml");
@@ -100,8 +99,7 @@ impl Load {
         }
     }
 
-    /// Starts a replica and waits for it to get some ranges. The second value is the port to use
-    /// for metrics.
+    /// Starts a replica and waits until it has some ranges. The port is for its metrics.
     async fn join(&self) -> (Program, ReservedPort) {
         let reserved = ReservedPort::reserve().unwrap();
         let metrics = format!("--metrics-bind-address=:{}", reserved.number());
@@ -118,7 +116,7 @@ impl Load {
         (program, reserved)
     }
 
-    /// Kills or suspends a replica, then waits for the remaining replicas to take over its objects.
+    /// Kills or suspends a replica, and waits until the others have taken over its objects.
     async fn lose(&mut self, program: &Program, signal: &str) {
         program.signal(signal);
         self.gone.insert(program.id(), now());
@@ -132,7 +130,7 @@ impl Load {
         record
     }
 
-    /// Returns all writes by the operator that have been accepted: object, process and round.
+    /// Returns the operator's writes that were accepted: object, process and round.
     fn audited(&self) -> Vec<(String, String, u64)> {
         let text = std::fs::read_to_string(self.folder.path().join("audit")).unwrap();
         let events = text
@@ -148,8 +146,8 @@ impl Load {
         writes.collect()
     }
 
-    /// Returns when each object was being worked on, in order. If a process was killed or
-    /// suspended, this is when its work ended.
+    /// Returns when each object was being worked on, in order. Work ends at the latest when its
+    /// process was killed or suspended.
     fn work(&self) -> BTreeMap<String, Vec<Work>> {
         let mut all: BTreeMap<String, Vec<Work>> = BTreeMap::new();
         for recorded in self.record() {
@@ -178,7 +176,7 @@ impl Load {
         all
     }
 
-    /// Waits for the last round of each object to be reconciled. Returns the rounds.
+    /// Waits until the last round of each object is reconciled. Returns the rounds.
     async fn settled(&self) -> BTreeMap<String, u64> {
         eventually(SOON, || async {
             let maps = self.place.maps().list(&ListParams::default()).await.unwrap();
@@ -208,7 +206,7 @@ impl Load {
         .await
     }
 
-    /// Asserts that there weren't two replicas working on the same object.
+    /// No two replicas may have worked on the same object at the same time.
     fn check_work(&self) {
         for (name, work) in self.work() {
             for pair in work.windows(2) {
@@ -221,7 +219,7 @@ impl Load {
         }
     }
 
-    /// Asserts that no object had to wait for too long. (They change all the time.)
+    /// No object may have waited for too long. (They change all the time.)
     fn check_gaps(&self) {
         let mut last: BTreeMap<String, u128> = BTreeMap::new();
         for recorded in self.record() {
@@ -233,7 +231,7 @@ impl Load {
         }
     }
 
-    /// Asserts that the record is consistent with the audit log, and that no round was reconciled
+    /// The record must be consistent with the audit log, and no round may have been reconciled
     /// twice.
     fn check_audit(&self) {
         let audited = self.audited();
@@ -251,7 +249,7 @@ impl Load {
             "{:?}",
             written.difference(&distinct)
         );
-        // If a process was killed, its last writes may not have been recorded.
+        // A process that was killed may not have recorded its last writes.
         let unrecorded = distinct.difference(&written);
         let others: Vec<_> = unrecorded
             .filter(|(_, process, _)| !self.gone.contains_key(process))
@@ -284,7 +282,7 @@ fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     })
 }
 
-/// Returns the number of objects received by a replica even though another replica is responsible.
+/// How many objects a replica has received although another one is responsible for them.
 async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     let scraped = program.get(port.number(), "/metrics").await.unwrap();
     let lines = scraped.lines().filter_map(|line| {
@@ -296,7 +294,8 @@ async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     lines.sum()
 }
 
-/// Starts and stops replicas. Returns the remaining ones, and the port of the last one started.
+/// Starts and stops replicas. Returns the remaining ones, and the port of the one that was started
+/// last.
 async fn come_and_go(load: &mut Load) -> (Program, Program, ReservedPort) {
     let (mut first, _) = load.join().await;
     let (second, _) = load.join().await;

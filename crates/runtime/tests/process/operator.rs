@@ -20,49 +20,46 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
 use tokio::runtime::Handle;
 
-/// ID of the operator, and hence the name of its lease. Can be overridden with [`ID`].
+/// The ID of the operator, and therefore the name of its lease, unless [`ID`] overrides it.
 pub(crate) const LEASE: &str = "process.example.com";
-/// Data key that makes reconciles wait until it's removed.
+/// As long as the data contains this key, reconciles wait.
 pub(crate) const HOLD: &str = "hold";
-/// Data key that makes a reconcile block its thread. The value is the number of seconds to sleep,
-/// `write` to keep [writing](WRITTEN) forever, or `pool` to wait forever for a thread of the
+/// With this key in the data, a reconcile blocks its thread. The value is the number of seconds to
+/// sleep, `write` to keep [writing](WRITTEN) forever, or `pool` to wait forever for a thread of the
 /// blocking pool.
 pub(crate) const BLOCK: &str = "block";
-/// Data key that makes reconciles fail.
+/// With this key in the data, reconciles fail.
 pub(crate) const FAIL: &str = "fail";
-/// Data key that makes the first reconcile of an object panic. With `thread`, it's another thread
-/// named `helper` that panics.
+/// With this key in the data, the first reconcile of an object panics. If its value is `thread`,
+/// another thread named `helper` panics instead.
 pub(crate) const PANIC: &str = "panic";
-/// Annotation that is set at the start of a reconcile. Contains the ID of the process.
+/// A reconcile sets this annotation to the ID of its process when it starts.
 pub(crate) const STARTED: &str = "process.example.com/started";
-/// Annotation that's set at the end of a reconcile. Contains the process's ID.
+/// A reconcile sets this annotation to the ID of its process when it ends.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
-/// Annotation that is set all the time by a reconcile with `block: write`, unless the data contains
+/// A reconcile with `block: write` keeps setting this annotation, unless the data contains
 /// [`HOLD`].
 pub(crate) const WRITTEN: &str = "process.example.com/written";
 
-/// Data key that contains a counter. A reconcile copies it to [`ROUND_DONE`], and records its steps
-/// in the file named by [`RECORD`].
+/// A counter in the data. A reconcile copies it to [`ROUND_DONE`], and records its steps in the
+/// file named by [`RECORD`].
 pub(crate) const ROUND: &str = "round";
-/// Annotation with the round and the process which has reconciled it.
+/// Contains the round and the process that has reconciled it.
 pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
-/// Environment variable with the path of a file shared by all processes. Each [`Step`] of a
-/// reconcile is recorded as a line.
+/// The path of a file that all processes share. Each [`Step`] of a reconcile adds a line to it.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
-/// Environment variable that overrides the operator's ID.
+/// Overrides the ID of the operator.
 pub(crate) const ID: &str = "RBUILDER_TEST_ID";
-/// Environment variable with the number of worker threads. If it is 0, everything runs on `main`.
+/// The number of worker threads. With 0, everything runs on `main`.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
-/// Environment variable for what to set up before the manager is created: `subscriber` installs a
-/// tracing subscriber, `hook` installs a panic hook that prints [`HOOKED`], and `traces` installs a
-/// tracer provider.
+/// What to set up before the manager is created: `subscriber` installs a tracing subscriber, `hook`
+/// installs a panic hook that prints [`HOOKED`], and `traces` installs a tracer provider.
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
-/// Printed by the operator's own panic hook.
+/// The operator's own panic hook prints this.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
-/// Environment variable with the flags of the operator, one per line. If it is set, this program is
-/// the operator.
+/// The flags of the operator, one per line. If this variable is set, this program is the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
@@ -73,11 +70,9 @@ struct Args {
     manager: ManagerArgs,
 }
 
-/// A step of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Began,
-    /// The API server has accepted the write.
     Wrote,
     Ended,
 }
@@ -109,7 +104,7 @@ pub(crate) fn is_this_process() -> bool {
     std::env::var_os(FLAGS).is_some()
 }
 
-/// Runs the operator, and exits in the same way as `main` would.
+/// Runs the operator, and exits like `main` would.
 pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
@@ -131,13 +126,13 @@ pub(crate) async fn run() {
         Err(_) => operate(args.manager).await,
     };
     let status = i32::from(ended.is_err());
-    // Print the error like a `main` function that returns it.
+    // Print the error as if `main` had returned it.
     let _ = ended.report();
     std::process::exit(status)
 }
 
-/// Runs the operator with its own runtime. Like `#[tokio::main]`, this waits for the runtime's
-/// threads.
+/// Runs the operator with its own runtime. This waits for the threads of the runtime, like
+/// `#[tokio::main]`.
 fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     let mut runtime = match threads {
         0 => tokio::runtime::Builder::new_current_thread(),
@@ -151,8 +146,7 @@ fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     runtime.block_on(operate(args))
 }
 
-/// Exits when stdin is closed. This means that the test which has started this process does not
-/// exist anymore.
+/// When stdin is closed, the test that has started this process doesn't exist anymore.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -218,7 +212,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     if written.is_ok() {
         record(Step::Wrote, map, round);
     }
-    // Take long enough to give other replicas the chance to interfere.
+    // Take long enough that other replicas get a chance to interfere.
     let is_slow = map.name_any().ends_with('0');
     tokio::time::sleep(Duration::from_millis(if is_slow { 4000 } else { 30 })).await;
     record(Step::Ended, map, round);
@@ -226,7 +220,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     Ok(Action::await_change())
 }
 
-/// Records a step in the file that's shared by all processes. A short line is written atomically.
+/// All processes share this file. It's fine to append a short line, since this is atomic.
 fn record(step: Step, map: &ConfigMap, round: &str) {
     let Some(path) = std::env::var_os(RECORD) else {
         return;
@@ -237,7 +231,7 @@ fn record(step: Step, map: &ConfigMap, round: &str) {
     file.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// Returns the time in microseconds, using a clock that is the same for all processes.
+/// In microseconds, by a clock that is the same for all processes.
 pub(crate) fn now() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()
 }
@@ -253,7 +247,7 @@ fn panic_in(place: &str) {
     }
 }
 
-/// Blocks the thread. See [`BLOCK`] for the values of `kind`.
+/// Blocks the thread, see [`BLOCK`] for the values of `kind`.
 async fn block(kind: &str, map: &ConfigMap, ctx: &Ctx<()>) {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     match kind {

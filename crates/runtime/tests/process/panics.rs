@@ -3,7 +3,8 @@
 use super::*;
 use crate::operator::{BEFORE, HOOKED, PANIC};
 
-/// Makes a reconcile panic, and returns the log after the object has been reconciled successfully.
+/// Makes a reconcile panic. Returns the log up to the point where the object was reconciled
+/// successfully.
 async fn log_of_panic(panics_in: &str, flag: &str, variables: &[(&'static str, &str)]) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", flag]);
@@ -69,7 +70,7 @@ async fn panic_logs_one_text_line() {
     );
 }
 
-/// If the line is filtered out, we fall back to Rust's own output.
+/// If the filter drops the line, Rust prints the panic itself.
 #[rbuilder::envtest::test]
 async fn panic_hidden_by_the_log_filter_is_printed_by_rust() {
     let log = log_of_panic("reconcile", "--log-level=off", &[]).await;
@@ -83,7 +84,7 @@ async fn panic_output_is_unchanged_with_a_custom_subscriber() {
     assert!(!log.contains(": panicked "), "{log}");
 }
 
-/// For example, the operator might have a hook which reports crashes.
+/// The operator might have a hook that reports crashes, for example.
 #[rbuilder::envtest::test]
 async fn custom_panic_hook_still_runs() {
     let log = log_of_panic("reconcile", "--log-format=text", &[(BEFORE, "hook")]).await;

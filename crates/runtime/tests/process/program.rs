@@ -11,10 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::operator::{FLAGS, THREADS};
 
-/// Name of the test that is run in the child process, where it is the operator.
+/// The child process runs this test, in which it becomes the operator.
 const ENTRY: &str = "first_signal_lets_reconciles_finish";
 
-/// Exit status or signal of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     status: Option<i32>,
@@ -37,7 +36,7 @@ impl Ended {
     }
 }
 
-/// A running operator. It's killed on drop.
+/// A running operator, which is killed on drop.
 pub(crate) struct Program {
     child: Child,
     log: NamedTempFile,
@@ -48,7 +47,6 @@ impl Program {
         Self::start_with(kubeconfig, flags, [])
     }
 
-    /// Starts an operator with the given number of worker threads.
     pub(crate) fn start_on(threads: usize, kubeconfig: &Path, flags: Vec<String>) -> Self {
         Self::start_with(kubeconfig, flags, [(THREADS, threads.to_string())])
     }
@@ -59,7 +57,7 @@ impl Program {
         variables: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Self {
         let log = NamedTempFile::new().unwrap();
-        // If there is no control plane, this test is ignored just like all others.
+        // Without a control plane, this test is ignored like all others.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
@@ -91,7 +89,6 @@ impl Program {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits until the process has exited.
     pub(crate) async fn ended(&mut self, within: Duration) -> Ended {
         let deadline = tokio::time::Instant::now() + within;
         loop {
@@ -115,7 +112,6 @@ impl Program {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// Waits until the log contains the given text.
     pub(crate) async fn logs(&self, text: &str) {
         eventually(Duration::from_secs(30), || async {
             let log = self.log();
@@ -128,7 +124,7 @@ impl Program {
         .await;
     }
 
-    /// Returns the response to a GET. The status must be 200.
+    /// Sends a GET, whose status must be 200.
     pub(crate) async fn get(&self, port: u16, path: &str) -> Result<String, String> {
         let answer = get(port, path).await.map_err(|error| error.to_string())?;
         match answer.starts_with("HTTP/1.1 200 ") {

@@ -8,7 +8,7 @@ use super::*;
 use crate::operator::PANIC;
 use crate::tls_client::{connect, write_certificate};
 
-/// How long it may take until a released lease is acquired by another process. The retry period is
+/// How long it may take until another process has acquired a released lease. The retry period is
 /// 4.4 s including jitter.
 const HANDED_OVER: Duration = Duration::from_secs(5);
 /// How often certificates are checked, plus a margin because the machine may be busy.
@@ -59,7 +59,6 @@ async fn second_replica_takes_over_immediately() {
     assert!(value(&second, ports[3], reconciled).await >= 1.0);
 }
 
-/// Returns the value of a series.
 async fn value(program: &Program, port: u16, series: &str) -> f64 {
     let scraped = program.get(port, "/metrics").await.unwrap();
     let line = scraped.lines().find_map(|line| line.strip_prefix(series));
@@ -88,7 +87,7 @@ async fn panic_is_counted_and_retried() {
     );
 }
 
-/// Liveness does not depend on the API server.
+/// Liveness doesn't depend on the API server.
 #[rbuilder::envtest::test]
 async fn process_is_live_but_not_ready_before_its_caches_sync() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -116,7 +115,7 @@ async fn process_is_live_but_not_ready_before_its_caches_sync() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// cert-manager does the same before a certificate expires.
+/// cert-manager does this before a certificate expires.
 #[rbuilder::envtest::test]
 async fn replaced_certificate_is_served_without_a_restart() {
     let place = Place::new().await;

@@ -9,15 +9,15 @@ use super::*;
 use crate::operator::ID;
 use crate::tls_client::{ask, review_of_a_config_map, write_certificate};
 
-/// Maximum delay for objects of a suspended replica, i.e. 20 s plus a margin.
+/// How long objects of a suspended replica may have to wait, i.e. 20 s plus a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
-/// Timeout for a replica to exit after its claims were removed.
+/// How long a replica may take to exit after its claims were removed.
 const GONE: Duration = Duration::from_secs(5);
 const OBJECTS: usize = 24;
 
 const FLAGS: [&str; 2] = ["--shards=auto", "--health-probe-bind-address=0"];
 
-/// Creates objects, then counts how many of these are reconciled by each replica.
+/// Creates objects, and counts how many of them each replica reconciles.
 async fn shares(place: &Place, batch: &str, replicas: &[&Program]) -> Vec<usize> {
     let names: Vec<String> = (0..OBJECTS).map(|number| format!("{batch}-{number}")).collect();
     for name in &names {
@@ -45,7 +45,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     first.logs("shards of this replica").await;
     let second = place.start(&FLAGS);
     second.logs("shards of this replica").await;
-    // The first replica gives up its ranges in a single write, so this is their final share.
+    // This is their final share, because the first replica gives up its ranges in a single write.
     let both = shares(&place, "both", &[&first, &second]).await;
     assert!(both.iter().all(|share| *share > 3), "{both:?}");
 
@@ -62,7 +62,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.logs("shards lost").await;
 }
 
-/// The API server uses a Service, so it may call any of the replicas.
+/// The API server calls a Service, so it may end up at any of the replicas.
 #[rbuilder::envtest::test]
 async fn replica_without_ranges_serves_webhooks() {
     let place = Place::new().await;
@@ -106,7 +106,7 @@ async fn replica_without_ranges_serves_webhooks() {
 /// A release of an operator that has two replicas and its own namespace.
 struct Release {
     place: Place,
-    /// Namespace of the Leases.
+    /// The Leases are in this namespace.
     leases: String,
     id: &'static str,
     replicas: Vec<Program>,
@@ -152,8 +152,7 @@ impl Release {
         (replicas, claims)
     }
 
-    /// Waits for the replicas to own all ranges, without any other owners. Returns the identities
-    /// of the replicas.
+    /// Waits until the replicas (and nobody else) own all ranges. Returns their identities.
     async fn settled(&self) -> BTreeSet<String> {
         eventually(Duration::from_secs(60), || async {
             let (replicas, claims) = self.ring().await;
@@ -173,7 +172,7 @@ impl Release {
     }
 }
 
-/// Asserts that each release reconciles exactly its own objects.
+/// Each release must reconcile exactly its own objects.
 async fn check_independent(releases: [Release; 2]) {
     let [one, other] = &releases;
     let (ours, theirs) = (one.settled().await, other.settled().await);
@@ -184,12 +183,12 @@ async fn check_independent(releases: [Release; 2]) {
         assert!(shares.iter().all(|share| *share > 3), "{shares:?}");
     }
     let [mut one, other] = releases;
-    // If something leaves a ring, it must not end up in the other one.
+    // What leaves a ring must not end up in the other one.
     one.replicas.clear();
     assert_eq!(other.settled().await, theirs);
 }
 
-/// For example, a chart may be installed twice.
+/// This happens if a chart is installed twice, for example.
 #[rbuilder::envtest::test]
 async fn releases_in_two_namespaces_share_nothing() {
     let releases = [Place::new().await, Place::new().await].map(|place| {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::operator::BEFORE;
 
-/// Returns the line logged for a failed reconcile.
+/// Returns the line that is logged for a failed reconcile.
 async fn log_failure(format: &str, before: &str) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", format]);

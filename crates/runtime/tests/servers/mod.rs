@@ -7,7 +7,6 @@ use kube::Client;
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
 
-/// Either a fake or a real API server.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
     Fake(ApiServer),
@@ -33,7 +32,7 @@ impl Server {
         }
     }
 
-    /// Returns the real API server. For tests which cannot be run on the fake one.
+    /// For tests that can't run on the fake server.
     #[track_caller]
     pub(crate) fn real(&self) -> &Environment {
         match self {
@@ -60,8 +59,8 @@ impl Server {
 }
 
 /// Creates two tests for each function, which takes a [`Server`] as its argument. One of them uses
-/// the fake server and the other one a real server. The latter is ignored unless
-/// `KUBEBUILDER_ASSETS` is set. `Server` must be in scope.
+/// the fake server and the other one a real server, which is ignored unless `KUBEBUILDER_ASSETS` is
+/// set. `Server` must be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

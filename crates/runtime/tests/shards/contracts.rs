@@ -17,17 +17,17 @@ use tokio::time::{Instant, sleep};
 use crate::fleet::{Done, Fleet, Maps, SELECTED, clean_up, count_names, forget, namespace_of};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Maximum time for which objects may be without a replica after a crash.
+/// How long objects may be without a replica after a crash.
 const TAKEN_OVER: Duration = Duration::from_secs(21);
-/// Maximum time for which objects may be without a replica in all other cases.
+/// How long objects may be without a replica in all other cases.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// By then, ranges have stopped moving.
+/// By then, ranges don't move anymore.
 const SETTLED: Duration = Duration::from_secs(60);
 const OBJECTS: usize = 24;
 /// Time between two deletions or other changes. All of them together take longer than a takeover.
 const PACE: Duration = Duration::from_millis(900);
 
-/// Reasons for ranges to move.
+/// Why ranges move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Move {
     Join,
@@ -46,7 +46,7 @@ impl Move {
         }
     }
 
-    /// Returns the maximum time for which an object may be without a replica.
+    /// How long an object may be without a replica.
     fn gap(self) -> Duration {
         match self {
             Self::Join | Self::Stop => HANDED_OVER,
@@ -55,21 +55,21 @@ impl Move {
     }
 }
 
-/// Returns all reasons for ranges to move, both for API servers that support shard selectors and
-/// for those that do not.
+/// Returns all reasons for ranges to move. Each of them occurs twice, because an API server may
+/// support shard selectors or not.
 fn cases() -> impl Iterator<Item = (Move, bool)> {
     Move::ALL
         .into_iter()
         .flat_map(|moved| [(moved, true), (moved, false)])
 }
 
-/// Starts three replicas, and waits for some objects to be reconciled. The second value contains
-/// the names of these objects.
+/// Starts three replicas, and waits until some objects are reconciled. Also returns the names of
+/// the objects.
 async fn reconciled(sharding: bool, configure: impl Fn(Maps) -> Maps + 'static) -> (Fleet, Vec<String>) {
     let fleet = Fleet::configured(3, sharding, configure).await;
     let names = fleet.create_many(OBJECTS).await;
     fleet.reconciled().await;
-    // When a child is created, its owner is reconciled once more.
+    // Creating a child reconciles its owner once more.
     sleep(5 * SECOND).await;
     fleet.record.lock().unwrap().clear();
     (fleet, names)
@@ -112,7 +112,7 @@ async fn deleted_objects_are_cleaned_up_once() {
         assert_eq!(held(&fleet).await, BTreeSet::new(), "{moved:?}");
         let cleanups = count_names(&fleet.record.lock().unwrap().cleanups);
         assert_eq!(cleanups.len(), OBJECTS, "{moved:?}: {cleanups:?}");
-        // If a replica has crashed, it may not have removed the finalizer after the cleanup.
+        // A replica that has crashed may not have removed the finalizer after the cleanup.
         let is_once = cleanups.values().all(|count| *count == 1);
         assert!(is_once || moved == Move::Crash, "{moved:?}: {cleanups:?}");
     }
@@ -136,8 +136,8 @@ async fn objects_that_leave_the_selection_are_cleaned_up() {
     }
 }
 
-/// The previous replica doesn't get any events for its range anymore, and the new one does not get
-/// them yet.
+/// The previous replica doesn't get events for its range anymore, and the new one doesn't get them
+/// yet.
 #[tokio::test(start_paused = true)]
 async fn object_that_leaves_the_selection_before_its_range_is_listed_is_cleaned_up() {
     let mut fleet = Fleet::configured(1, true, selecting).await;
@@ -182,7 +182,7 @@ async fn deletion_is_reported_at_most_once_and_always_while_ranges_stay() {
     }
 }
 
-/// Returns the longest time between two reconciles for each object, beginning at `start`.
+/// For each object, returns the longest time between two reconciles since `start`.
 fn longest_gaps(reconciles: &[Done], start: Instant) -> BTreeMap<String, Duration> {
     let mut last: BTreeMap<&str, Instant> = BTreeMap::new();
     let mut gaps: BTreeMap<String, Duration> = BTreeMap::new();
@@ -194,7 +194,7 @@ fn longest_gaps(reconciles: &[Done], start: Instant) -> BTreeMap<String, Duratio
     gaps
 }
 
-/// Triggers of all replicas. Sources send everything to each of them.
+/// The triggers of all replicas. Sources send everything to each of them.
 type Triggers = Arc<Mutex<Vec<Trigger<ConfigMap>>>>;
 
 fn send_everywhere(triggers: &Triggers, name: &str, delay: Duration) {
@@ -217,7 +217,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
                 controller.triggers(requests)
             })
             .await;
-            // Longer than the delay, because an object is not enqueued again while it is waiting.
+            // This is longer than the delay, because an object that's waiting isn't enqueued again.
             let pause = SECOND.max(delay * 3 / 2);
             moved.happen(&mut fleet);
             let started = Instant::now();
@@ -253,7 +253,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
 #[tokio::test(start_paused = true)]
 async fn objects_are_resynced_by_one_replica() {
     let period = 20 * SECOND;
-    // Including jitter.
+    // Includes the jitter.
     let longest = period + period / 10 + SECOND;
     for (moved, sharding) in cases() {
         let (mut fleet, _) = reconciled(sharding, move |controller| controller.resync_every(period)).await;
@@ -304,7 +304,7 @@ async fn change_overtakes_the_objects_of_a_range_that_was_acquired() {
         while fleet.record.lock().unwrap().last[name].0 != "urgent" {
             sleep(SECOND / 10).await;
         }
-        // It may take as long as the reconcile before it, plus the time to start.
+        // It may have to wait for the previous reconcile, plus the time to start.
         assert!(sent.elapsed() <= SECOND, "{:?}", sent.elapsed());
     }
     fleet.check();
@@ -358,7 +358,6 @@ async fn replica_that_takes_over_keeps_its_rate_limit() {
     assert!((55..=61).contains(&retries), "{retries} retries in 30 s");
 }
 
-/// Returns the names of all ServiceAccounts.
 async fn accounts(fleet: &Fleet) -> BTreeSet<String> {
     let accounts: Api<ServiceAccount> = Api::all(fleet.server.admin());
     let all = accounts.list(&Default::default()).await.unwrap().items;
@@ -388,7 +387,7 @@ async fn child_of_a_late_watch_is_restored() {
     }
 }
 
-/// Guard which says that a task is running on a replica.
+/// Held while a task is running on a replica.
 struct Runs(Arc<AtomicUsize>);
 
 impl Drop for Runs {

@@ -20,38 +20,37 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// Namespace for the replicas' Leases.
+/// The Leases of the replicas are in this namespace.
 pub(crate) const NAMESPACE: &str = "default";
-/// Number of namespaces to distribute the objects over.
+/// The objects are spread over this many namespaces.
 const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
-/// Label that all objects have initially.
+/// All objects initially have this label.
 pub(crate) const SELECTED: &str = "selected";
 
-/// What was done by replicas.
+/// What the replicas have done.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// The replica that is currently working on an object, by UID.
+    /// By UID, the replica that's working on the object right now.
     working: BTreeMap<String, usize>,
-    /// Objects that two replicas have been working on at the same time.
+    /// Objects that two replicas have worked on at the same time.
     pub(crate) doubled: Vec<String>,
-    /// The text that each object had when it was last reconciled, and the replica.
+    /// The text of each object at its last reconcile, and the replica.
     pub(crate) last: BTreeMap<String, (String, usize)>,
-    /// Names of the objects reconciled by each replica.
+    /// The names of the objects that each replica has reconciled.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
-    /// Number of objects found by a replica in the cache for all replicas, or the error.
+    /// How many objects a replica has found in the cache for all replicas, or the error.
     pub(crate) everywhere: Vec<Result<usize, String>>,
-    /// All reconciles.
     pub(crate) reconciles: Vec<Done>,
     /// All cleanups that have finished.
     pub(crate) cleanups: Vec<Done>,
     /// Deleted objects that were reported.
     pub(crate) forgotten: Vec<Done>,
-    /// Names of objects for which reconciles fail.
+    /// Reconciles of these objects fail.
     pub(crate) failing: BTreeSet<String>,
 }
 
-/// Something that was done by a replica, and when.
+/// Something that a replica has done, and when.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) at: Instant,
@@ -60,7 +59,7 @@ pub(crate) struct Done {
 }
 
 impl Record {
-    /// Resets the record, except for work that is still in progress.
+    /// Resets the record, except for work that's still in progress.
     pub(crate) fn clear(&mut self) {
         self.last.clear();
         self.by_replica.clear();
@@ -70,7 +69,6 @@ impl Record {
     }
 }
 
-/// Counts how many times each name occurs.
 pub(crate) fn count_names(done: &[Done]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for done in done {
@@ -79,10 +77,8 @@ pub(crate) fn count_names(done: &[Done]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Controller of a replica.
 pub(crate) type Maps = Controller<ConfigMap, State>;
 
-/// Configures a controller.
 pub(crate) type Configure = fn(Maps) -> Maps;
 
 /// All ways to distribute objects.
@@ -92,13 +88,12 @@ pub(crate) const DIVISIONS: [Configure; 3] = [
     |controller| controller.shard_by(ShardBy::Namespace),
 ];
 
-/// State of a replica's controller.
 pub(crate) struct State {
     replica: usize,
     record: Arc<Mutex<Record>>,
-    /// Duration of reconciles and cleanups.
+    /// How long reconciles and cleanups take.
     work: Duration,
-    /// Whether a reconcile adds a watch for ServiceAccounts, and applies one per object.
+    /// If set, a reconcile adds a watch for ServiceAccounts, and applies one per object.
     watches_late: bool,
 }
 
@@ -120,7 +115,7 @@ impl State {
     }
 }
 
-/// Guard which says that an object is being worked on.
+/// Held while a replica is working on an object.
 struct Working<'a>(&'a State, String);
 
 impl<'a> Working<'a> {
@@ -181,7 +176,6 @@ async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Cleanup function of the finalizer.
 pub(crate) async fn clean_up(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     let _working = Working::on(&ctx, &object);
     sleep(ctx.work).await;
@@ -190,14 +184,12 @@ pub(crate) async fn clean_up(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result 
     Ok(Action::await_change())
 }
 
-/// Called for deleted objects.
 pub(crate) async fn forget(object: ObjectRef<ConfigMap>, ctx: Ctx<State>) -> Result {
     let forgotten = ctx.done(&object.name);
     ctx.record.lock().unwrap().forgotten.push(forgotten);
     Ok(Action::await_change())
 }
 
-/// A running replica.
 pub(crate) struct Replica {
     pub(crate) number: usize,
     stop: Option<oneshot::Sender<()>>,
@@ -215,14 +207,14 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// Returns the namespace for an object and its child, using the number at the end of the name.
+/// The number at the end of the name determines the namespace of an object and its child.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
     namespace_with(number.unwrap_or(0) % NAMESPACES)
 }
 
-/// Returns the name of a namespace. Names must be different at the beginning, because the end
-/// hardly makes a difference in the API server's hash.
+/// Names must differ at the beginning, because the end hardly makes a difference in the API
+/// server's hash.
 fn namespace_with(number: usize) -> String {
     format!("{number}-team")
 }
@@ -246,12 +238,12 @@ impl Fleet {
         }
     }
 
-    /// Starts the given number of replicas, and waits for each one to get some ranges.
+    /// Starts the given number of replicas, and waits until each one has some ranges.
     pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
         Self::configured(replicas, sharding, |controller| controller).await
     }
 
-    /// Like [`of`](Self::of), but with a different configuration of the controllers.
+    /// Like [`of`](Self::of), but also configures the controllers.
     pub(crate) async fn configured(
         replicas: usize,
         sharding: bool,
@@ -263,7 +255,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts additional replicas, and waits for each one to get some ranges.
+    /// Starts additional replicas, and waits until each one has some ranges.
     pub(crate) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
             self.start();
@@ -271,7 +263,7 @@ impl Fleet {
         sleep(Duration::from_secs(40)).await;
     }
 
-    /// Returns a client that doesn't get any responses while it is cut off.
+    /// While it's cut off, the client doesn't get any responses.
     fn client(&self, is_cut_off: Arc<AtomicBool>) -> Client {
         let client = self.server.client();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -291,7 +283,6 @@ impl Fleet {
         Manager::with_client(ID, client, ManagerArgs::for_tests()).sharded(Sharding::ranges(64).unwrap())
     }
 
-    /// Starts a replica.
     pub(crate) fn start(&mut self) {
         self.start_with(|manager| manager);
     }
@@ -322,31 +313,27 @@ impl Fleet {
         });
     }
 
-    /// Kills a replica. It does not delete its Lease.
+    /// Kills a replica, which doesn't delete its Lease then.
     pub(crate) fn crash(&mut self, index: usize) {
         self.replicas.remove(index).running.abort();
     }
 
-    /// Tells a replica to stop.
     pub(crate) fn stop(&mut self, index: usize) -> Replica {
         let mut replica = self.replicas.remove(index);
         replica.stop.take().map(|stop| stop.send(()));
         replica
     }
 
-    /// Blocks or unblocks all requests of a replica.
     pub(crate) fn cut_off(&self, index: usize, is_cut_off: bool) {
         self.replicas[index]
             .is_cut_off
             .store(is_cut_off, Ordering::Relaxed);
     }
 
-    /// Returns an API for the given object.
     pub(crate) fn maps(&self, name: &str) -> Api<ConfigMap> {
         Api::namespaced(self.server.admin(), &namespace_of(name))
     }
 
-    /// Returns an API for the child of the given object.
     pub(crate) fn secrets(&self, name: &str) -> Api<Secret> {
         Api::namespaced(self.server.admin(), &namespace_of(name))
     }
@@ -372,7 +359,7 @@ impl Fleet {
             .unwrap();
     }
 
-    /// Creates some objects. Returns their names.
+    /// Returns the names of the objects.
     pub(crate) async fn create_many(&self, count: usize) -> Vec<String> {
         let names: Vec<String> = (0..count).map(|number| format!("object-{number}")).collect();
         for name in &names {
@@ -403,20 +390,19 @@ impl Fleet {
         maps.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Returns all objects.
     pub(crate) async fn objects(&self) -> Vec<ConfigMap> {
         let all: Api<ConfigMap> = Api::all(self.server.admin());
         all.list(&ListParams::default()).await.unwrap().items
     }
 
-    /// Asserts that two replicas have never been working on the same object.
+    /// No two replicas may have worked on the same object at the same time.
     pub(crate) fn check(&self) {
         let record = self.record.lock().unwrap();
         assert!(record.doubled.is_empty(), "{:?}", record.doubled);
     }
 
-    /// Waits for the controllers to reconcile the current version of all selected objects. Returns
-    /// the time this takes.
+    /// Waits until the current version of all selected objects was reconciled. Returns how long
+    /// that takes.
     pub(crate) async fn reconciled(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -447,14 +433,14 @@ impl Fleet {
         }
     }
 
-    /// Returns the number of objects reconciled by each replica.
+    /// How many objects each replica has reconciled.
     pub(crate) fn shares(&self) -> Vec<usize> {
         let record = self.record.lock().unwrap();
         let share = |replica: &Replica| record.by_replica.get(&replica.number).map_or(0, BTreeSet::len);
         self.replicas.iter().map(share).collect()
     }
 
-    /// Returns the shard selectors for all lists of ConfigMaps in decoded form.
+    /// The decoded shard selectors of all lists of ConfigMaps.
     pub(crate) fn listed(&self) -> Vec<String> {
         let lists =
             self.server.requests().into_iter().filter(|request| {

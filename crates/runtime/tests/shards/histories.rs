@@ -83,7 +83,7 @@ impl History {
                 fleet.unselect(&name).await;
             }
             Event::DeleteChild(index) if !self.objects.is_empty() => {
-                // It may not exist.
+                // The child may not exist.
                 let name = index.get(&self.objects);
                 let _ = fleet.secrets(name).delete(name, &DeleteParams::default()).await;
             }
@@ -96,14 +96,14 @@ impl History {
             Event::Reconnect(index) if replicas > 0 => fleet.cut_off(index.index(replicas), false),
             _ => {}
         }
-        // If they've been cut off for too long, they have exited.
+        // Replicas that were cut off for too long have exited.
         self.fleet
             .replicas
             .retain(|replica| !replica.running.is_finished());
     }
 
-    /// Asserts that everything was reconciled, that all objects have a child, and that an object
-    /// has the finalizer if and only if it's selected.
+    /// Everything must have been reconciled. All objects must have a child, and the selected ones
+    /// must have the finalizer.
     async fn end(mut self) {
         for index in 0..self.fleet.replicas.len() {
             self.fleet.cut_off(index, false);

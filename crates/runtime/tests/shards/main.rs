@@ -91,7 +91,7 @@ async fn objects_of_a_stopped_replica_are_reconciled_within_five_seconds() {
     }
 }
 
-/// It doesn't know whether others have taken over, so it has to stop before that.
+/// The replica doesn't know whether others have taken over, so it has to stop before that.
 #[tokio::test(start_paused = true)]
 async fn replica_without_responses_stops_before_others_take_over() {
     let mut fleet = Fleet::of(2, true).await;
@@ -114,7 +114,7 @@ async fn join_lists_only_the_ranges_that_move() {
     let mut fleet = Fleet::of(1, true).await;
     let names = fleet.create_many(40).await;
     fleet.reconciled().await;
-    // When a child is created, its owner is reconciled once more.
+    // Creating a child reconciles its owner once more.
     sleep(5 * SECOND).await;
     fleet.record.lock().unwrap().clear();
     fleet.server.forget_requests();
@@ -168,7 +168,7 @@ async fn reconciles_in_progress_end_before_their_range_moves() {
     assert!(fleet.shares()[1] > 0);
 }
 
-/// Permissions needed for reconciling the objects.
+/// The permissions for reconciling the objects.
 const RECONCILES: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -212,7 +212,7 @@ async fn scaffolded_role_permits_everything_that_shards_need() {
     );
 }
 
-/// This happens while a control plane with several API servers is being upgraded.
+/// This happens during an upgrade of a control plane with several API servers.
 #[tokio::test(start_paused = true)]
 async fn answers_may_be_sharded_or_not() {
     let mut fleet = Fleet::of(2, true).await;
@@ -243,7 +243,7 @@ async fn task_runs_in_one_replica_until_that_stops() {
         let task = Task::new("sweeper", move |stopped| async move {
             assert_eq!(runner.swap(number, Ordering::Relaxed), NOBODY, "one at a time");
             stopped.requested().await;
-            // Others must wait until it has ended.
+            // The others must wait until it has ended.
             sleep(3 * SECOND).await;
             runner.store(NOBODY, Ordering::Relaxed);
             Ok::<_, Error>(())

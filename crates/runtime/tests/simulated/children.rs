@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::kinds::namespace;
 
-/// Label with the name of the owner.
+/// Contains the name of the owner.
 pub(crate) const OWNER: &str = "simulated.example.com/owner";
 
 pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
@@ -30,7 +30,7 @@ pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
     }
 }
 
-/// Returns labels which contain the owner.
+/// The labels contain the owner.
 pub(crate) fn labels(owner: &impl Object) -> BTreeMap<String, String> {
     BTreeMap::from([(OWNER.to_owned(), owner.name_any())])
 }
@@ -55,7 +55,7 @@ pub(crate) fn secret(name: impl Into<String>, user: &str) -> Secret {
     }
 }
 
-/// Returns a claim for the given number of GiB.
+/// The claim is for this many GiB.
 pub(crate) fn claim(name: impl Into<String>, storage: i32) -> PersistentVolumeClaim {
     let requests = BTreeMap::from([("storage".to_owned(), Quantity(format!("{storage}Gi")))]);
     PersistentVolumeClaim {
@@ -72,7 +72,6 @@ pub(crate) fn claim(name: impl Into<String>, storage: i32) -> PersistentVolumeCl
     }
 }
 
-/// Returns the storage requested by a claim.
 pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Option<&str> {
     let requests = claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?;
     Some(&requests.get("storage")?.0)
@@ -109,7 +108,7 @@ pub(crate) fn deployment(name: impl Into<String>, image: &str, size: i32) -> Dep
     }
 }
 
-/// Returns `true` if all replicas of the current generation are available.
+/// All replicas of the current generation must be available.
 pub(crate) fn is_available(deployment: &Deployment) -> bool {
     let Some(status) = &deployment.status else {
         return false;
@@ -136,7 +135,7 @@ pub(crate) fn service(name: impl Into<String>) -> Service {
     }
 }
 
-/// Returns a ClusterRole for a namespaced object. It cannot have an owner reference.
+/// A ClusterRole can't have an owner reference to a namespaced object.
 pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     let mut role = ClusterRole {
         metadata: metadata(format!("{}.{}", namespace(owner), owner.name_any())),
@@ -148,10 +147,10 @@ pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     role
 }
 
-/// Label with the owner's namespace.
+/// Contains the namespace of the owner.
 const NAMESPACE: &str = "simulated.example.com/namespace";
 
-/// Returns the owner of a cluster-scoped object according to its labels.
+/// Finds the owner of a cluster-scoped object by its labels.
 pub(crate) fn labelled_owner<K: Object>(object: &impl Object) -> Vec<ObjectRef<K>> {
     let label = |label| object.labels().get(label);
     let owner = label(OWNER).zip(label(NAMESPACE));
@@ -161,7 +160,7 @@ pub(crate) fn labelled_owner<K: Object>(object: &impl Object) -> Vec<ObjectRef<K
         .collect()
 }
 
-/// Creates an owned object. Neither checks whether it exists, nor adds it to the caches.
+/// Neither checks whether the object exists, nor adds it to the caches.
 pub(crate) async fn create<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     owner: &(impl Object + Serialize),
@@ -185,7 +184,7 @@ pub(crate) async fn force<K: Object + Serialize, S>(
         .await?)
 }
 
-/// Deletes an object by name. Returns `false` if it does not exist.
+/// Returns `false` if the object doesn't exist.
 pub(crate) async fn delete_named<K: Object, S>(
     ctx: &Ctx<S>,
     owner: &impl Object,
@@ -199,7 +198,7 @@ pub(crate) async fn delete_named<K: Object, S>(
     }
 }
 
-/// Deletes an object if it is in the cache. It may be gone already.
+/// The object may be in the cache although it's gone already.
 pub(crate) async fn delete_cached<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     namespace: &str,

@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A claim is deleted and recreated in order to resize it: Altinity/clickhouse-operator#730.
+/// The operator resizes a claim by deleting and recreating it: Altinity/clickhouse-operator#730.
 mod grown {
     use super::*;
 
@@ -69,8 +69,8 @@ mod grown {
     }
 }
 
-/// The name of the claim is derived from a field in the spec. When it changes, the old claim is
-/// pruned: vexxhost/atmosphere#518.
+/// The name of the claim is derived from a field in the spec. When the field changes, the operator
+/// prunes the old claim: vexxhost/atmosphere#518.
 mod named {
     use super::*;
 
@@ -99,7 +99,7 @@ mod named {
     }
 }
 
-/// A Secret is replaced because the user has changed. The password in it was not stored anywhere
+/// The operator replaces a Secret because the user has changed. Its password wasn't stored anywhere
 /// else: crossplane/crossplane#64.
 mod password {
     use super::*;

@@ -66,8 +66,8 @@ mod never_read {
     }
 }
 
-/// Some other field is copied instead. Acto's consistency oracle finds these as well, see its list
-/// of bugs in OT-CONTAINER-KIT/redis-operator (#283 to #290).
+/// The operator copies some other field instead. Acto's consistency oracle finds these as well, see
+/// its list of bugs in OT-CONTAINER-KIT/redis-operator (#283 to #290).
 mod read_twice {
     use super::*;
 
@@ -91,7 +91,7 @@ mod read_twice {
     }
 }
 
-/// The field is only used when the child is created: IBM/ibm-spectrum-scale-csi#173.
+/// The operator only uses the field when it creates the child: IBM/ibm-spectrum-scale-csi#173.
 mod at_creation {
     use super::*;
 

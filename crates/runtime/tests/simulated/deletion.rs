@@ -76,7 +76,7 @@ mod readopts {
     }
 }
 
-/// The cleanup waits for a child, but the garbage collector will not delete it until the owner is
+/// The cleanup waits for a child, but the garbage collector doesn't delete it before the owner is
 /// gone: openeverest/openeverest-operator#949.
 mod waits {
     use super::*;
@@ -111,8 +111,8 @@ mod waits {
     }
 }
 
-/// The owner reference is set by a second write. If it's missing, nobody deletes the child. This is
-/// an *intermediate state* like K8SPXC-979.
+/// A second write sets the owner reference. If that's missing, nobody deletes the child. This is an
+/// *intermediate state* like K8SPXC-979.
 mod owner_later {
     use super::*;
 

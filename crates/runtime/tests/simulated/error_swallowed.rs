@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The error of an apply is ignored: integr8ly/gitea-operator#20.
+/// The operator ignores the error of an apply: integr8ly/gitea-operator#20.
 mod ignored {
     use super::*;
 
@@ -69,7 +69,7 @@ mod ignored {
     }
 }
 
-/// Errors are never retried: cert-manager/cert-manager#6378, where a request that has failed once
+/// The operator never retries: cert-manager/cert-manager#6378, where a request that has failed once
 /// stays like that.
 mod terminal {
     use super::*;
@@ -87,8 +87,8 @@ mod terminal {
     }
 }
 
-/// If the settings cannot be read, the defaults are used: netbirdio/kubernetes-operator#191, which
-/// doesn't distinguish an error from a missing object.
+/// The operator uses the defaults if it can't read the settings: netbirdio/kubernetes-operator#191,
+/// which doesn't distinguish an error from a missing object.
 mod absent {
     use super::*;
 

@@ -71,7 +71,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Buckets of an account. Maps the identifier assigned by the system to a tag.
+/// The buckets of an account. The system assigns the identifiers, and each bucket has a tag.
 #[derive(Default)]
 struct Buckets(BTreeMap<String, String>);
 
@@ -83,7 +83,7 @@ impl External for Buckets {
     }
 }
 
-/// Creates a bucket and returns its identifier. Calling this twice creates two buckets.
+/// Returns the identifier of a new bucket. Calling this twice creates two buckets.
 async fn create_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<String, Outage> {
     let owned = tag.to_owned();
     let create = move |buckets: &mut Buckets| {
@@ -94,7 +94,6 @@ async fn create_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<String, O
     buckets.call(format!("create {tag}"), create).await
 }
 
-/// Returns the identifier of the bucket with the given tag.
 async fn find_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<Option<String>, Outage> {
     let owned = tag.to_owned();
     let find = move |buckets: &mut Buckets| {
@@ -104,7 +103,7 @@ async fn find_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<Option<Stri
     buckets.call(format!("find {tag}"), find).await
 }
 
-/// Deletes all buckets with the given tag. Returns whether there were any.
+/// Deletes all buckets with the given tag, and says whether there were any.
 async fn delete_buckets(buckets: &Remote<Buckets>, tag: &str) -> Result<bool, Outage> {
     let owned = tag.to_owned();
     let delete = move |buckets: &mut Buckets| {
@@ -138,8 +137,8 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The identifier is only known from the response. After a restart, another bucket is created:
-/// aws-controllers-k8s/community#2062, k-orc/openstack-resource-controller#19.
+/// The operator only knows the identifier from the response. After a restart, it creates another
+/// bucket: aws-controllers-k8s/community#2062, k-orc/openstack-resource-controller#19.
 mod created_twice {
     use super::*;
 
@@ -163,8 +162,8 @@ mod created_twice {
     }
 }
 
-/// The finalizer is removed, but the bucket wasn't deleted: pingcap/tidb-operator#6532, where an
-/// external store is left behind.
+/// The operator removes the finalizer although it hasn't deleted the bucket:
+/// pingcap/tidb-operator#6532, where an external store is left behind.
 mod left_over {
     use super::*;
 
@@ -228,8 +227,8 @@ mod slow {
     }
 }
 
-/// If someone deletes a record, it is never restored, since the status says that it was created:
-/// k-orc/openstack-resource-controller#759.
+/// The operator never restores a record that someone has deleted, since the status says that it was
+/// created: k-orc/openstack-resource-controller#759.
 mod drift {
     use super::*;
 

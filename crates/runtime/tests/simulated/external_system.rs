@@ -48,8 +48,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Returns the machine of an App. Its name is derived from the App, so it's harmless to order it
-/// twice.
+/// The name of the machine is derived from the App, so it's harmless to order it twice.
 fn machine(app: &App) -> Machine {
     let role = cluster_role(app);
     let mut machine = Machine::new(&role.name_any(), MachineSpec { size: app.spec.size });
@@ -57,13 +56,12 @@ fn machine(app: &App) -> Machine {
     machine
 }
 
-/// Returns all machines of an App according to the external system.
+/// Asks the external system for all machines of an App.
 async fn machines(ctx: &Ctx<()>, app: &App) -> Result<Vec<Machine>> {
     let of_app = ListParams::default().labels(&format!("{OWNER}={}", app.name_any()));
     Ok(ctx.api::<Machine>(app).list(&of_app).await?.items)
 }
 
-/// Deletes all machines of an App.
 async fn delete_all(app: Arc<App>, ctx: Ctx<()>) -> Result {
     for machine in machines(&ctx, &app).await? {
         ctx.delete(&machine).await?;
@@ -71,8 +69,8 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<()>) -> Result {
     Ok(Action::await_change())
 }
 
-/// A machine's name is only known from the response. If that's lost, another machine is ordered:
-/// crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
+/// The operator only knows the name of a machine from the response. If that's lost, it orders
+/// another machine: crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
 mod lost_id {
     use super::*;
 
@@ -99,8 +97,7 @@ mod lost_id {
     }
 }
 
-/// The identifier is dropped by the cleanup before the machine is gone:
-/// SAP/crossplane-provider-btp#427.
+/// The cleanup drops the identifier before the machine is gone: SAP/crossplane-provider-btp#427.
 mod forgotten_id {
     use super::*;
 
@@ -129,7 +126,7 @@ mod forgotten_id {
     }
 }
 
-/// The status says that the machine was resized before that has been ordered:
+/// The status says that the machine was resized before the operator has ordered that:
 /// crossplane/crossplane#3037, where a restarted process trusts a write from before the call.
 mod recorded {
     use super::*;

@@ -49,8 +49,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Applies a ClusterRole (which cannot be owned by the App), and a ConfigMap that contains its
-/// name.
+/// Applies a ClusterRole, which the App can't own, and a ConfigMap that contains its name.
 async fn reconcile(app: Arc<App>, ctx: Ctx<()>) -> Result {
     let role = cluster_role(&*app);
     let data = [("role", role.name_any()), ("size", app.spec.size.to_string())];
@@ -65,7 +64,7 @@ fn controller() -> Controller<App, ()> {
         .watches(|role: &ClusterRole, _| labelled_owner(role))
 }
 
-/// The cleanup has failed, but the finalizer is removed, and the role is left behind:
+/// The operator removes the finalizer although the cleanup has failed, so the role is left behind:
 /// SAP/crossplane-provider-btp#427.
 mod ignored {
     use super::*;
@@ -83,7 +82,7 @@ mod ignored {
     }
 }
 
-/// The cleanup fails if there is nothing to delete, so the object is never deleted:
+/// The cleanup fails if there's nothing to delete, so the object is never deleted:
 /// aclerici38/pocket-id-operator#545.
 mod gone {
     use super::*;

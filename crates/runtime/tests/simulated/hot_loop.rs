@@ -49,8 +49,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// If the Deployment is late, each reconcile increments a counter in the status. Something similar
-/// happens with transition times in openstack-k8s-operators/keystone-operator#452 and
+/// While the Deployment is late, each reconcile increments a counter in the status. Something
+/// similar happens with transition times in openstack-k8s-operators/keystone-operator#452 and
 /// strimzi/strimzi-kafka-operator#13079.
 mod attempts {
     use super::*;
@@ -86,7 +86,7 @@ mod attempts {
     }
 }
 
-/// One controller writes what's declared, and another one writes what's permitted:
+/// One controller writes what the user has declared, and another one writes what's permitted:
 /// apache/superset-kubernetes-operator#151, defilantech/LLMKube#484.
 mod two_writers {
     use super::*;

@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Updates the template of a Job instead of starting another Job: backube/volsync#291.
+/// The operator updates the template of a Job instead of starting another Job: backube/volsync#291.
 mod job {
     use super::*;
 

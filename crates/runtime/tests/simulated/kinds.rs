@@ -198,7 +198,6 @@ impl<K: Object + WithStatus<Status = Status> + kube::core::object::HasStatus<Sta
     }
 }
 
-/// Updates the status of an object.
 pub(crate) async fn report<K: Reported, S>(
     ctx: &Ctx<S>,
     object: &K,
@@ -209,12 +208,11 @@ pub(crate) async fn report<K: Reported, S>(
     ctx.apply_status(object, status).await
 }
 
-/// Updates the phase of an object.
 pub(crate) async fn report_phase<K: Reported, S>(ctx: &Ctx<S>, object: &K, phase: &str) -> Result<K> {
     report(ctx, object, |status| status.phase = Some(phase.to_owned())).await
 }
 
-/// Reports whether the current generation of an object is ready.
+/// The status says whether the current generation of an object is ready.
 pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_ready: bool) -> Result<K> {
     let reason = if is_ready { "Running" } else { "Progressing" };
     let ready = conditions::new("Ready", is_ready, reason).observed(object);
@@ -225,7 +223,7 @@ pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_re
     .await
 }
 
-/// Returns the manifest of an object named `sample`.
+/// The object is named `sample`.
 pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     json!({
         "apiVersion": K::api_version(&()),
@@ -235,7 +233,7 @@ pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     })
 }
 
-/// Returns the manifest of a ConfigMap that belongs to the user.
+/// The ConfigMap belongs to the user.
 pub(crate) fn declared_map(name: &str, text: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -245,12 +243,10 @@ pub(crate) fn declared_map(name: &str, text: &str) -> Value {
     })
 }
 
-/// Returns the CRD of kind `K`.
 pub(crate) fn crds<K: CustomResourceExt>() -> Vec<CustomResourceDefinition> {
     vec![K::crd()]
 }
 
-/// Returns the namespace of a namespaced object.
 pub(crate) fn namespace(object: &impl Object) -> String {
     object.namespace().unwrap_or_default()
 }

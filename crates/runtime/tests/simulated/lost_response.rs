@@ -36,7 +36,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The generated name of a child is only known from the response:
+/// The operator only knows the generated name of a child from the response:
 /// crossplane/crossplane-runtime#279.
 mod generated_name {
     use super::*;
@@ -64,8 +64,8 @@ mod generated_name {
     }
 }
 
-/// The child exists when it's created again, and the operator thinks that it is someone else's:
-/// wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
+/// The child already exists when the operator creates it again, so it thinks that it belongs to
+/// someone else: wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
 mod already_exists {
     use super::*;
 

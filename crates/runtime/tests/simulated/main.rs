@@ -39,23 +39,22 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use rbuilder::Manager;
 use serde_json::Value;
 
-/// An operator with a bug, and its twin.
+/// An operator with a bug, and its twin without the bug.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) class: &'static str,
-    /// The oracle that has to find the bug, which is one of [`ORACLES`].
+    /// This oracle has to find the bug. It's one of [`ORACLES`].
     pub(crate) oracle: &'static str,
     pub(crate) broken: fn(Manager) -> Manager,
     pub(crate) repaired: fn(Manager) -> Manager,
     pub(crate) crds: fn() -> Vec<CustomResourceDefinition>,
-    /// Objects declared by the user. If the same object is declared again, it is a change that an
-    /// ordinary test would not make.
+    /// What the user declares. Declaring the same object again is a change that an ordinary test
+    /// would not make.
     pub(crate) declarations: fn() -> Vec<Value>,
-    /// ClusterRole of the operator as YAML. If it is `None`, everything is permitted.
+    /// The operator's ClusterRole as YAML. Without one, everything is permitted.
     pub(crate) role: Option<&'static str>,
 }
 
-/// What may be wrong with an operator.
 pub(crate) const ORACLES: [&str; 9] = [
     // Without faults, it settles in a different state.
     "end-state",
@@ -77,7 +76,6 @@ pub(crate) const ORACLES: [&str; 9] = [
     "dead-field",
 ];
 
-/// Returns all cases by class.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
     let classes = [
         crash_between_writes::CASES,

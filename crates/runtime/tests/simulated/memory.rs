@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-/// Names of objects.
 #[derive(Default)]
 pub(crate) struct Names(Mutex<HashSet<String>>);
 
@@ -18,28 +17,26 @@ impl Names {
         lock(&self.0).insert(name.to_owned());
     }
 
-    /// Removes a name. Returns `false` if it is not in the set.
+    /// Returns `false` if the name isn't in the set.
     pub(crate) fn remove(&self, name: &str) -> bool {
         lock(&self.0).remove(name)
     }
 
-    /// Removes all names with the given prefix.
     pub(crate) fn remove_prefixed(&self, prefix: &str) {
         lock(&self.0).retain(|name| !name.starts_with(prefix));
     }
 }
 
-/// Remembers when something was first seen.
 #[derive(Default)]
 pub(crate) struct Times(Mutex<HashMap<String, Instant>>);
 
 impl Times {
-    /// Returns when [`first`](Self::first) was called for this name.
+    /// When [`first`](Self::first) was called for this name.
     pub(crate) fn known(&self, name: &str) -> Option<Instant> {
         lock(&self.0).get(name).copied()
     }
 
-    /// Returns when this was called for the first time with this name.
+    /// When this was called for the first time with this name.
     pub(crate) fn first(&self, name: &str) -> Instant {
         *lock(&self.0).entry(name.to_owned()).or_insert_with(Instant::now)
     }

@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator reads what it has written, assuming that nobody else could have modified it:
+/// The operator reads what it has written, and assumes that nobody else could have modified it:
 /// K8SPSMDB-434, a nil pointer.
 mod read_back {
     use super::*;
@@ -65,7 +65,7 @@ mod read_back {
     }
 }
 
-/// The field is optional according to the schema, but not in the code: NVIDIA/gpu-operator#2417.
+/// The schema says that the field is optional, but the code doesn't: NVIDIA/gpu-operator#2417.
 mod optional {
     use super::*;
 

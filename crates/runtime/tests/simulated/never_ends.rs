@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// The phase becomes `Available` when the operator sees that the Deployment has become available.
-/// After a restart, there is no such event: rabbitmq/cluster-operator#758 and
+/// There is no such event after a restart: rabbitmq/cluster-operator#758 and
 /// Orange-OpenSource/casskop#342, which Sieve lists as *unobserved state*.
 mod progressing {
     use super::*;
@@ -87,7 +87,7 @@ mod progressing {
     }
 }
 
-/// If a Job does not exist anymore, it looks as if it hasn't been started:
+/// A Job that doesn't exist anymore looks as if it hasn't been started:
 /// openstack-k8s-operators/nova-operator#110, openstack-k8s-operators/lib-common#78,
 /// ansible/awx-resource-operator#64.
 mod job {
@@ -145,7 +145,7 @@ mod job {
     }
 }
 
-/// An object that has failed is ignored from then on, even if its spec gets fixed. Acto calls this
+/// The operator ignores an object that has failed, even if someone fixes its spec. Acto calls this
 /// an *error state*: mongodb/mongodb-kubernetes-operator#1245.
 mod failed {
     use super::*;

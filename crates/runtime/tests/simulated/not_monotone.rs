@@ -58,8 +58,9 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// If something is disabled, it isn't removed: open-telemetry/opentelemetry-operator#2651,
-/// apache/solr-operator#673, knative/operator#1157 (found by Acto).
+/// The operator doesn't remove what the user has disabled:
+/// open-telemetry/opentelemetry-operator#2651, apache/solr-operator#673, knative/operator#1157
+/// (found by Acto).
 mod left_on {
     use super::*;
 
@@ -106,8 +107,8 @@ mod left_key {
     }
 }
 
-/// The status contains something that isn't reported anymore: Kong/kong-operator#4870, where a
-/// condition is never updated.
+/// The status contains something that the operator doesn't report anymore: Kong/kong-operator#4870,
+/// where a condition is never updated.
 mod left_status {
     use super::*;
 
@@ -154,7 +155,7 @@ mod latest_set {
         containers.first()?.image.clone()
     }
 
-    /// Returns the Web of a ReplicaSet according to the label `app`.
+    /// The label `app` tells us the Web of a ReplicaSet.
     fn web_of(set: &ReplicaSet) -> Vec<ObjectRef<Web>> {
         let name = set.labels().get("app").into_iter();
         name.map(|name| ObjectRef::new(name).within(&namespace(set)))

@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator isn't notified when the settings are created: grafana/tempo-operator#551,
+/// Nobody notifies the operator when the settings are created: grafana/tempo-operator#551,
 /// shipwright-io/build#466, grafana/agent#655.
 mod unwatched {
     use super::*;

@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A ClusterRole that is only needed by some objects has no owner, and is not deleted with them:
+/// Only some objects need a ClusterRole. It doesn't have an owner, so it isn't deleted with them:
 /// crossplane/crossplane#749.
 mod forgotten {
     use super::*;
@@ -79,7 +79,7 @@ mod forgotten {
     }
 }
 
-/// The name of the child is part of the spec. When it changes, the old child is left behind:
+/// The spec contains the name of the child. When it changes, the old child is left behind:
 /// apache/solr-operator#673, where it's a Service.
 mod renamed {
     use super::*;
@@ -112,8 +112,8 @@ mod renamed {
     }
 }
 
-/// Sizes are assumed to change by one, so only one member is removed. Other leaks after scaling
-/// down are K8SPXC-897 and Orange-OpenSource/casskop#370.
+/// The operator assumes that sizes change by one, so it only removes one member. Other leaks after
+/// scaling down are K8SPXC-897 and Orange-OpenSource/casskop#370.
 mod scaled_down {
     use super::*;
 

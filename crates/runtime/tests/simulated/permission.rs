@@ -65,8 +65,8 @@ rules:
   verbs: [get, list, watch, create, patch, delete]
 ";
 
-/// There is a permission for `delete`, but not for `deletecollection`:
-/// cockroachdb/cockroach-operator#881, submariner-io/lighthouse#691.
+/// The role permits `delete`, but not `deletecollection`: cockroachdb/cockroach-operator#881,
+/// submariner-io/lighthouse#691.
 mod collection {
     use super::*;
 
@@ -98,8 +98,8 @@ mod collection {
     }
 }
 
-/// There's a permission for `patch`, but not for `update`, which is only needed after a change:
-/// k8ssandra/k8ssandra#41, where it is only needed for scaling down.
+/// The role permits `patch`, but not `update`, which the operator only needs after a change:
+/// k8ssandra/k8ssandra#41, where it's only needed for scaling down.
 mod update {
     use super::*;
 
@@ -129,7 +129,7 @@ mod update {
     }
 }
 
-/// Events are only used for a warning, and nobody notices if that fails:
+/// The operator only uses events for a warning, and nobody notices if that fails:
 /// IBM/ibm-namespace-scope-operator#90 and many others have added permissions for a single branch.
 mod event {
     use super::*;

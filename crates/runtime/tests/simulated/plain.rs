@@ -21,13 +21,13 @@ use tokio::sync::Notify;
 use crate::kinds::Machine;
 use crate::{Case, cases, second_set};
 
-/// Longer than any of the operators waits.
+/// No operator waits for longer than this.
 const LONG: Duration = Duration::from_secs(200);
 /// Long enough to find out whether an operator writes in a loop.
 const QUIET: Duration = Duration::from_secs(100);
 
-/// Acts as the controllers of Kubernetes for some seconds after each declaration. Deployments
-/// become available and Jobs succeed right away.
+/// After each declaration, plays the controllers of Kubernetes for some seconds. Deployments become
+/// available and Jobs succeed right away.
 async fn play_environment(client: Client, declared: Arc<Notify>) {
     loop {
         declared.notified().await;
@@ -56,7 +56,7 @@ async fn complete(client: &Client) {
     }
 }
 
-/// Returns the status of an object which is done.
+/// The status of an object that's done.
 fn achieved(kind: &str, object: &DynamicObject) -> Value {
     match kind {
         "Job" => json!({ "succeeded": 1 }),
@@ -73,7 +73,7 @@ fn achieved(kind: &str, object: &DynamicObject) -> Value {
     }
 }
 
-/// An operator in the corpus that is running.
+/// A running operator of the corpus.
 struct Plain {
     server: ApiServer,
     serves_machines: bool,
@@ -137,7 +137,7 @@ impl Plain {
         self.api(object).get_opt(name).await.unwrap()
     }
 
-    /// Waits and asserts that there are not any more writes. Returns the number of writes.
+    /// Waits, and checks that the writes have stopped. Returns how many there were.
     async fn settle(&self, time: Duration) -> usize {
         let before = self.writes();
         tokio::time::sleep(time).await;
@@ -165,7 +165,7 @@ impl Plain {
         requests.iter().rev().take(20).map(ToString::to_string).collect()
     }
 
-    /// Returns all objects of the kinds created by operators.
+    /// All objects of the kinds that operators create.
     async fn left(&self) -> Vec<String> {
         let client = self.server.admin();
         let mut left = Vec::new();
@@ -203,7 +203,7 @@ async fn names<K: Object>(client: &Client) -> Vec<String> {
         .collect()
 }
 
-/// Returns the first declaration of each object (i.e. those that an ordinary test would use).
+/// The first declaration of each object, since that's what an ordinary test would use.
 pub(crate) fn ordinary(case: &Case) -> Vec<Value> {
     let mut declared: Vec<Value> = Vec::new();
     for object in (case.declarations)() {
@@ -217,7 +217,7 @@ pub(crate) fn ordinary(case: &Case) -> Vec<Value> {
     declared
 }
 
-/// Declares the objects of a case, then deletes them.
+/// Declares the objects of a case, and then deletes them.
 async fn check(case: &Case, register: fn(Manager) -> Manager) {
     let plain = Plain::start(case, register);
     let declared = ordinary(case);

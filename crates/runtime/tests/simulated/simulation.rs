@@ -10,17 +10,17 @@ use rbuilder::simulation::{Report, Simulation};
 use crate::plain::ordinary;
 use crate::{Case, cases, second_set};
 
-/// Maximum number of perturbations in a failing history.
+/// A failing history may contain at most this many perturbations.
 const MOST_PERTURBATIONS: usize = 3;
 
-/// The least number of histories of a repaired operator.
+/// We try at least this many histories of a repaired operator.
 const TWIN_HISTORIES: usize = 70;
 
-/// Cases which aren't reported by the right oracle yet, with the reason. When one is found, it has
-/// to be removed from this list.
+/// Cases that the right oracle doesn't report yet, with the reason. When one of them is found,
+/// remove it from this list.
 const NOT_FOUND_YET: &[(&str, &str)] = &[];
 
-/// Same for the second set.
+/// The same for the second set.
 const NOT_FOUND_IN_SECOND_SET: &[(&str, &str)] = &[(
     "claims_of_unknown_owners_deleted",
     "the first lists of the library's caches are the most recent ones, so that no cache begins in the past",
@@ -48,7 +48,6 @@ fn simulate(case: &Case, register: fn(Manager) -> Manager) -> Simulation {
     simulation
 }
 
-/// Returns whether an oracle has reported a failure.
 fn reports(report: &Report, oracle: &str) -> bool {
     if oracle == "dead-field" {
         return report.unused_fields.iter().any(|field| field.contains(" /spec/"));
@@ -59,13 +58,14 @@ fn reports(report: &Report, oracle: &str) -> bool {
     })
 }
 
-/// Returns the report on a broken operator that its oracle does not report within the default budget.
+/// Returns the report on a broken operator if its oracle doesn't find the bug within the default
+/// budget.
 fn find_missed(case: &Case) -> Option<Report> {
     let report = simulate(case, case.broken).run();
     (!reports(&report, case.oracle)).then_some(report)
 }
 
-/// Returns whether to run a case. If `SIMULATED_CASE` is set, it is just that one.
+/// If `SIMULATED_CASE` is set, only that case is run.
 fn is_selected(name: &str) -> bool {
     let only = std::env::var("SIMULATED_CASE").unwrap_or_default();
     only.is_empty() || only == name

@@ -51,8 +51,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A claim that is left over from an old object is deleted without a precondition. By then, the new
-/// object has a claim with the same name: k8ssandra/cass-operator#118,
+/// The operator deletes the leftover claim of an old object without a precondition. By then, the
+/// new object has a claim with the same name: k8ssandra/cass-operator#118,
 /// Orange-OpenSource/casskop#316.
 mod leftovers {
     use super::*;
@@ -90,7 +90,7 @@ mod leftovers {
             report_phase(&ctx, &*store, "Running").await?;
             return Ok(Action::await_change());
         }
-        // Wait until the claim is in the cache.
+        // Wait until the cache contains the claim.
         Ok(Action::requeue(Duration::from_secs(1)))
     }
 
@@ -100,7 +100,7 @@ mod leftovers {
     }
 }
 
-/// If something is not in the cache, it is created from scratch:
+/// The operator starts from scratch if something isn't in the cache:
 /// instaclustr/cassandra-operator#407, where a claim is deleted because of an outdated list of
 /// Pods.
 mod clean_slate {
@@ -129,9 +129,8 @@ mod clean_slate {
     }
 }
 
-/// The process remembers what it has created until it is in the cache, so delayed events are not a
-/// problem. After a restart this is lost, and the cache may be stale. Sieve calls this *stale
-/// state*.
+/// The process remembers what it has created until the cache contains it, so delayed events are no
+/// problem. A restart forgets this, and the cache may be stale. Sieve calls this *stale state*.
 mod next_process {
     use super::*;
 

@@ -15,7 +15,7 @@ use crate::kinds::{App, crds, declared, report_phase};
 use crate::memory::Times;
 
 const CLASS: &str = "time";
-/// In reality this would be months, but the simulation does not wait any longer if nothing happens.
+/// In reality this would be months. But the simulation doesn't wait any longer if nothing happens.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 pub(crate) const CASES: &[Case] = &[
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// If the certificate has expired, reports that it was renewed. If it hasn't, waits until it has.
+/// Waits until the certificate has expired, and then reports that it was renewed.
 async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     let rest = LIFETIME.saturating_sub(since.elapsed());
     if rest.is_zero() {
@@ -51,8 +51,8 @@ async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     Ok(Action::requeue(rest))
 }
 
-/// The renewal is scheduled when the certificate is created. After a restart, nobody knows about
-/// it: cert-manager/cert-manager#1023.
+/// The operator schedules the renewal when it creates the certificate. After a restart, nobody
+/// knows about it: cert-manager/cert-manager#1023.
 mod renewal {
     use super::*;
 
@@ -73,7 +73,7 @@ mod renewal {
     }
 }
 
-/// The attempt is recorded before it has succeeded, and isn't retried:
+/// The operator records the attempt before it has succeeded, and doesn't retry:
 /// cert-manager/cert-manager#6378 and #7639.
 mod tried_once {
     use super::*;

@@ -54,8 +54,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The Deployment is only updated if there's an event for the settings: percona's K8SPSMDB-585 and
-/// K8SPXC-918, which Sieve lists as *unobserved state*.
+/// The operator only updates the Deployment on an event for the settings: percona's K8SPSMDB-585
+/// and K8SPXC-918, which Sieve lists as *unobserved state*.
 mod settings {
     use super::*;
 
@@ -95,9 +95,9 @@ mod settings {
     }
 }
 
-/// Objects are identified by name. So it looks as if everything has been done for a new object with
-/// the same name: instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453, which
-/// Sieve lists as *unobserved state*.
+/// The operator identifies objects by name. To it, a new object with the same name looks as if
+/// everything had been done: instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453,
+/// which Sieve lists as *unobserved state*.
 mod namesake {
     use super::*;
 
@@ -122,8 +122,8 @@ mod namesake {
     }
 }
 
-/// The first Pod of a set becomes the primary. The operator does not notice when it is replaced,
-/// which Sieve lists as *unobserved state*.
+/// The first Pod of a set becomes the primary. The operator doesn't notice when that Pod is
+/// replaced, which Sieve lists as *unobserved state*.
 mod replaced_pod {
     use super::*;
 
@@ -164,7 +164,7 @@ mod replaced_pod {
         }
     }
 
-    /// Returns the App of a Pod according to the label `app`.
+    /// The label `app` tells us the App of a Pod.
     fn app_of(pod: &Pod) -> Vec<ObjectRef<App>> {
         let name = pod.labels().get("app").into_iter();
         name.map(|name| ObjectRef::new(name).within(&namespace(pod)))

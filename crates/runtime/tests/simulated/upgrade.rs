@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The old version has written a plain string, but we expect JSON:
+/// The old version has written a plain string, but the new one expects JSON:
 /// infinispan/infinispan-operator#2086, where an old value is not known anymore.
 mod annotation {
     use super::*;
@@ -68,7 +68,7 @@ mod annotation {
     }
 }
 
-/// In the first release, the field had a different name: alexandrevilain/temporal-operator#560,
+/// The field had a different name in the first release: alexandrevilain/temporal-operator#560,
 /// infinispan/infinispan-operator#2104, OT-CONTAINER-KIT/redis-operator#414.
 mod renamed_field {
     use super::*;

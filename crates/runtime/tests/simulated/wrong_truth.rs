@@ -46,8 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Replicas of the previous generation are counted: openstack-k8s-operators/neutron-operator#335,
-/// project-koku/koku-service-operator#176.
+/// The operator also counts replicas of the previous generation:
+/// openstack-k8s-operators/neutron-operator#335, project-koku/koku-service-operator#176.
 mod former_generation {
     use super::*;
 
@@ -72,7 +72,7 @@ mod former_generation {
     }
 }
 
-/// The status is updated to the new generation before anything is done:
+/// The operator updates the status to the new generation before it has done anything:
 /// noobaa/noobaa-operator#2062, which is ready before the Secret exists.
 mod before_work {
     use super::*;
@@ -94,7 +94,7 @@ mod before_work {
     }
 }
 
-/// Once it is ready, it is ready forever: kubernetes/kubernetes#124264, where a condition of the
+/// Once it's ready, it's ready forever: kubernetes/kubernetes#124264, where a condition of the
 /// previous rollout is used during the next one.
 mod never_taken_back {
     use super::*;

@@ -70,7 +70,7 @@ fn register_correct(manager: Manager) -> Manager {
     )
 }
 
-/// Applies a child in the namespace of its owner.
+/// The child is in the namespace of its owner.
 async fn applies_map(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     ctx.apply_owned(&*widget, map_of(&widget)).await?;
     Ok(Action::await_change())
@@ -94,7 +94,7 @@ fn register_early_return(manager: Manager) -> Manager {
     manager.controller(controller.owns::<ConfigMap>().owns::<Service>())
 }
 
-/// Creates a child that's never deleted.
+/// Nobody ever deletes this child.
 async fn forgets_owner(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
     if maps.get_opt(&widget.name_any()).await?.is_none() {
@@ -114,7 +114,7 @@ fn correct_operator_has_no_failures() {
     assert!(report.histories == 200, "{report}");
 }
 
-/// Declares an object for each kind that the environment knows about. The operator does not do
+/// Declares an object for each kind that the environment knows about. The operator doesn't do
 /// anything.
 fn workloads() -> Simulation {
     let labels = json!({ "app": "a" });
@@ -154,8 +154,7 @@ fn declared_objects_may_be_in_other_namespaces() {
     assert!(report.failures.is_empty(), "{report}");
 }
 
-/// Keeps a Secret for each widget of size 1. The value is either constant, or different for each
-/// Secret.
+/// Each widget of size 1 gets a Secret. Its value is either constant, or different for each Secret.
 async fn keeps_secret<const RANDOM: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let secrets: Api<Secret> = Api::namespaced(ctx.client(), "default");
     let name = widget.name_any();
@@ -195,7 +194,7 @@ fn copied_secret_may_come_and_go() {
     assert!(!data_is_lost::<false>());
 }
 
-/// Applies a ConfigMap with an invalid name.
+/// The name of the ConfigMap is invalid.
 async fn names_child_badly(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let mut map = map_of(&widget);
     map.metadata.name = Some("A".to_owned());
@@ -214,9 +213,7 @@ fn operator_whose_writes_are_invalid_is_reported() {
     assert!(failure.message.starts_with(start), "{}", failure.message);
 }
 
-/// Updates an event every 30 seconds. Operators based on kube-rs do this while they are waiting for
-/// something.
-/// Reads a ConfigMap that is declared as well, and fails without it.
+/// Reads a ConfigMap that the user declares, and fails without it.
 async fn requires_map<const CACHED: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let name = widget.name_any();
     let map = match CACHED {
@@ -250,13 +247,15 @@ fn reconcile_that_always_fails_is_reported() {
         run(polling, false).as_deref(),
         Some("the reconcile of Widget default/a keeps failing: the ConfigMap is missing")
     );
-    // The error ends as soon as the ConfigMap is declared, too.
+    // The error goes away as soon as the ConfigMap is declared, too.
     assert_eq!(run(polling, true), None);
     let uncached = |manager: Manager| manager.controller(Controller::new(requires_map::<true>, ()));
     let message = run(uncached, true).unwrap_or_default();
     assert!(message.contains("no cache for ConfigMap"), "{message}");
 }
 
+/// Updates an event every 30 seconds, as operators based on kube-rs do while they are waiting for
+/// something.
 async fn publishes_events(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let events: Api<Event> = Api::namespaced(ctx.client(), "default");
     let event = json!({

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{Widget, register_correct, simulate};
 
-/// Applies a Service whose port is only rejected by a real server.
+/// Only a real server rejects the port of this Service.
 async fn applies_wrong_port(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let service: Service = serde_json::from_value(json!({
         "metadata": { "name": "a" }, "spec": { "ports": [{ "port": 80_000 + widget.spec.size }] },
@@ -29,7 +29,7 @@ async fn server_shows_the_states_of_the_simulation() {
     let Some(OnServer::Replayed { history, .. }) = report.on_server else {
         panic!("{report}");
     };
-    // It is declared, resized to 2 and 0 and back again, and deleted.
+    // It's declared, resized to 2 and 0 and back again, and deleted.
     assert_eq!(history.steps.len(), 6, "{history}");
 }
 

@@ -30,7 +30,7 @@ fn register_leader(manager: Manager) -> Manager {
     manager.controller(Controller::new(makes_one, ()))
 }
 
-/// Returns whether an operator with two replicas creates two children.
+/// Returns `true` if an operator with two replicas creates two children.
 fn makes_two(register: fn(Manager) -> Manager) -> bool {
     let report = simulate(register).without(Oracle::Path).histories(60).run();
     let mut failures = report.failures.iter();

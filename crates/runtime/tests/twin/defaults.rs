@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::server::{create, post};
 
-/// A default and the recorded verdict, from the tests of the schema crate.
+/// A default and its recorded verdict, from the tests of the schema crate.
 #[derive(serde::Deserialize)]
 struct Recorded {
     schema: Value,
@@ -75,7 +75,7 @@ async fn recorded_default_verdicts_match_the_server(env: Environment) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Creates an object of a kind that may not be served yet.
+/// The kind may not be served yet.
 async fn answered(client: &Client, collection: &str, object: &Value) -> Result<(), String> {
     eventually(Duration::from_secs(20), || async {
         let request = Request::get(collection).body(Vec::new()).expect("a request");

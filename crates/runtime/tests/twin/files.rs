@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Returns the text files below a directory with one of these extensions, by relative path.
+/// Returns the text files below a directory that have one of these extensions, by relative path.
 pub fn below(root: &str, extensions: &[&str]) -> BTreeMap<String, String> {
     let root = Path::new(root);
     let mut files = BTreeMap::new();

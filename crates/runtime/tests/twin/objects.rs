@@ -26,43 +26,42 @@ mod values;
 use form::form;
 use values::Limits;
 
-/// Number of objects per kind.
 const CASES: u32 = 100;
 
 /// A kind, with its schema and its Rust type.
 pub struct Kind {
     /// The name of its CRD.
     pub name: String,
-    /// `apiVersion` and `kind` of an object.
+    /// The `apiVersion` and `kind` of its objects.
     pub identity: Value,
-    /// The schema of the object without `apiVersion`, `kind` and `metadata`.
+    /// Describes an object without `apiVersion`, `kind` and `metadata`.
     pub schema: Schema,
-    /// Generates valid objects, and evaluates possibly invalid ones like the API server.
+    /// Generates valid objects, and evaluates possibly invalid ones like the API server does.
     pub objects: RandomObjects,
-    /// Like `objects`, for the schema without the constraints of markers.
+    /// Like `objects`, but for the schema without the constraints of markers.
     form: RandomObjects,
     /// Deserializes an object and serializes it again.
     pub round: fn(Value) -> Result<Value, String>,
 }
 
-/// Fields for which the two sides differ by nature.
+/// Fields for which the two sides can't agree.
 struct Exception {
     #[allow(dead_code)] // for readers of the table
     reason: &'static str,
-    /// The CRD's plural and the path, `[]` for items and `{}` for values of a map.
+    /// The plural of the CRD and the path, with `[]` for items and `{}` for values of a map.
     paths: &'static [&'static str],
     tried: Tried,
 }
 
-/// The values that the tests use for such a field.
+/// What the tests use as the value of such a field.
 enum Tried {
     /// One of these JSON values, or nothing.
     Values(&'static [&'static str]),
     /// May be absent, although the schema requires a value.
     Absence,
-    /// Always this JSON value: the schema allows the field to be absent, but serde does not.
+    /// Always this JSON value, because the schema allows the field to be absent but serde does not.
     Given(&'static str),
-    /// Always present, although the schema does not require it.
+    /// Always present, although the schema doesn't require it.
     Presence,
 }
 
@@ -213,7 +212,6 @@ impl Limits for Kind {
     }
 }
 
-/// Returns the exceptions for a field of a kind.
 fn exception(name: &str, path: &str) -> Option<&'static Tried> {
     let plural = name.split('.').next().unwrap_or_default();
     let is_it = |known: &&str| known.strip_prefix(plural) == Some(path);
@@ -222,7 +220,7 @@ fn exception(name: &str, path: &str) -> Option<&'static Tried> {
     Some(&exception.tried)
 }
 
-/// Generates objects with the exceptions applied.
+/// Generates objects that respect the exceptions.
 fn limited(mut objects: RandomObjects, name: &str) -> RandomObjects {
     let plural = name.split('.').next().unwrap_or_default();
     for Exception { paths, tried, .. } in EXCEPTIONS {
@@ -325,8 +323,8 @@ pub fn all() -> Vec<Kind> {
     ]
 }
 
-/// Returns objects of a kind without type and metadata, some of them invalid. They are the same in
-/// every run.
+/// Returns objects of a kind without type and metadata. Some of them are invalid, and they are the
+/// same in every run.
 pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
     let strategy = values::spoils();
     let mut runner = TestRunner::new_with_rng(
@@ -362,7 +360,7 @@ fn without_identity(mut object: Value) -> Value {
 
 #[test]
 fn schema_and_serde_accept_the_same_objects() {
-    // Maps each reason to the first object that has it.
+    // The first object for each reason.
     let mut wrong = BTreeMap::new();
     for kind in all() {
         let name = &kind.name;
@@ -392,7 +390,7 @@ fn schema_and_serde_accept_the_same_objects() {
                 }
             }
         }
-        // The test proves nothing unless there are both valid and invalid objects.
+        // This test doesn't prove anything unless there are both valid and invalid objects.
         for (count, what) in [(accepted, "accepted"), (read, "read")] {
             if !(CASES / 8..CASES * 9 / 10).contains(&count) {
                 wrong.insert(format!("{name}: {count} of {CASES} are {what}"), Value::Null);
@@ -406,8 +404,8 @@ fn schema_and_serde_accept_the_same_objects() {
     assert!(wrong.is_empty(), "{} reasons:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns the field of an object that serde rejects, or the whole object if there is no such
-/// field. Tries each field in a valid object.
+/// Tries each field in a valid object to find out which one serde rejects. If there is none,
+/// returns the whole object.
 fn blamed(kind: &Kind, good: Option<&Value>, bad: &Value) -> Value {
     let fields = bad["spec"].as_object().into_iter().flatten();
     for (name, value) in fields {

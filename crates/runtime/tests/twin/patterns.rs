@@ -6,10 +6,9 @@ use std::str::FromStr;
 use rbuilder_re2::Pattern;
 use rbuilder_schema::known;
 
-/// Number of strings per type.
 const TEXTS: usize = 8_000;
 
-/// A pseudo-random number generator with a fixed seed (xorshift64).
+/// Xorshift64 with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -25,8 +24,8 @@ impl Random {
     }
 }
 
-/// Compares the pattern of a type with its parser. Enough strings must be valid, and enough
-/// invalid.
+/// Compares the pattern of a type with its parser. Both enough valid and enough invalid strings
+/// must occur.
 fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     let pattern = known(path)
         .and_then(|schema| schema.pattern.clone())
@@ -47,7 +46,7 @@ fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     );
 }
 
-/// Units from the largest to the smallest, and words that are not units.
+/// Units from the largest to the smallest, and words that aren't units.
 const UNITS: &[&str] = &[
     "y",
     "yrs",
@@ -89,7 +88,7 @@ const UNITS: &[&str] = &[
     "",
 ];
 
-/// Returns a string in jiff's friendly format, or nearly so. The units are mostly in order.
+/// Returns something like a string in jiff's friendly format. The units are mostly in order.
 fn friendly(random: &mut Random) -> String {
     let mut text = random.pick(&["", "", "", "+", "-", " "]).to_owned();
     let mut at = random.below(UNITS.len());
@@ -115,7 +114,7 @@ fn friendly(random: &mut Random) -> String {
     text + random.pick(&["", "", "", "", " ", ","])
 }
 
-/// Returns an ISO 8601 duration, or nearly so.
+/// Returns something like an ISO 8601 duration.
 fn iso(random: &mut Random) -> String {
     let mut text = random.pick(&["P", "P", "p", "+P", "-P", ""]).to_owned();
     for unit in ["Y", "M", "W", "D"] {
@@ -142,8 +141,8 @@ fn jiff_patterns_match_jiffs_parsers() {
     check::<jiff::Span>("jiff::Span", iso);
 }
 
-/// kube also accepts several signs, an empty string and a trailing `0`. Go programs never write
-/// these, so the test leaves them out.
+/// kube also accepts several signs, an empty string and a trailing `0`. The test leaves them out,
+/// because Go programs never write these.
 #[test]
 fn duration_pattern_matches_kubes_parser() {
     check::<kube::core::Duration>("kube::core::Duration", |random| {

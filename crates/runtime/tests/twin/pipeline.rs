@@ -11,17 +11,14 @@ use rbuilder_schema::{
 };
 use schemars::transform::{AddNullable, Transform};
 
-/// Number of random containers.
 const SHAPES: u64 = 4000;
 
-/// Maximum depth of nested types.
 const DEPTH: u32 = 3;
 
-/// A pseudo-random sequence that is the same in every run.
+/// The sequence is pseudo-random, but the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// Returns a number below a limit.
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
@@ -35,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// Builds random containers, with the schemas of the types that they use.
+/// Builds random containers, and the schemas of the types that they use.
 struct Maker<'n> {
     numbers: &'n mut Numbers,
     slots: Vec<Slot>,
@@ -131,7 +128,7 @@ impl Maker<'_> {
     }
 }
 
-/// Returns the schema of a random type, or `None` if it has none.
+/// Returns the schema of a random type, if it has one.
 fn inner(numbers: &mut Numbers, depth: u32) -> Option<Arc<rbuilder_schema::Schema>> {
     let (container, slots) = made(numbers, depth - 1);
     assemble(&container, &slots).ok().map(Arc::new)
@@ -146,7 +143,7 @@ fn made(numbers: &mut Numbers, depth: u32) -> (Container, Vec<Slot>) {
     (container, maker.slots)
 }
 
-/// Returns the schema of a type after `Kind::crd()` has processed it.
+/// Returns what `Kind::crd()` makes of a schema.
 fn rewritten(container: &Container, slots: Vec<Slot>) -> schemars::Schema {
     let text = serde_json::to_string(container).expect("JSON");
     let mut schema = rbuilder_schema::private::json_schema::<Container>(&text, || slots);
@@ -186,7 +183,7 @@ fn kube_can_rewrite_every_assembled_schema() {
     assert!(wrong.is_empty(), "of {tried}: {}", wrong.join("\n"));
 }
 
-/// Returns a schema without its alternatives.
+/// Drops the alternatives of a schema.
 fn names(schema: &serde_json::Value) -> serde_json::Value {
     let inside = |key: &str| schema.get(key).map(names);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CARGO_TOML, generated_from};
 
-/// Defines kinds whose `#[kube(…)]` is both compiled and passed to the generator as text.
+/// Defines kinds whose `#[kube(…)]` is compiled, and also passed to the generator as text.
 macro_rules! kinds {
     ($($module:ident: $kind:literal $(, $key:ident = $value:literal)*;)*) => {
         $(mod $module {
@@ -22,7 +22,7 @@ macro_rules! kinds {
             pub struct Spec {}
         })*
 
-        /// Returns the plural and the singular of each compiled kind.
+        /// The plural and the singular of each compiled kind.
         fn compiled() -> BTreeMap<String, (String, String)> {
             let crds = [$($module::Root::crd()),*];
             let names = crds.into_iter().map(|crd| crd.spec.names);

@@ -17,7 +17,6 @@ const DRY_RUN: PostParams = PostParams {
     field_manager: None,
 };
 
-/// Returns a valid object.
 fn right() -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "Rule", "metadata": {"name": "sample"},
@@ -32,7 +31,7 @@ fn right() -> Value {
     })
 }
 
-/// Returns the object with one field set or removed.
+/// Sets or removes one field.
 fn changed(object: &Value, place: &str, value: &Value) -> DynamicObject {
     let (parent, name) = place.rsplit_once('/').expect("a place");
     let mut object = object.clone();
@@ -49,7 +48,7 @@ fn changed(object: &Value, place: &str, value: &Value) -> DynamicObject {
 
 async fn installed(env: &Environment) -> Api<DynamicObject> {
     let crds: Api<CustomResourceDefinition> = Api::all(env.client());
-    // Use another group, because other tests install this CRD on the same server.
+    // Use another group, since other tests install this CRD on the same server.
     let manifest = generated()["rules.oracle.example.com"].replace("oracle.example.com", GROUP);
     let crd = serde_saphyr::from_str(&manifest).expect("a CRD");
     crds.create(&PostParams::default(), &crd)

@@ -13,7 +13,7 @@ use super::objects;
 use super::recorded::recorded_rules;
 use super::{compiled, files, generated, kinds};
 
-/// Number of objects per kind that are sent to the server.
+/// We only send this many objects per kind to the server.
 const SAMPLE: u32 = 16;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -40,7 +40,7 @@ pub(super) async fn post(client: &Client, crd: &Value, query: &str) -> Vec<Strin
     vec![format!("{name}: {status} {}", String::from_utf8_lossy(&body))]
 }
 
-/// A kind with a valid object, which is made invalid in one field at a time.
+/// A kind with a valid object. We make it invalid in one field at a time.
 struct Sample {
     objects: Api<DynamicObject>,
     right: Value,
@@ -84,7 +84,7 @@ impl Sample {
         self.objects.create(&dry_run, &object).await.map(drop)
     }
 
-    /// Sets or removes one field and sends the object to the server.
+    /// Sets or removes one field, and sends the object to the server.
     async fn check(&self, place: &str, value: Option<Value>, accepted: bool) {
         let (parent, name) = place.rsplit_once('/').expect("a JSON pointer");
         let mut object = self.right.clone();
@@ -108,7 +108,7 @@ async fn server_accepts_every_kind_without_warnings(env: Environment) {
         let crd = serde_json::to_value(crd).expect("JSON");
         said.extend(post(&env.client(), &crd, "?dryRun=All").await);
     }
-    // Goldens may share names, so create them in a dry run.
+    // Use a dry run, since goldens may share names.
     for (file, manifest) in golden() {
         let crd: Value = serde_saphyr::from_str(&manifest).expect("YAML");
         let answers = post(&env.client(), &crd, "?dryRun=All").await;
@@ -135,7 +135,7 @@ async fn the_server_decides_as_the_schema(env: &Environment) {
             .iter()
             .any(|word| manifest.contains(word));
         for mut object in objects::objects(&kind, SAMPLE) {
-            // The server drops the status, even if it is invalid.
+            // The server drops the status, even if it's invalid.
             if let Some(fields) = object.as_object_mut() {
                 fields.remove("status");
             }
@@ -152,7 +152,7 @@ async fn the_server_decides_as_the_schema(env: &Environment) {
     assert!(wrong.is_empty(), "{} times:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Waits until the server serves a kind and returns the URL of its objects.
+/// Waits until the server serves a kind, and returns the URL of its objects.
 async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> String {
     let (plural, _) = kind.name.split_once('.').expect("plural and group");
     let version = kind.identity["apiVersion"].as_str().expect("a version");
@@ -170,7 +170,7 @@ async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> 
     url
 }
 
-/// Tries to create an object. Returns the reason if the server rejects it.
+/// Tries to create an object. If the server rejects it, returns the reason.
 pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
     let request = Request::post(format!("{url}?dryRun=All"))
         .header("content-type", "application/json")

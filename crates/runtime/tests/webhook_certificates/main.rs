@@ -21,11 +21,10 @@ use tokio::time::Instant;
 
 use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 
-/// Longer than anything could take, even on a busy machine.
+/// Nothing takes longer than this, not even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Starts a control plane for a single test. A kind can only be converted by one service, so tests
-/// with conversions cannot share a server.
+/// Only one service can convert a kind, so tests with conversions can't share a server.
 async fn own_environment() -> Environment {
     Environment::builder().start().await.unwrap()
 }
@@ -34,7 +33,7 @@ fn certificate(place: &Place) -> ManagedCertificate {
     ManagedCertificate::for_service(SERVICE).namespace(&place.namespace)
 }
 
-/// Returns the CA bundles of all objects which refer to the service.
+/// Returns the CA bundles of all objects that refer to the service.
 async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     let client = || place.env.client();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client());
@@ -52,7 +51,7 @@ async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     found
 }
 
-/// Waits until the CA bundle in the Secret is the same as in all objects that refer to the service.
+/// Waits until the Secret and all objects that refer to the service have the same CA bundle.
 async fn until_injected(place: &Place) {
     eventually(SOON, || async {
         let secret = place.secret().await.ok_or("no Secret")?;
@@ -67,8 +66,7 @@ async fn until_injected(place: &Place) {
     .await;
 }
 
-/// The operator has the permissions listed in the documentation of `ManagedCertificate`, and no
-/// others.
+/// The operator only has the permissions listed in the documentation of `ManagedCertificate`.
 #[rbuilder::envtest::test]
 async fn api_server_trusts_the_issued_certificate() {
     let place = Place::new(own_environment().await, "made", 1).await;
@@ -117,16 +115,16 @@ async fn api_server_trusts_the_issued_certificate() {
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
 
-    // If there was not a watch, it would take a minute until the next check.
+    // Without a watch, it would take a minute until the next check.
     place.install().await;
     until_injected(&place).await;
     replica.stop().await;
 }
 
-/// For example, there may be a `namePrefix` on the configurations.
+/// There may be a `namePrefix` on the configurations, for example.
 #[rbuilder::envtest::test]
 async fn unreferenced_service_keeps_the_process_unready() {
-    // The CRD is shared by all tests in an environment.
+    // All tests in an environment share the CRD.
     let place = Place::new(own_environment().await, "unreferenced", 1).await;
     let named = certificate(&place).mutating_configuration("renamed");
     let replica = Replica::start(&place, place.env.client(), named, 0).await;
@@ -165,7 +163,7 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     let before = replica.served(&place).await;
     let written = place.text("tls.crt").await;
 
-    // In the repository, manifests do not contain a CA bundle.
+    // The manifests in the repository don't contain a CA bundle.
     place.install().await;
     until_injected(&place).await;
 
@@ -181,9 +179,8 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     replica.stop().await;
 }
 
-/// Guarantee 16: certificates can be rotated while webhooks are being called. There are two
-/// replicas that share a Secret but have their own webhooks, and certificates are only valid for
-/// some seconds.
+/// Guarantee 16: certificates can be rotated while webhooks are being called. Two replicas share a
+/// Secret but have their own webhooks, and certificates are only valid for some seconds.
 #[rbuilder::envtest::test]
 async fn rotation_of_a_shared_certificate_fails_no_request() {
     let place = Place::new(own_environment().await, "renewed", 2).await;
@@ -273,7 +270,7 @@ async fn missing_permissions_are_named_in_the_error(env: Environment) {
         "{said}"
     );
 
-    // If the operator can write the Secret but not the configurations, it serves the webhooks but
+    // An operator that can write the Secret but not the configurations serves the webhooks, but
     // does not become ready.
     let rule = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
     let half = place.user(rule, json!([])).await;

@@ -89,22 +89,20 @@ fn validate(note: &Note, _: Option<&Note>, _: &AdmissionRequest) -> Result<(), D
     }
 }
 
-/// A namespace with a webhook service that resolves to this machine.
+/// A namespace whose webhook service resolves to this machine.
 pub(crate) struct Place {
     pub(crate) env: Environment,
     pub(crate) namespace: String,
-    /// One port per replica.
     ports: Vec<ReservedPort>,
 }
 
 impl Place {
-    /// Creates a namespace and its webhook configurations, which contain a separate entry for each
-    /// replica.
+    /// The webhook configurations of the namespace contain a separate entry for each replica.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
-        // For this type of service, the API server uses the external name. It would use the cluster
-        // IP for all others, but that is not routed here.
+        // For this type of service, the API server uses the external name. For all others it would
+        // use the cluster IP, which is not routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
@@ -118,12 +116,13 @@ impl Place {
         place
     }
 
-    /// Returns the name of both webhook configurations.
+    /// Both webhook configurations have this name.
     pub(crate) fn configuration(&self) -> String {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Applies the manifests without a CA bundle, which is how they are stored in the repository.
+    /// Applies the manifests without a CA bundle, since that's how they are stored in the
+    /// repository.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -180,7 +179,6 @@ impl Place {
         })
     }
 
-    /// Creates or replaces an object.
     async fn put(&self, object: Value) {
         let mut object: DynamicObject = serde_json::from_value(object).unwrap();
         let types = object.types.clone().unwrap();
@@ -211,7 +209,6 @@ impl Place {
         secrets.get_opt(SECRET).await.unwrap()
     }
 
-    /// Returns a value from the Secret.
     pub(crate) async fn text(&self, key: &str) -> Option<String> {
         let data = self.secret().await?.data?;
         String::from_utf8(data.get(key)?.0.clone()).ok()
@@ -225,7 +222,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Stores a note. This succeeds as soon as the API server has observed all webhook
+    /// Stores a note, which only succeeds once the API server has observed all webhook
     /// configurations.
     pub(crate) async fn store(&self, name: &str) {
         let notes = self.notes();
@@ -241,7 +238,7 @@ impl Place {
         .await;
     }
 
-    /// Creates a user with the given permissions for the namespace and for the cluster.
+    /// Creates a user who has the given permissions for the namespace and for the cluster.
     pub(crate) async fn user(&self, here: Value, everywhere: Value) -> Client {
         let name = format!("manager-of-{}", self.namespace);
         let subject = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name }]);
@@ -269,7 +266,6 @@ impl Place {
     }
 }
 
-/// A running operator.
 pub(crate) struct Replica {
     port: u16,
     probes: ReservedPort,
@@ -321,17 +317,17 @@ impl Replica {
         }
     }
 
-    /// Returns the number of calls to the defaulter.
+    /// How often the defaulter was called.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns the response of `/readyz`. If there's none, returns an empty string.
+    /// Empty if there is no response.
     pub(crate) async fn readyz(&self) -> String {
         self.get("/readyz?verbose").await
     }
 
-    /// Returns a response of the probe server.
+    /// Asks the probe server.
     pub(crate) async fn get(&self, path: &str) -> String {
         let ask = async {
             let mut stream = TcpStream::connect(("127.0.0.1", self.probes.number())).await?;
@@ -356,8 +352,8 @@ impl Replica {
         .await;
     }
 
-    /// Returns the certificate that is being served as DER. The client trusts the CA bundle in the
-    /// Secret.
+    /// Returns the DER of the certificate that's being served. The client trusts the CA bundle in
+    /// the Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();
         let mut roots = RootCertStore::empty();
@@ -375,7 +371,7 @@ impl Replica {
         stream.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
-    /// Waits for the operator to exit on its own, then returns its result.
+    /// Waits for the operator to exit on its own. Returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()

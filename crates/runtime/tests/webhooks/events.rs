@@ -11,8 +11,7 @@ use serde_json::json;
 
 use crate::{Letter, SOON, default, letter, serve, status_of, validate};
 
-/// Returns a validator for letters. If a change is denied, an event is recorded for the stored
-/// letter.
+/// When this validator denies a change, it records an event for the stored letter.
 fn recording(
     events: EventRecorder,
 ) -> impl Fn(&Letter, Option<&Letter>, &AdmissionRequest) -> Result<Warnings, Denied> + Send + Sync + 'static
@@ -30,7 +29,6 @@ fn recording(
     }
 }
 
-/// Waits until there's an event for a letter.
 async fn until_recorded(client: Client, namespace: &str, stored: &Letter) {
     let events: Api<Event> = Api::namespaced(client, namespace);
     eventually(SOON, || async {
@@ -72,8 +70,7 @@ async fn webhook_records_events_about_denied_changes(env: Environment) {
     served.stop().await;
 }
 
-/// The function of the webhook is called directly, with a recorder that does not belong to a
-/// manager.
+/// The test calls the function of the webhook directly. The recorder doesn't belong to a manager.
 #[tokio::test]
 async fn webhook_records_events_without_a_manager() {
     let server = ApiServer::new().kind::<Letter>();

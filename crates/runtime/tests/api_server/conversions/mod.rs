@@ -48,8 +48,7 @@ impl Drop for Flasks {
     }
 }
 
-/// Returns a kind's CRD. Each test needs its own kind, since a CRD has a single webhook for all of
-/// its objects.
+/// Each test needs a kind of its own, since a CRD has a single webhook for all of its objects.
 fn crd(plural: &str) -> Value {
     let spec = |fields: Value| {
         json!({ "openAPIV3Schema": { "type": "object", "properties": {
@@ -113,7 +112,7 @@ impl Flasks {
             plural,
             serving,
         };
-        // It takes a real server some time to use the webhook for this kind.
+        // A real server takes a while until it uses the webhook for this kind.
         flasks
             .send(
                 "POST",
@@ -152,7 +151,7 @@ impl Flasks {
         (code, serde_json::from_str(&text).unwrap())
     }
 
-    /// Creates an object in `v1`, which is the storage version.
+    /// The storage version is `v1`.
     async fn store(&self, name: &str, annotations: Value, spec: Value) -> Value {
         let object = json!({ "metadata": { "name": name, "annotations": annotations }, "spec": spec });
         let (code, object) = self.send("POST", "v1", "", object).await;
@@ -160,7 +159,6 @@ impl Flasks {
         object
     }
 
-    /// Returns the spec of an object in either version.
     async fn specs(&self, name: &str) -> (Value, Value) {
         let (_, first) = self.send("GET", "v1", &format!("/{name}"), Value::Null).await;
         let (_, second) = self.send("GET", "v2", &format!("/{name}"), Value::Null).await;
@@ -177,13 +175,12 @@ impl Flasks {
         Api::namespaced_with(self.place.client.clone(), &self.place.namespace, &kind)
     }
 
-    /// Replaces the placeholder in a message of the server with this kind.
+    /// Messages of the server contain the placeholder instead of this kind.
     fn named(&self, message: &str) -> String {
         message.replace("Flask", &kind(self.plural))
     }
 }
 
-/// Returns the kind for a plural name.
 fn kind(plural: &str) -> String {
     let (first, rest) = plural.split_at(1);
     format!("{}{rest}", first.to_uppercase())
@@ -261,7 +258,7 @@ async fn objects_are_written_in_every_version(server: Server) {
     let (_, read) = flasks.send("GET", "v1", "/a", Value::Null).await;
     assert_eq!(read["status"]["size"], 4);
     assert_eq!(read["spec"], json!({ "size": 4, "colour": "red" }));
-    // If a write does not change anything, the resource version stays the same.
+    // The resource version only changes if a write does.
     let (code, same) = flasks.send("PATCH", "v2", "/a/status", patch).await;
     assert_eq!(code, 200);
     assert_eq!(
@@ -296,7 +293,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
     );
     let (code, made) = flasks.send("POST", "v2", "", object(5)).await;
     assert_eq!((code, &made["spec"]["paint"]), (201, &json!("red")));
-    // The other version permits more values. They can also be read in this version.
+    // The other version permits more values, which we can also read in this version.
     let (code, _) = flasks
         .send("PATCH", "v1", "/a", json!({ "spec": { "size": 8 } }))
         .await;
@@ -308,7 +305,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
             json!({ "dimensions": { "size": 8 }, "paint": "red" })
         )
     );
-    // If an invalid value is not modified, the write is accepted.
+    // A write is accepted as long as it doesn't modify the invalid value.
     let (code, patched) = flasks
         .send("PATCH", "v2", "/a", json!({ "spec": { "note": "n" } }))
         .await;
@@ -411,7 +408,7 @@ async fn managers_own_fields_of_their_version(server: Server) {
         };
         entries.map(describe).collect()
     };
-    // In the other version, the field has a different path.
+    // The field has a different path in the other version.
     let (code, patched) = flasks
         .send("PATCH", "v1", "/a", json!({ "spec": { "size": 2 } }))
         .await;
@@ -437,14 +434,14 @@ async fn managers_own_fields_of_their_version(server: Server) {
         entries(&applied),
         [r#"m Apply v2 {"f:spec":{"f:dimensions":{"f:size":{}},"f:note":{}}}"#]
     );
-    // When a manager switches to another version, there is still just one entry for it. Fields that
-    // it does not apply anymore are removed.
+    // A manager that switches to another version still has just one entry for it, so fields that it
+    // doesn't apply anymore are removed.
     let next = json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } });
     let (code, applied) = flasks.send("PATCH", "v1", "/a?fieldManager=m", next).await;
     assert_eq!(code, 200);
     assert_eq!(entries(&applied), [r#"m Apply v1 {"f:spec":{"f:size":{}}}"#]);
     assert_eq!(applied["spec"], json!({ "size": 3, "colour": "red" }));
-    // A field is kept if it is owned by another manager, even if that uses a different version.
+    // A field stays if another manager owns it, even if that one uses a different version.
     let (code, _) = flasks.send("PATCH", "v2", "/a?fieldManager=n", wanted(3)).await;
     assert_eq!(code, 200);
     let next = json!({ "metadata": { "name": "a" }, "spec": { "colour": "red" } });
@@ -473,7 +470,7 @@ async fn conversions_change_only_labels_and_annotations(server: Server) {
     assert_eq!(read["metadata"], expected);
 }
 
-/// Returns the beginning of the message for objects that can't be decoded.
+/// How the message starts for objects that can't be decoded.
 fn undecodable(flasks: &Flasks, stored: &Value) -> String {
     let metadata = &stored["metadata"];
     format!(
@@ -643,7 +640,7 @@ async fn watch_from_the_start_has_all_objects_in_the_requested_version() {
     assert_eq!(object.data["spec"]["dimensions"]["size"], 1);
 }
 
-/// If no conversion is required, requests still work.
+/// Requests still work if they don't require a conversion.
 #[tokio::test]
 async fn conversion_without_an_operator_is_explained() {
     let mut crd = crd("lonelyflasks");

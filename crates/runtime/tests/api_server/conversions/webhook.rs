@@ -15,9 +15,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The webhook of a CRD.
 pub(super) struct ConversionWebhook {
-    /// Name of the CRD.
     pub(super) crd: String,
 }
 
@@ -28,8 +26,8 @@ impl Webhooks for ConversionWebhook {
     }
 }
 
-/// Returns the status and the body of the response to a `ConversionReview`. If an object has the
-/// annotation `answer`, the response is wrong in the specified way:
+/// Returns the status and the body of the response to a `ConversionReview`. An object can have the
+/// annotation `answer`, which makes the response wrong in one of these ways:
 ///
 /// - `code`: the status of the response
 /// - `uid`: another uid
@@ -68,8 +66,7 @@ fn answer(body: &[u8]) -> (u16, Vec<u8>) {
     (200, review.to_string().into_bytes())
 }
 
-/// In `v1` there is `spec.size` and `spec.colour`, in `v2` it is `spec.dimensions.size` and
-/// `spec.paint`.
+/// `v1` has `spec.size` and `spec.colour`. `v2` has `spec.dimensions.size` and `spec.paint`.
 fn convert(object: &Value, version: &str) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = version.into();
@@ -97,7 +94,7 @@ fn convert(object: &Value, version: &str) -> Value {
     object
 }
 
-/// Starts the webhook on the port that the API server will call.
+/// The API server is going to call this port.
 pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
     let folder = server.certificates();
     let certificates = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap();
@@ -119,7 +116,7 @@ pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // The handshake fails if somebody just checks whether the port is open.
+                // This fails if somebody just checks whether the port is open.
                 if let Ok(stream) = acceptor.accept(stream).await {
                     respond(BufStream::new(stream)).await;
                 }
@@ -129,7 +126,6 @@ pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
     serving.abort_handle()
 }
 
-/// Responds to a single request, then closes the connection.
 async fn respond(mut stream: BufStream<impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>) {
     let mut length = 0;
     loop {

@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use super::support::{Gate, State, copied, mirror, to_memo};
 use crate::support::{Operator, Place, SOON, Seen, Server, copy, memo};
 
-/// Minimum time between two reads after the credentials have been rejected, with a margin because
-/// the machine may be busy.
+/// After the credentials were rejected, it takes at least this long until they are read again. This
+/// includes a margin, because the machine may be busy.
 const REREAD: Duration = Duration::from_secs(30);
 
 impl Place {
-    /// Stores a kubeconfig in the Secret `edge`.
+    /// The kubeconfig goes into the Secret `edge`.
     async fn write_secret(&self, kubeconfig: &str) {
         let mut secret = Secret::default();
         secret.metadata.name = Some("edge".to_owned());
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// Starts a manager that does not have any controllers in the cluster.
+/// The manager doesn't have any controllers in the cluster.
 async fn start(place: &Place, config: ClusterConfig) -> (Operator, Cluster) {
     let mut manager = place.manager();
     let cluster = manager.cluster(config);
@@ -75,7 +75,7 @@ async fn credentials_in_a_secret_may_appear_later_and_change() {
     eventually(REREAD, || can_list(&cluster)).await;
     assert!(cluster.check().is_ok());
 
-    // The credentials are rejected before the Secret has been updated.
+    // The server rejects the credentials before the Secret has been updated.
     gate.set_token("second");
     assert!(!can_list(&cluster).await);
     let rejected = "the API server rejects the credentials (401 Unauthorized)";
@@ -86,7 +86,7 @@ async fn credentials_in_a_secret_may_appear_later_and_change() {
     eventually(REREAD, || can_list(&cluster)).await;
     assert!(cluster.check().is_ok());
 
-    // The credentials are still valid after deleting the Secret.
+    // The credentials stay valid after the Secret is deleted.
     place
         .api::<Secret>()
         .delete("edge", &DeleteParams::default())
@@ -104,7 +104,7 @@ async fn rejected_credentials_are_read_again_from_the_file() {
     let path = folder.path().join("kubeconfig");
     let write = |token: &str| std::fs::write(&path, gate.kubeconfig(&json!({ "token": token }))).unwrap();
     write("first");
-    // The operator's own file may contain an address without TLS.
+    // An address without TLS is fine in the operator's own file.
     let (operator, cluster) = start(&place, ClusterConfig::from_kubeconfig("edge", &path)).await;
     eventually(REREAD, || can_list(&cluster)).await;
     gate.set_token("second");
@@ -113,8 +113,8 @@ async fn rejected_credentials_are_read_again_from_the_file() {
     operator.stop().await.unwrap();
 }
 
-/// Somebody who can write a Secret must not be able to run commands in the operator's Pod, or to
-/// read its files.
+/// Write access to a Secret must not be enough to run commands in the operator's Pod, or to read
+/// its files.
 #[tokio::test]
 async fn kubeconfig_in_a_secret_runs_no_command_and_reads_no_file() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
@@ -145,7 +145,7 @@ async fn kubeconfig_in_a_secret_runs_no_command_and_reads_no_file() {
         operator.stop().await.unwrap();
     }
     assert!(!trace.exists());
-    // It's permitted explicitly, so the files are used.
+    // The files are used now, because this is permitted explicitly.
     let (operator, cluster) = start(&place, place.secret_config().allow_insecure().allow_files()).await;
     eventually(REREAD, || can_list(&cluster)).await;
     operator.stop().await.unwrap();
@@ -160,7 +160,7 @@ async fn kubeconfig_in_a_secret_connects_to_a_real_server(env: Environment) {
     let kubeconfig = std::fs::read_to_string(edge.kubeconfig_path()).unwrap();
     place.write_secret(&kubeconfig).await;
     let mut manager = place.manager();
-    // In the test environment, the kubeconfig refers to certificate files.
+    // The kubeconfig of the test environment refers to certificate files.
     let cluster = manager.cluster(place.secret_config().allow_files().namespaces([&*namespace]));
     let state = State {
         edge: cluster.clone(),

@@ -11,7 +11,6 @@ use rbuilder::{Action, Cluster, ClusterConfig, Controller, Ctx, ObjectRef, Resul
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo};
 
-/// An API server in the fleet, and a namespace.
 struct Member {
     server: ApiServer,
     namespace: String,
@@ -41,7 +40,7 @@ async fn note(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Starts a manager with a controller that watches ConfigMaps in all clusters.
+/// The controller watches ConfigMaps in all clusters.
 async fn start(place: &Place, seen: &Seen) -> (Operator, rbuilder::Clusters, rbuilder::metrics::Metrics) {
     let watched = place.create(memo("fleet", "")).await;
     let memo = ObjectRef::from_obj(&watched);
@@ -100,15 +99,15 @@ async fn added_cluster_is_watched_until_it_is_removed() {
         "{text}"
     );
 
-    // A new cluster with the same name gets its own cache.
+    // A new cluster gets its own cache, even if it has the same name.
     let again = clusters.add(east.config("east"));
     assert_ne!(again, cluster);
     eventually(SOON, || async { seen.count("east has unseen") == 1 }).await;
     operator.stop().await.unwrap();
 }
 
-/// The resource versions of two clusters have nothing to do with each other, even if a name is used
-/// again.
+/// The resource versions of two clusters have nothing to do with each other, not even if both have
+/// the same name.
 #[tokio::test]
 async fn replaced_cluster_is_listed_again() {
     let place = Place::new(Server::fake()).await;
@@ -132,7 +131,6 @@ async fn replaced_cluster_is_listed_again() {
     operator.stop().await.unwrap();
 }
 
-/// Calls a reconcile function without a manager.
 #[tokio::test]
 async fn reconcile_function_runs_without_a_manager() {
     let (own, member) = (ApiServer::new(), Member::new());

@@ -25,7 +25,7 @@ on_both_servers!(
     owners_in_another_cluster_are_refused,
 );
 
-/// Returns a manager with a controller that copies memos to the given cluster, along with the
+/// Returns a manager with a controller that copies memos to the given cluster. Also returns the
 /// statistics of the controller.
 fn mirroring(place: &Place, edge: &ApiServer, namespace: &str) -> (Manager, Cluster, Seen) {
     let mut manager = place.manager();
@@ -67,7 +67,7 @@ async fn copies_in_another_cluster_are_kept_up_to_date(server: Server) {
     copies.delete("a", &DeleteParams::default()).await.unwrap();
     eventually(SOON, || is("second")).await;
 
-    // The copy is on the server a bit earlier than it's in the cache of the process.
+    // The server has the copy a bit earlier than the cache of the process.
     let lines = [
         "rbuilder_cluster_connected{cluster=\"edge\"} 1\n",
         "rbuilder_cache_objects{kind=\"ConfigMap\",content=\"whole\",selection=\"\",cluster=\"edge\"} 1\n",
@@ -115,7 +115,7 @@ async fn lease_is_only_in_the_own_cluster(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The garbage collector deletes objects whose owner reference is for another cluster.
+/// The garbage collector would delete an object whose owner is in another cluster.
 async fn owners_in_another_cluster_are_refused(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
@@ -178,15 +178,15 @@ async fn owners_in_another_cluster_are_refused(server: Server) {
     assert_eq!(place.copied("child").await, None);
 }
 
-/// If a cluster cannot be reached, everything that doesn't depend on it still works. The rest is
-/// done as soon as it is back.
+/// Everything that doesn't depend on an unreachable cluster still works. The rest is done as soon
+/// as the cluster is back.
 #[tokio::test(start_paused = true)]
 async fn unreachable_cluster_does_not_stop_other_work() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let (manager, cluster, seen) = mirroring(&place, &edge, &namespace);
     let metrics = manager.metrics().clone();
-    // This controller does not need the other cluster.
+    // This controller doesn't need the other cluster.
     let manager = manager.controller(Controller::new(copy, Seen::default()).owns::<ConfigMap>());
     let operator = Operator::start(manager);
     place.create(memo("a", "text")).await;
@@ -198,7 +198,7 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     place.create(memo("b", "text")).await;
     let hour = Duration::from_secs(3600);
     eventually(hour, || async { place.copied("b").await.is_some() }).await;
-    // Longer than the maximum backoff.
+    // This is longer than the maximum backoff.
     tokio::time::sleep(hour).await;
     let error = cluster.check().unwrap_err().to_string();
     assert!(
@@ -216,11 +216,11 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     assert!(failed > 5, "retried with back-off: {failed}");
 
     edge.heal();
-    // This is less than the backoff, which is 1000 s by now. Watches are retried after 30 s at
+    // The backoff is longer than this (it's at 1000 s by now). Watches are retried after 30 s at
     // most.
     eventually(Duration::from_secs(60), || is_copied("b")).await;
     assert!(cluster.check().is_ok());
-    // Watches work again as well.
+    // Watches work again, too.
     change(edge.client(), &namespace, "a", "by somebody else").await;
     let text = async || copied(edge.client(), &namespace, "a").await;
     eventually(hour, || async { text().await.as_deref() == Some("text") }).await;
@@ -286,7 +286,7 @@ async fn debug_endpoints_show_other_clusters() {
     operator.stop().await.unwrap();
 }
 
-/// A cluster whose caches haven't synced must not look like an empty cluster.
+/// As long as the caches of a cluster haven't synced, it must not look as if the cluster was empty.
 #[tokio::test(start_paused = true)]
 async fn manager_starts_without_its_other_clusters() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
@@ -342,14 +342,14 @@ async fn duplicate_cluster_name_is_an_error() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// Watches in another cluster can also be added by a reconcile.
+/// A reconcile can also add watches in another cluster.
 #[tokio::test]
 async fn late_watches_can_be_in_another_cluster() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // There is no effect, because it's the same watch.
+        // This has no effect, because it's the same watch.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

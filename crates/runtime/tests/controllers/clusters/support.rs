@@ -20,22 +20,20 @@ use tokio::task::JoinSet;
 
 use crate::support::{Memo, Seen, config_map};
 
-/// State of the controller.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) edge: Cluster,
-    /// Namespace for the copies.
+    /// The copies are in this namespace.
     pub(super) namespace: String,
     pub(super) seen: Seen,
 }
 
-/// Copies a memo to the other cluster.
 pub(super) async fn mirror(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
     ctx.seen.note(&memo.name_any());
     let edge = ctx.in_cluster(&ctx.edge);
     let copies = edge.cached::<ConfigMap>()?;
     edge.apply(copy_of(&memo, &ctx.namespace)).await?;
-    // What we've just written must be in the cache.
+    // The cache must already contain what we've just written.
     match copies.named(&ctx.namespace, &memo.name_any()) {
         Some(_) => Ok(Action::await_change()),
         None => Err(Error::new("the copy is not in the cache")),
@@ -51,7 +49,6 @@ pub(super) fn copy_of(memo: &Memo, namespace: &str) -> ConfigMap {
     copy
 }
 
-/// Returns the original of a copy.
 pub(super) fn to_memo(copy: &ConfigMap, ctx: &Ctx<State>) -> Vec<ObjectRef<Memo>> {
     assert!(
         ctx.cluster().is_none(),
@@ -63,7 +60,6 @@ pub(super) fn to_memo(copy: &ConfigMap, ctx: &Ctx<State>) -> Vec<ObjectRef<Memo>
     memo.into_iter().collect()
 }
 
-/// Returns the text of a copy.
 pub(super) async fn copied(client: Client, namespace: &str, name: &str) -> Option<String> {
     let copies: Api<ConfigMap> = Api::namespaced(client, namespace);
     copies.get_opt(name).await.ok()??.data?.remove("text")
@@ -75,7 +71,7 @@ pub(super) async fn change(client: Client, namespace: &str, name: &str, text: &s
     copies.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// HTTP server in front of an API server. It requires a token.
+/// An HTTP server in front of an API server, which requires a token.
 pub(super) struct Gate {
     address: String,
     token: Arc<Mutex<String>>,
@@ -96,12 +92,11 @@ impl Gate {
         }
     }
 
-    /// Changes the token. All others are rejected from now on.
+    /// From now on, all other tokens are rejected.
     pub(super) fn set_token(&self, token: &str) {
         token.clone_into(&mut self.token.lock().unwrap());
     }
 
-    /// Returns a kubeconfig for the given user.
     pub(super) fn kubeconfig(&self, user: &Value) -> String {
         json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "edge",
@@ -127,7 +122,7 @@ async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
         async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new();
-    // The client may have closed the connection.
+    // This fails if the client has closed the connection.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
 }
 

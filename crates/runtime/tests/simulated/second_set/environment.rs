@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::children::{config_map, deployment, metadata};
 use crate::kinds::{App, report, report_ready};
 
-/// A failed Job is finished as well.
+/// A failed Job counts as ready, because it is finished as well.
 pub(super) mod finished {
     use super::*;
 
@@ -59,8 +59,8 @@ pub(super) mod finished {
     }
 }
 
-/// An order that takes too long is placed in a different region, but the first one is still
-/// processed.
+/// If an order takes too long, the operator places it in a different region, but the first one is
+/// still processed.
 pub(super) mod region {
     use super::*;
 
@@ -70,7 +70,7 @@ pub(super) mod region {
         size: i32,
     }
 
-    /// Machines of an account, by the identifier that is assigned by the system.
+    /// The machines of an account, by the identifier that the system has assigned.
     #[derive(Default)]
     pub(in super::super) struct Machines(BTreeMap<String, Machine>);
 

@@ -14,15 +14,13 @@ use crate::children::{cluster_role, config_map, create, delete_named, labelled_o
 use crate::kinds::{App, Labelled};
 use crate::second_set::exists_already;
 
-/// A lock is held until it's released by the process that has taken it:
-/// operator-framework/operator-sdk#3339, where the lock of a node that doesn't exist anymore blocks
-/// everyone.
+/// Only the process that has taken a lock can release it: operator-framework/operator-sdk#3339,
+/// where the lock of a node that doesn't exist anymore blocks everyone.
 pub(super) mod lock {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
-        // The library never reconciles the same object concurrently, so there is no need for a
-        // lock.
+        // We don't need a lock, because the library never reconciles the same object concurrently.
         if !REPAIRED && !take(&app, &ctx).await? {
             return Ok(Action::requeue(Duration::from_secs(5)));
         }
@@ -53,8 +51,8 @@ pub(super) mod lock {
     }
 }
 
-/// If something can't be owned by the App, it is deleted when there is an event for the App's
-/// deletion. There are no such events while the operator is down: zalando/postgres-operator#2678.
+/// The operator deletes what the App can't own when it gets the event for the App's deletion. There
+/// are no such events while the operator is down: zalando/postgres-operator#2678.
 pub(super) mod on_event {
     use super::*;
 
@@ -96,8 +94,8 @@ pub(super) mod on_event {
     }
 }
 
-/// The password is generated together with the settings, and again whenever they're restored:
-/// kloeckner-i/db-operator#170 replaces an entire Secret because of a single part.
+/// The operator generates the password together with the settings, and again whenever it restores
+/// them: kloeckner-i/db-operator#170 replaces an entire Secret because of a single part.
 pub(super) mod password {
     use super::*;
 

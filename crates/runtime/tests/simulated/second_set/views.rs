@@ -47,9 +47,9 @@ pub(super) mod shared {
     }
 }
 
-/// When an object is reconciled, everything without an owner is cleaned up, but some owners just
-/// are not visible: druid-io/druid-operator#305, where claims are deleted because they look like
-/// orphans.
+/// When an object is reconciled, the operator cleans up everything without an owner. But some
+/// owners just aren't visible: druid-io/druid-operator#305, where claims are deleted because they
+/// look like orphans.
 pub(super) mod unknown_owner {
     use super::*;
 
@@ -76,7 +76,7 @@ pub(super) mod unknown_owner {
     }
 }
 
-/// Something that does not exist yet is treated as a mistake by the user:
+/// The operator treats something that doesn't exist yet as a mistake by the user:
 /// aws-controllers-k8s/community#1228.
 pub(super) mod reference {
     use super::*;

@@ -6,26 +6,26 @@ use proptest::sample::{Index, select};
 use rbuilder_schema::Schema;
 use serde_json::{Number, Value, json};
 
-/// Exceptions, by path.
+/// The exceptions, by path.
 pub trait Limits {
-    /// Returns `true` if a field is limited to given values.
+    /// The field is limited to given values.
     fn is_limited(&self, path: &str) -> bool;
-    /// Returns `true` if a field is always present, whatever the schema says.
+    /// The field is always present, whatever the schema says.
     fn is_present(&self, path: &str) -> bool;
 }
 
 /// A change that may make a value invalid.
 #[derive(Clone, Debug)]
 pub enum Spoil {
-    /// The value is removed.
+    /// Removes the value.
     Remove,
-    /// The value is replaced by null.
+    /// Replaces the value by null.
     Null,
-    /// The value is replaced by another one, usually of another type or at a limit.
+    /// Replaces the value by another one, usually of another type or at a limit.
     Other(Value),
-    /// The last item is duplicated.
+    /// Duplicates the last item.
     Repeat,
-    /// An unknown field is added.
+    /// Adds an unknown field.
     Extra,
 }
 
@@ -60,7 +60,7 @@ pub fn spoils() -> impl Strategy<Value = Vec<(Index, Spoil)>> {
     prop_oneof![2 => Just(Vec::new()), 3 => vec((any::<Index>(), spoil), 1..3)]
 }
 
-/// Applies changes to fields for which the result can be predicted.
+/// Makes changes, but only to fields for which we can predict the result.
 pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, Spoil)], limits: &dyn Limits) {
     for (index, spoil) in spoils {
         let mut places = Vec::new();
@@ -75,18 +75,18 @@ pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, S
     }
 }
 
-/// Which replacements of a field have a predictable result.
+/// Which replacements of a field have a result that we can predict.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Everything,
     /// All except strings, which would have to match a format or a pattern.
     NoText,
-    /// Strings and 32-bit numbers. An `IntOrString` cannot hold larger ones, which the schema
-    /// cannot express.
+    /// Strings and 32-bit numbers, because an `IntOrString` can't hold larger ones, which the
+    /// schema can't express.
     IntOrString,
     /// None, because of an exception.
     Nothing,
-    /// None, and removing the field is not predictable either.
+    /// None, and we can't predict the result of removing the field either.
     Present,
 }
 
@@ -101,8 +101,7 @@ impl Judged {
         match schema {
             _ if limits.is_present(path) => Judged::Present,
             _ if limits.is_limited(path) => Judged::Nothing,
-            // If the value is an integer, the API server truncates the factor, and cannot divide by
-            // 0.
+            // For an integer, the API server truncates the factor, and it can't divide by 0.
             schema if schema.multiple_of.as_ref().is_some_and(Number::is_f64) => Judged::Nothing,
             _ if has_form => Judged::NoText,
             schema if schema.int_or_string => Judged::IntOrString,
@@ -128,7 +127,6 @@ impl Judged {
     }
 }
 
-/// Collects the paths in a value.
 fn collect(
     value: &Value,
     schema: &Schema,
