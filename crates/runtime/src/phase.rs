@@ -42,6 +42,7 @@ impl Phase {
     pub(crate) async fn failed(&mut self) -> ManagerError {
         loop {
             let Some(ended) = self.tasks.join_next_with_id().await else {
+                // Without any tasks, nothing can fail.
                 return std::future::pending().await;
             };
             let is_finite = matches!(&ended, Ok((id, _)) if self.finite.remove(id));
@@ -75,6 +76,8 @@ impl Phase {
                 }
                 Err(_) => {
                     self.tasks.shutdown().await;
+                    // Tasks lose their name when they exit, so the remaining ones are those that we
+                    // have cancelled.
                     return first.and(Err(ManagerError::GracePeriod {
                         parts: self.running_names(),
                         grace,

@@ -110,6 +110,7 @@ impl<K: Watchable> Cached<K> {
             let message = format!("an index function of the cache of {kind} cannot read it; {ADVICE}");
             return Err(Error::terminal(message));
         }
+        // We only copy what's stored while holding the lock. Turning it into objects takes longer.
         let found = {
             let objects = self.cache.read();
             let found = objects.indexes.iter().find(|existing| existing.name() == index);

@@ -134,8 +134,11 @@ fn is_latest(
     let mut others = caches.iter().filter(|other| !Arc::ptr_eq(other, source));
     others.all(|other| match (other.version_of(key), other.passed(key)) {
         (Some(version), _) => Some(version) == source.version_of(key),
+        // This cache isn't watching, so nobody can have learned anything from it.
         (None, None) => true,
         (None, Some(passed)) => {
+            // This cache may have seen the object's deletion or, if it is ahead, a newer version
+            // which it doesn't select.
             let selects = meta().map(|meta| other.selects(&meta));
             selects.is_some_and(|selects| selects != Selects::Yes) && source.passed(key) >= Some(passed)
         }

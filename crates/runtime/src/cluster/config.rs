@@ -249,6 +249,7 @@ impl Source {
                 }
             }
             Origin::Text(text) => self.load_text(text).await,
+            // The service account stays the same, and kube itself reloads its token.
             Origin::InCluster => Config::incluster()
                 .map(|config| (config, 0))
                 .map_err(|error| error.to_string()),

@@ -115,6 +115,7 @@ impl Connection {
         if let State::Removed = *state {
             return Err(not_connected(state.problem().unwrap_or_default()));
         }
+        // We also send requests to a lost cluster, because a response tells us that it's back.
         let client = self.0.client.read().unwrap_or_else(PoisonError::into_inner);
         let reason = || state.problem().unwrap_or_default();
         client.clone().ok_or_else(|| not_connected(reason()))
@@ -124,6 +125,7 @@ impl Connection {
         if status == StatusCode::UNAUTHORIZED {
             self.0.rejected.notify_one();
             self.note_failure("the API server rejects the credentials (401 Unauthorized)".to_owned());
+        // Usually the state doesn't change, and a read lock is enough to find out.
         } else if *self.0.state.borrow() != State::Connected {
             self.0.state.send_if_modified(|state| match state {
                 State::Connected | State::Removed => false,

@@ -142,6 +142,7 @@ fn risks_of_cluster(cluster: &Cluster, allowed: Allowed) -> [Risk; 4] {
     [
         Risk {
             key: "server",
+            // Schemes are case-insensitive.
             is_present: server
                 .get(..5)
                 .is_some_and(|start| start.eq_ignore_ascii_case("http:")),

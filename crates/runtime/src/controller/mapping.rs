@@ -99,6 +99,8 @@ impl ByOwner {
     fn owner_keys(self, meta: &ObjectMeta, kind: &GroupKind) -> Vec<Key> {
         let owners = meta.owner_references.iter().flatten();
         let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
+        // Owner references don't have a namespace. The owner is in the same one as the object,
+        // unless it is cluster-scoped.
         let namespace = meta.namespace.as_deref().filter(|_| kind.namespaced);
         let owners = owners.filter(|owner| kind.matches(owner));
         owners
@@ -212,6 +214,8 @@ impl<W: Watchable, S> Keys<W, S> {
             KeysOfEvent::OfObject(map) => map,
         };
         let map = |object: &W| contain_panic(|| of_object(object, ctx), object, kind, ctx);
+        // If the object used to belong to a different owner, that one has to notice the change as
+        // well.
         let mut keys = match change {
             Change::Applied { old: Some(old), .. } => map(old),
             _ => Vec::new(),

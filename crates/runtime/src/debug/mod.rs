@@ -193,6 +193,7 @@ fn refuse_method(methods: &[Method]) -> Response<String> {
     let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
     let reason = format!("expected method {}", allowed.replace(", ", " or "));
     let mut response = Answer::error(StatusCode::METHOD_NOT_ALLOWED, reason).into_response(false);
+    // A response with status 405 has to list the methods that are allowed.
     if let Ok(allowed) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(ALLOW, allowed);
     }

@@ -79,6 +79,7 @@ impl Manager {
         let known = self.clusters.list();
         let cluster = self.clusters.add(config);
         if known.contains(&cluster) {
+            // This is going to be reported when the manager starts.
             self.duplicate_cluster = Some(cluster.name().to_owned());
         }
         cluster

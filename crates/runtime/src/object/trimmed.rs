@@ -80,6 +80,7 @@ macro_rules! filter {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filtered<D> {
     type Error = D::Error;
 
+    // There are no rules for anything inside of these.
     forward! {
         deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
@@ -202,6 +203,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for FilteredMap<A> {
         while let Some(Name(key)) = self.inner.next_key()? {
             match self.rules.iter().find(|(name, _)| *name == key) {
                 Some((_, Rule::Skip)) => {
+                    // Skip the value without storing any of it.
                     self.inner.next_value::<IgnoredAny>()?;
                     continue;
                 }

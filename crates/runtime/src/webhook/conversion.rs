@@ -86,6 +86,7 @@ impl<K: Object + Serialize> Converter<K> {
             from_hub: Box::new(|hub| encode(&V::try_from(hub).map_err(|error| error.to_string())?)),
             serialize: Box::new(serialize::<V>),
         };
+        // There's no harm in adding the hub as a spoke.
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
             self.errors
                 .push(format!("`{}` of `{version}` is added twice", V::kind(&())));

@@ -223,6 +223,7 @@ impl Reservation {
                 return None;
             }
             pool.close_slow(units);
+            // By then, more clients may have become slow.
             next = Instant::now() + PATIENCE / 4;
         }
     }

@@ -203,6 +203,7 @@ impl Route {
             .follow(answering.catch_unwind())
             .instrument(span.clone())
             .await;
+        // Everything that's logged from here on belongs to the span as well.
         let _entered = span.enter();
         let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);

@@ -42,6 +42,7 @@ impl Connector {
     /// We use `tls` for both the API server and an `https` proxy, like Go does.
     pub(in crate::client) fn new(proxy: Option<Proxy>, tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
+        // Addresses of API servers usually start with `https`.
         tcp.enforce_http(false);
         Self {
             to_proxy: HttpsConnector::from((tcp.clone(), tls)),
@@ -106,6 +107,7 @@ async fn connect(
     let target = format!("{host}:{}", port_of(server));
     let tunnel = match (proxy.protocol, stream) {
         (Protocol::Socks5, MaybeHttpsStream::Http(stream)) => {
+            // In contrast to a URL, SOCKS doesn't use brackets for IPv6 addresses.
             let host = host.trim_start_matches('[').trim_end_matches(']');
             socks::connect(stream.into_inner(), proxy, host, port_of(server))
                 .await

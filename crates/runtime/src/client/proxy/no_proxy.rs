@@ -138,6 +138,7 @@ fn prefix(address: IpAddr, bits: u32) -> u128 {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
+    // For an IPv6 prefix of 0 bits, the shift would overflow.
     number.checked_shr(width(address) - bits).unwrap_or(0)
 }
 

@@ -82,6 +82,8 @@ impl Run {
                 let (config, settings) = (config.clone(), self.client_settings.clone());
                 Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
             }
+            // A client only works on the runtime that has created it, so we can't use a separate
+            // thread.
             None => Ok(Leadership::start_as_task(
                 election,
                 self.election_client.clone(),

@@ -21,6 +21,7 @@ pub(super) fn encode(report: &Report) -> Vec<u8> {
     };
     // The first entry of the string table has to be empty.
     profile.string("");
+    // The field numbers are those of pprof's `profile.proto`.
     for (kind, unit) in [("samples", "count"), ("cpu", "nanoseconds")] {
         let kind = profile.value_type(kind, unit);
         profile.message.message(1, &kind);
