@@ -169,6 +169,7 @@ impl<T> RateLimiter<T> for TokenBucket {
         let mut bucket = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         bucket.fill(self.rate, self.burst, Instant::now());
         let most_in_advance = self.rate * LONGEST_QUEUE.as_secs_f64();
+        // Once the wait is that long, further retries don't take any tokens.
         bucket.tokens = (bucket.tokens - 1.0).max(-most_in_advance);
         // This is NaN if the rate is infinite, and zero if there's a token left.
         let wait = Duration::try_from_secs_f64(-bucket.tokens / self.rate).unwrap_or_default();

@@ -188,6 +188,8 @@ impl PackedMeta {
         }
         self_link.iter().for_each(|link| writer.string(link));
 
+        // Copy the bytes, so that the block takes no more memory than necessary and the buffer can
+        // be reused.
         let mut bytes = writer.bytes;
         let packed = Self(bytes.as_slice().into());
         bytes.clear();
@@ -338,6 +340,7 @@ impl Writer<'_> {
         } = owner;
         self.word(api_version);
         self.word(kind);
+        // Both options fit into a single byte.
         self.bytes
             .push(option_code(*block_owner_deletion) * 3 + option_code(*controller));
         self.string(name);

@@ -104,6 +104,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
                 }
                 RenewalStopped.into()
             };
+            // Prefer what the task has announced, since that's the actual reason.
             tokio::select! {
                 biased;
                 lost = announced => lost,

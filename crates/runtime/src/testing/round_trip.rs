@@ -305,6 +305,7 @@ where
             object: there.clone(),
         })?;
         let back = self.convert(&settled, &to.version, &from.version)?;
+        // If the schema rejects the object, we'll find out what's different anyway.
         let back = from.objects.admit(back.clone()).unwrap_or(back);
         let before = from.normal(object).map_err(Failure::Unread)?;
         let after = from.normal(&back).map_err(Failure::Unread)?;

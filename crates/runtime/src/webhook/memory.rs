@@ -32,8 +32,7 @@ const MEBIBYTE: usize = 1024 * 1024;
 const UNIT: usize = 1024;
 /// How long a client may stall before we close its connection.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a review waits for memory. Note that in case of most webhooks, the API server only
-/// waits for 10 s.
+/// How long a review waits for memory. For most webhooks, the API server only waits for 10 s.
 const MAX_WAIT: Duration = Duration::from_secs(8);
 /// The default is at most this, which is enough for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
