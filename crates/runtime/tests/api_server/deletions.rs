@@ -35,6 +35,7 @@ async fn deleted_object_is_gone(server: Server) {
     );
     let again = place.jar("a", json!({})).await;
     assert_ne!(again.uid(), made.uid());
+    // Versions aren't specific to an object, so they also increase when it's recreated.
     let version = |jar: &DynamicObject| jar.resource_version().unwrap().parse::<u64>().unwrap();
     assert!(version(&again) > version(&made));
 }
@@ -54,6 +55,7 @@ async fn finalizer_delays_the_deletion(server: Server) {
         .unwrap();
     assert!(going.metadata.deletion_timestamp.is_some());
     assert_eq!(going.metadata.deletion_grace_period_seconds, Some(0));
+    // The deletion counts as a change.
     assert_eq!(going.metadata.generation, Some(2));
     let again = place
         .jars()
@@ -85,6 +87,7 @@ async fn finalizer_delays_the_deletion(server: Server) {
         changed.data["spec"]["size"], 3,
         "what is going can still be changed"
     );
+    // Nothing holds it back anymore.
     finalizers(json!(null)).await.unwrap();
     assert!(place.jars().get_opt("a").await.unwrap().is_none());
 }
@@ -181,6 +184,7 @@ async fn terminating_namespace_rejects_new_objects(server: Server) {
     );
     assert_eq!(status.message, expected);
     assert_eq!(status.details.unwrap().causes[0].reason, "NamespaceTerminating");
+    // There's no namespace controller that would delete what's in it.
     assert!(place.maps().get("kept").await.is_ok());
 }
 
@@ -191,6 +195,7 @@ async fn scheduled_pod_terminates_gracefully(server: Server) {
         let spec = json!({ "nodeName": node, "containers": [{ "name": "c", "image": "x" }] });
         serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
     };
+    // A Pod that isn't on any node can be deleted immediately.
     pods.create(&PostParams::default(), &pod("free", None))
         .await
         .unwrap();
@@ -202,6 +207,7 @@ async fn scheduled_pod_terminates_gracefully(server: Server) {
     pods.delete("placed", &DeleteParams::default()).await.unwrap();
     let going = pods.get("placed").await.unwrap();
     assert_eq!(going.metadata.deletion_grace_period_seconds, Some(30));
+    // This is what the kubelet does when all containers have stopped.
     pods.delete("placed", &DeleteParams::default().grace_period(0))
         .await
         .unwrap();

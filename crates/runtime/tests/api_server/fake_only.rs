@@ -197,6 +197,7 @@ async fn injected_fault_fails_the_given_number_of_requests() {
     };
     let status = refusal(create().await);
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+    // By default, a fault only affects a single request.
     create().await.unwrap();
 
     server.inject(Fault::status(500).always());
@@ -288,6 +289,7 @@ async fn dropped_watch_resumes_and_expired_watch_relists() {
     server.drop_watches();
     place.map("c", json!({})).await;
     assert!(matches!(next().await, Ok(watcher::Event::Apply(map)) if map.name_any() == "c"));
+    // The watch has continued where it was, without another list.
     assert_eq!((lists(), watches()), (1, 2));
 
     server.expire_watches();
@@ -349,6 +351,7 @@ async fn idle_watch_sends_bookmarks() {
         .unwrap();
     let mut events = pin!(maps.watch(&WatchParams::default(), &version).await.unwrap());
     let start = Instant::now();
+    // This is a new version, but the watch doesn't get to see the object.
     place.server.namespace("other").await;
     let Some(Ok(WatchEvent::Bookmark(mark))) = events.next().await else {
         panic!("no bookmark");
@@ -502,6 +505,7 @@ async fn garbage_collector_works_in_visible_steps() {
         };
         assert_eq!(seen, expected);
         if name == "orphan" {
+            // Nobody else is going to delete these, since they don't have an owner anymore.
             maps.delete("a", &DeleteParams::default()).await.unwrap();
             maps.delete("b", &DeleteParams::default()).await.unwrap();
             for _ in 0..2 {
@@ -535,6 +539,7 @@ async fn object_is_collected_after_its_last_owner() {
         let list = maps.list(&ListParams::default()).await.unwrap();
         list.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
     };
+    // The server doesn't know the kind of `unknown`'s owner, so it never deletes that one.
     let left = delete("first", DeleteParams::foreground()).await;
     assert_eq!(left, ["second", "shared", "unknown"]);
     let owners = maps.get("shared").await.unwrap().owner_references().to_vec();

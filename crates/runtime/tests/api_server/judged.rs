@@ -498,6 +498,7 @@ async fn changed_schema_applies_to_stored_objects(server: Server) {
             .ok()
     };
     rbuilder::testing::eventually_eq(soon, Some(expected), spec).await;
+    // The object only looks different when it's read. What's stored is still the same.
     let read = shades.get("a").await.unwrap();
     assert_eq!(read.metadata.resource_version, made.metadata.resource_version);
 }

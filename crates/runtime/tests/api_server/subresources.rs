@@ -30,6 +30,7 @@ async fn status_is_written_separately(server: Server) {
         .replace_status("a", &PostParams::default(), &object)
         .await
         .unwrap();
+    // Only the status was written, and its unknown field was dropped.
     assert_eq!(
         written.data,
         json!({ "spec": { "size": 1, "colour": "white" }, "status": { "text": "good" } })

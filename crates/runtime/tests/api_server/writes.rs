@@ -30,6 +30,7 @@ on_both_servers!(
 async fn new_object_gets_server_metadata(server: Server) {
     let place = Place::new(server).await;
     let mut wanted = jar("a", json!({ "size": 2 }));
+    // The server ignores all of these.
     wanted.metadata.generation = Some(7);
     wanted.metadata.uid = Some("mine".to_owned());
     wanted.data["status"] = json!({ "text": "not yet" });
@@ -46,6 +47,7 @@ async fn new_object_gets_server_metadata(server: Server) {
     assert_eq!(made.data, json!({ "spec": { "size": 2, "colour": "white" } }));
     assert_eq!(place.jars().get("a").await.unwrap(), made);
 
+    // Built-in kinds don't necessarily have a generation.
     let map = place.map("m", json!({ "k": "v" })).await;
     assert_eq!(map.metadata.generation, None);
     assert_ne!(map.uid(), made.uid());
@@ -209,6 +211,7 @@ async fn object_of_another_kind_is_rejected(server: Server) {
         .raw("POST", maps, &json, r#"{"metadata":{"name":"bare"}}"#)
         .await;
     assert_eq!(code, 201, "the path says what it is");
+    // For custom resources, the body has to contain the kind.
     let jars = "/apis/apiserver.example.com/v1/namespaces/{ns}/jars";
     let (code, text) = place
         .raw("POST", jars, &json, r#"{"metadata":{"name":"bare"}}"#)
@@ -281,6 +284,7 @@ async fn server_metadata_is_immutable(server: Server) {
     let place = Place::new(server).await;
     let made = place.jar("a", json!({})).await;
     let mut changed = made.clone();
+    // The server ignores all of these changes.
     changed.metadata.generation = Some(70);
     changed.metadata.creation_timestamp = None;
     changed.metadata.managed_fields = None;

@@ -137,6 +137,7 @@ fn schema(random: &mut Random, depth: u32) -> Value {
 
 fn add_rule(schema: &mut Value, random: &mut Random) {
     let rules = RULES.iter().find(|(name, _)| schema["type"] == *name);
+    // The server rejects a rule that refers to a field which isn't part of the schema.
     let has_fields = |rule: &str| {
         let fields = rule
             .split("self.")

@@ -36,6 +36,7 @@ async fn second_replica_takes_over_immediately() {
     }
     second.logs("lease is held by another process").await;
 
+    // The first replica is stopped in the middle of a reconcile.
     place.create("held", &[HOLD]).await;
     place.marked_by("held", STARTED, &first).await;
     let reconciled = r#"controller_runtime_reconcile_total{controller="configmap",result="success"}"#;
@@ -90,6 +91,7 @@ async fn panic_is_counted_and_retried() {
 /// Liveness doesn't depend on the API server.
 #[rbuilder::envtest::test]
 async fn process_is_live_but_not_ready_before_its_caches_sync() {
+    // This server accepts connections, but never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");

@@ -89,6 +89,7 @@ async fn replicas_select_labelled_objects_of_their_owners() {
         .iter()
         .map(|child| child.labels()["rbuilder.dev/owner-shard"].clone())
         .collect();
+    // There are 256 labels, so hardly any two of the 24 objects share one.
     assert!(values.len() > 12, "{values:?}");
     let selectors = watched_secrets(&fleet.server, "labelSelector");
     let halves = selectors
@@ -122,6 +123,7 @@ async fn objects_without_the_label_get_it_with_the_next_apply() {
         assert_eq!(before.uid(), after.uid());
         assert!(after.labels().contains_key("rbuilder.dev/owner-shard"));
     }
+    // From now on, the replica receives its objects by label.
     fleet.record.lock().unwrap().clear();
     let secrets = fleet.secrets(&names[0]);
     secrets.delete(&names[0], &DeleteParams::default()).await.unwrap();
@@ -141,6 +143,7 @@ async fn cached_everywhere_has_the_objects_of_all_replicas() {
     let seen = fleet.record.lock().unwrap().everywhere.clone();
     assert_eq!(seen.last(), Some(&Ok(20)), "{seen:?}");
 
+    // Without `reads`, the cache only contains the objects of this replica.
     let fleet = Fleet::of(2, true).await;
     fleet.create_many(2).await;
     sleep(SECOND).await;

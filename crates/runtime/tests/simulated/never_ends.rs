@@ -102,6 +102,7 @@ mod job {
             true => ctx.api::<Job>(&*app).get_opt(&app.name_any()).await?,
         };
         let Some(found) = found else {
+            // From here on, nobody creates the Job again.
             return Ok(Action::requeue(Duration::from_secs(60)));
         };
         if !REPAIRED && parallelism(&found) != Some(app.spec.size) {

@@ -111,6 +111,7 @@ impl Plain {
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
+        // kube would guess that the plural is `labelleds`.
         if kind == "Labelled" {
             resource.plural = "labelled".to_owned();
         }

@@ -69,6 +69,7 @@ mod settings {
             && let Some(existing) = existing
             && !ctx.remove(&app.name_any())
         {
+            // Without an event for the settings, keep the previous ones.
             wanted.spec.template = existing.spec.template;
         }
         ctx.apply_owned(&*app, wanted).await?;

@@ -190,6 +190,7 @@ impl Place {
         };
         let name = object.metadata.name.clone().unwrap();
         let params = PostParams::default();
+        // Operators modify the configurations as well, so this may result in a conflict.
         eventually(Duration::from_secs(10), || async {
             match api.get_opt(&name).await? {
                 None => api.create(&params, &object).await,
@@ -373,6 +374,7 @@ impl Replica {
 
     /// Waits for the operator to exit on its own. Returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
+        // Keep this, because dropping it would stop the operator.
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()
     }

@@ -138,6 +138,7 @@ async fn removed_role_binding_does_not_affect_readiness_or_webhooks(env: Environ
             .and_then(|value| value.parse().ok());
         value.unwrap_or_default()
     };
+    // Wait until the watch counts as stale.
     eventually(SOON, || async {
         let (errors, silent): (f64, f64) = (
             value("rbuilder_cache_watch_errors_total"),
