@@ -349,6 +349,7 @@ impl<K: Watchable> Objects<K> {
         if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
             new.bytes = self.by_key.get(&key).map_or(0, |stored| stored.bytes);
             let before = self.insert(key.clone(), new, 0);
+            // Subscribers still have the version from before our first write.
             self.delivered.entry(key).or_insert(before);
         }
     }

@@ -235,6 +235,7 @@ impl<K: Watchable> ShardWatch<K> {
             return;
         }
         let new = ranges.without(&self.covered);
+        // We can only resume a watch that's running, and has listed everything it covers.
         let version = self
             .progress
             .version()

@@ -50,6 +50,7 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(&kind, to_json, api.create(&params, &child)).await {
+            // There is no cache, or it doesn't contain the object yet.
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let existing = api.get(&child.name_any()).await?;
                 Ok(check_controlled_by(owner, existing)?)

@@ -106,6 +106,7 @@ impl<S> Ctx<S> {
         self.check_owner_cluster(owner, &object)?;
         let kind = self.kind_of(&object).await?;
         self.own(owner, &mut object, &kind)?;
+        // If the object already exists, `mutate` gets that one, which may not have this owner yet.
         let mutate = |object: &mut K| {
             mutate(object);
             Ok(self.own(owner, object, &kind)?)

@@ -440,6 +440,7 @@ impl Elector {
         let before = before.cloned().unwrap_or_default();
         let own = before.holder_identity.as_deref() == Some(self.election.identity.as_str());
         let transitions = before.lease_transitions.unwrap_or(0);
+        // It isn't a transition if nobody has ever held the lease.
         let first = before.holder_identity.is_none() && before.acquire_time.is_none();
         LeaseSpec {
             holder_identity: Some(self.election.identity.clone()),

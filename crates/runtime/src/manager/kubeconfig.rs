@@ -23,6 +23,7 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
             Some(config) => config,
             None => Config::infer().await?,
         };
+        // An invalid proxy is a mistake in a variable or a kubeconfig, so report it as such.
         find_proxy(&config)?;
         return Ok(config);
     }

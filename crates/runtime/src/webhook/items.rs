@@ -122,6 +122,7 @@ fn match_subsequence(
     let mut gaps = Vec::new();
     let mut start = (0, 0);
     let end = (old.len(), new.len());
+    // The end counts as a match, so there's a last gap in front of it.
     for (at_old, at_new) in common_subsequence(old, new, are_same).into_iter().chain([end]) {
         if start.0 < at_old || start.1 < at_new {
             gaps.push(Gap {

@@ -365,6 +365,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 let error = join_lines(&format!("{error:#}"));
                 tracing::error!(%error, "terminal error, not retrying until the object changes");
             }
+            // This counts as a conflict, too, but an up-to-date cache isn't going to help with it.
             Outcome::Failed(error) if error.is_field_manager_conflict() => {
                 let message = "reconcile failed, another field manager owns a field";
                 self.retry(key, message, &format!("{error:#}"));

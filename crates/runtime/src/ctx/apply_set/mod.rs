@@ -377,6 +377,7 @@ impl<S> Ctx<S> {
         state: &mut SetState,
         record: Record,
     ) -> Result<(), Error> {
+        // This fails if the owner has been modified or replaced since we've read the record.
         let patch = json!({ "metadata": {
             "uid": state.owner.uid,
             "resourceVersion": state.version,

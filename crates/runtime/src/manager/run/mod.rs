@@ -346,6 +346,7 @@ impl Run {
         self.sync_caches().await?;
         self.ready.store(true, Ordering::Release);
         if let Some(fence) = self.fence.clone() {
+            // Some work doesn't have to wait for the lease.
             self.start_work(true);
             match self.shards.clone() {
                 Some(shards) => self.join_ring(fence, shards).await?,

@@ -225,12 +225,14 @@ impl Fleet {
             let mut left = 0;
             loop {
                 sleep(TICK).await;
+                // A tick is a millisecond, so keep thousandths of a change for the next one.
                 left += setting.changes;
                 let changes = left / 1000;
                 left %= 1000;
                 for _ in 0..changes {
                     change_one(setting, &world, &replicas);
                 }
+                // Every replica receives the events of all the others.
                 if !setting.server_shards && changes > 0 {
                     let dropped = setting.costs.dropped * changes;
                     for replica in &replicas {

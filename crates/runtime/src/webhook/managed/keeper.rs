@@ -287,6 +287,7 @@ async fn reconcile_secret(
                 send_request("create", what, tolerate_status(&[409], created)).await?
             }
         };
+        // Otherwise another replica was faster, so look at what it has written.
         if is_written {
             return Ok(desired);
         }
