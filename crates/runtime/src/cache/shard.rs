@@ -196,6 +196,7 @@ impl<K: Watchable> ShardWatch<K> {
         let is_kept = |range: u32| self.covered.contains(range) && ranges.contains(range);
         let kept = match self.covered.space() == ranges.space() {
             true => RangeSet::of(ranges.space(), is_kept),
+            // The number of ranges has changed, so none of them is the same as before.
             false => RangeSet::empty(ranges.space()),
         };
         if self.watched.space() != ranges.space() {

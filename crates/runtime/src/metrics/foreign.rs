@@ -90,6 +90,7 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
             let rest = name.strip_prefix(family.name);
             rest.is_some_and(|rest| rest.is_empty() || (is_sample && SERIES_SUFFIXES.contains(&rest)))
         };
+        // A family starts with the first line whose name doesn't belong to the one before.
         if !families.last().is_some_and(is_same) {
             families.push(ForeignFamily {
                 name,

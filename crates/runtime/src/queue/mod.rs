@@ -405,6 +405,7 @@ impl<T: Clone + Eq + Hash> State<T> {
             }
             Some(KeyState::Ready(ready)) => {
                 let (AddRequest::Now(priority) | AddRequest::At(_, priority)) = request;
+                // The key is ready already, so only a better rank makes a difference.
                 let better = ReadyKey::new(Instant::now(), priority, ready.rank.seq, epoch);
                 if matches!(request, AddRequest::Now(_)) && better.rank < ready.rank {
                     self.ready.remove(&ready.rank);

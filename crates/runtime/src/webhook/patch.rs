@@ -24,6 +24,8 @@ pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value
         (Value::Object(object), Value::Object(before), Value::Object(after)) => {
             Value::Object(carry_over_map(object, before, after))
         }
+        // With different lengths, we wouldn't know which items of `object` and `before` belong
+        // together.
         (Value::Array(object), Value::Array(before), Value::Array(after)) if object.len() == before.len() => {
             let items = after.iter().zip(match_items(before, after));
             let carried = items.map(|(after, origin)| match origin {

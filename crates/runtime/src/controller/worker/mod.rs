@@ -173,6 +173,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.queue.add_after(key.clone(), DRAINING_RETRY, priority);
             }
             Entry::Elsewhere => {
+                // Another replica takes care of the object, so forget everything about it.
                 self.queue.forget(key);
                 self.deleted
                     .lock()
