@@ -12,14 +12,14 @@
 
 use crate::random::Random;
 
-/// Maximum number of recipes tried when shrinking.
+// Shrinking is best effort, so give up at some point if the check keeps finding simpler values.
 const TRIES: usize = 4000;
 
 /// A source of numbers for a generator, either random or from a recipe.
 pub(super) struct Choices {
     source: Source,
     made: Vec<u64>,
-    /// Ranges of `made` that generated optional parts of the value.
+    /// Ranges of `made` that can be cut out as a whole, because they generated an optional part.
     parts: Vec<(usize, usize)>,
 }
 
@@ -28,7 +28,6 @@ enum Source {
     Recipe(std::vec::IntoIter<u64>),
 }
 
-/// The numbers drawn for a value, with the ranges that generated optional parts.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
     numbers: Vec<u64>,
@@ -49,17 +48,18 @@ impl Choices {
         Self { source, made, parts }
     }
 
-    /// Returns a number below `limit`, which must not be 0.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         let number = match &mut self.source {
             Source::Random(random) => random.next() % limit,
+            // A recipe may have been shortened or may come from a different branch of the
+            // generator, so never trust it to be long enough or in range.
             Source::Recipe(numbers) => numbers.next().unwrap_or(0).min(limit - 1),
         };
         self.made.push(number);
         number
     }
 
-    /// Returns a number below `limit`, which must not be 0. Most are small; some are the largest
+    /// Like [`below`](Self::below), but most numbers are small, and a quarter are the largest
     /// possible.
     pub(super) fn mostly_small(&mut self, limit: u64) -> u64 {
         const SMALL: u64 = 100;
@@ -80,10 +80,10 @@ impl Choices {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Generates an optional part with a probability of `in_ten` tenths. The simpler result is
-    /// `None`.
+    /// Generates an optional part with a probability of `in_ten` tenths.
     pub(super) fn maybe<T>(&mut self, in_ten: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let from = self.made.len();
+        // Zero must mean "left out", so that shrinking the number removes the part.
         let left_out = 10 - in_ten;
         let made = (self.below(10) >= left_out).then(|| make(self));
         self.parts.push((from, self.made.len()));
@@ -97,8 +97,8 @@ impl Choices {
 }
 
 impl Recipe {
-    /// Returns the simplest recipe found for which `holds` returns true. It must return true for
-    /// this recipe.
+    /// Shrinks this recipe for as long as `holds` returns true for the smaller ones. `holds` must
+    /// return true for this recipe.
     pub(super) fn simplest(self, mut holds: impl FnMut(&mut Choices) -> bool) -> Self {
         let mut best = self;
         let mut tries = 0;
@@ -109,6 +109,8 @@ impl Recipe {
                 return false;
             }
             let found = choices.into_recipe();
+            // Require progress. Without it, the loop below could alternate between two equal
+            // recipes.
             let is_simpler = (found.numbers.len(), &found.numbers) < (best.numbers.len(), &best.numbers);
             if is_simpler {
                 *best = found;
@@ -119,9 +121,9 @@ impl Recipe {
         best
     }
 
-    /// Tries to remove a part, largest first. Returns true on success.
     fn without_a_part(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
         let mut parts = self.parts.clone();
+        // Try large parts first, because removing one also removes all parts inside it.
         parts.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
         parts.into_iter().any(|(from, to)| {
             // An absent field needs a zero in its place; an item of a list does not.
@@ -157,7 +159,6 @@ impl Recipe {
 mod tests {
     use super::*;
 
-    /// Generates up to ten numbers below a thousand.
     fn list(choices: &mut Choices) -> Vec<u64> {
         std::iter::from_fn(|| choices.maybe(8, |choices| choices.below(1000)))
             .take(10)

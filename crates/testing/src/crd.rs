@@ -74,12 +74,11 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
     compare_values(&path, &compiled, &written, found);
 }
 
-/// Removes the status subresource from the compiled version if the manifest declares a status
-/// without one. kube always generates a status subresource, so `status_subresource = false` only
-/// affects the manifest.
 fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
     let status = written.pointer("/schema/openAPIV3Schema/properties/status");
     let has_status = status.is_some_and(|schema| !schema.is_null());
+    // kube always generates a status subresource, so `status_subresource = false` only shows up in
+    // the manifest.
     if !has_status || written.pointer("/subresources/status").is_some() {
         return;
     }
@@ -99,7 +98,6 @@ fn names(crd: &Value) -> Value {
     names
 }
 
-/// Normalizes a version: undoes the quirks of kube and removes properties that only manifests list.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
     undo_kube_quirks(&mut version);
@@ -146,7 +144,7 @@ fn compare_values(path: &str, compiled: &Value, written: &Value, found: &mut Vec
         }
         (Value::Number(compiled), Value::Number(written)) if compiled.as_f64() == written.as_f64() => {}
         (compiled, written) if compiled == written => {}
-        // The typed CRD omits empty lists; a manifest may contain them.
+        // A manifest may spell out an empty list, but the typed CRD can't: it skips empty ones.
         (Value::Null, Value::Array(list)) | (Value::Array(list), Value::Null) if list.is_empty() => {}
         (compiled, written) => {
             found.push(format!(

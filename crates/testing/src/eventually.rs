@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Interval between checks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The longest timeout, one year. Adding a longer duration to the current time could overflow.
+// Cap timeouts at a year, since `Instant::now() + Duration::MAX` overflows.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The result of a check. `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue

@@ -57,8 +57,6 @@ pub fn kstatus(object: &impl Serialize) -> Kstatus {
     judge_conditions(conditions)
 }
 
-/// Returns the health according to the first decisive condition. `Reconciling` and `Stalled` take
-/// precedence over `Ready`.
 fn judge_conditions(conditions: &[Value]) -> Kstatus {
     let mut abnormal = conditions
         .iter()
@@ -74,6 +72,7 @@ fn judge_conditions(conditions: &[Value]) -> Kstatus {
         "False" | "Unknown" => Some(Kstatus::InProgress),
         _ => None,
     });
+    // `Reconciling` and `Stalled` take precedence over `Ready`.
     abnormal.or(ready).unwrap_or(Kstatus::Current)
 }
 
@@ -81,8 +80,6 @@ fn judge_conditions(conditions: &[Value]) -> Kstatus {
 mod tests {
     use super::*;
 
-    /// Objects with the results of kstatus and of the Argo CD health script, recorded by
-    /// `cargo xtask health`.
     const RECORDED: &str = include_str!("../tests/health.jsonl");
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::choices::{Choices, Recipe};
 use super::values::Maker;
 
-/// Maximum number of attempts to generate a matching object.
+// A schema may be unsatisfiable, so don't try forever.
 const TRIES: u64 = 200;
 
 /// Random objects that match the schema of a kind. Every run generates the same ones.
@@ -64,7 +64,8 @@ impl RandomObjects {
         let found = crd.spec.versions.iter().find(|found| found.name == version);
         let name = &crd.spec.names.kind;
         let found = found.unwrap_or_else(|| panic!("{name} has no version {version}"));
-        // Use the schema of the CRD that `rbuilder manifests` generates.
+        // kube-derive's schema differs from the one that `rbuilder manifests` generates. Use the
+        // latter, because that's what the API server validates against.
         let mut found =
             serde_json::to_value(found).unwrap_or_else(|error| panic!("the CRD of {name}: {error}"));
         undo_kube_quirks(&mut found);
@@ -73,7 +74,7 @@ impl RandomObjects {
             schema.unwrap_or_else(|| panic!("{name} of {version} has no schema: derive `CrdSchema` for it"));
         let schema = serde_json::from_value(schema);
         let mut schema: Schema = schema.unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
-        // All objects have the same stanza, so do not generate it.
+        // `identity` below provides these, so don't generate them as well.
         for stanza in ["apiVersion", "kind", "metadata"] {
             schema.properties.remove(stanza);
             schema.required.remove(stanza);
@@ -167,14 +168,16 @@ impl RandomObjects {
                 repeats: true,
             })
         };
+        // `fail` returns `None` if the check passes now, i.e. if it isn't deterministic.
         let simplest = recipe.simplest(|choices| fail(choices).is_some());
         fail(&mut simplest.choices()).unwrap_or(first)
     }
 
-    /// Generates the object with the given index and returns its recipe.
     fn make(&self, number: u32) -> (Value, Recipe) {
         let mut last = String::new();
         for attempt in 0..TRIES {
+            // Seed each object by its index, so that it does not depend on how many attempts the
+            // objects before it needed.
             let mut choices = Choices::random(self.seed ^ (u64::from(number) << 20) ^ attempt);
             match self.make_from(&mut choices) {
                 Ok(object) => return (object, choices.into_recipe()),
@@ -224,7 +227,6 @@ impl RandomObjects {
     }
 }
 
-/// Prunes unknown fields, removes disallowed nulls and sets defaults.
 fn settle(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => settle_fields(fields, schema),
@@ -253,6 +255,8 @@ fn settle_fields(fields: &mut Map<String, Value>, schema: &Schema) {
             fields.insert(name.to_string(), default.clone());
         }
     }
+    // Defaults may be partial (e.g. `{}` for an object with defaults of its own), so visit them
+    // too.
     for (name, value) in fields.iter_mut() {
         if let Some(inner) = inner(schema, name) {
             settle(value, inner);
@@ -268,7 +272,8 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
         .map(|inner| &**inner)
 }
 
-/// Checks the extensions of JSON schema: unique list items and embedded resources.
+// `validate` knows plain JSON schema only. This adds the checks for `x-kubernetes-list-type` and
+// `x-kubernetes-embedded-resource`.
 fn check_extensions(value: &Value, schema: &Schema) -> Result<(), String> {
     match value {
         Value::Object(fields) => {
@@ -297,7 +302,8 @@ fn check_extensions(value: &Value, schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the key that must be unique among the items of a list, or `None` for atomic lists.
+/// Returns the key that must be unique among the items of a list, or `None` for atomic lists, which
+/// may contain duplicates.
 pub(super) fn item_identity(item: &Value, list: &Schema) -> Option<String> {
     match list.list_type {
         Some(ListType::Set) => Some(item.to_string()),

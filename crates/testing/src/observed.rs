@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::eventually;
 
-/// Timeout for a controller to reconcile an object and write its status.
+// Long enough for a controller to reconcile the object and write its status on a busy CI machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits until the status of an object refers to its current generation, and returns the object.
@@ -38,14 +38,11 @@ where
     })
 }
 
-/// Checks that an object's status refers to its current generation.
-///
-/// # Errors
-/// Returns the current generation and the conditions.
 fn check_observed(object: &Value) -> Result<(), String> {
     let (generation, status) = (object["metadata"]["generation"].as_i64(), &object["status"]);
     let is_current = |observed: &Value| {
         observed
+            // The controller may already have seen a newer generation than the object we read.
             .as_i64()
             .is_some_and(|observed| Some(observed) >= generation)
     };
@@ -81,8 +78,6 @@ fn check_observed(object: &Value) -> Result<(), String> {
     Err(format!("generation {generation} is not observed by:{lines}"))
 }
 
-/// Describes a status without the current generation and without conditions, and how to fix the
-/// controller.
 fn describe_missing(generation: i64, status: &Value) -> String {
     let (found, help) = match (status, &status["observedGeneration"]) {
         (Value::Null, _) => (

@@ -4,14 +4,13 @@ use rbuilder_re2::{Choice, Pattern};
 
 use super::choices::Choices;
 
-/// Maximum number of samples. Anchors and empty classes can cause a sample not to match.
+// We don't sample anchors and empty classes exactly, so a sample may fail to match.
 const TRIES: usize = 20;
 
-/// Returns a matching string, or `None` if the pattern is invalid or no match is found.
 pub(super) fn matching_string(pattern: &str, choices: &mut Choices) -> Option<String> {
     let pattern = Pattern::parse(pattern).ok()?;
     for _ in 0..TRIES {
-        // Make further repetitions less likely after a while to keep strings short.
+        // Make more repetitions unlikely after a while, otherwise `(a*)*` gets very long.
         let mut ways = 0;
         let text = pattern.sample(|choice| match choice {
             Choice::Way => {

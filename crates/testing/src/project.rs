@@ -11,9 +11,7 @@ use serde_json::Value;
 
 use crate::assert_crd_matches;
 
-/// Folder of the samples.
 const SAMPLES: &str = "config/samples";
-/// Folder of the generated CRDs.
 const BASES: &str = "config/crd/bases";
 
 /// Returns the sample of a kind: the first object with its API version and kind in
@@ -40,7 +38,7 @@ where
 {
     let (api_version, kind) = (K::api_version(&()), K::kind(&()));
     for (path, text) in read_samples(&package.join(SAMPLES)) {
-        // Other files may be samples of other kinds or a kustomization.
+        // The folder also contains samples of other kinds and a `kustomization.yaml`.
         let objects = serde_saphyr::from_multiple::<Value>(&text)
             .unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
         let is_wanted = |object: &Value| object["apiVersion"] == *api_version && object["kind"] == *kind;
@@ -55,11 +53,10 @@ where
     panic!("expected a {kind} of {api_version} in {SAMPLES}/, found none");
 }
 
-/// Returns the schema from the generated CRD, or `None` if the file or the version does not exist.
 #[track_caller]
 fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Option<Schema> {
     let path = generated_crd_path(&K::group(&()), &K::plural(&()));
-    // There is no CRD if the kind belongs to another project.
+    // Not an error: kinds of other projects have no CRD here.
     let text = std::fs::read_to_string(package.join(&path)).ok()?;
     let crd: Value =
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
@@ -73,7 +70,6 @@ fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Optio
     Some(schema)
 }
 
-/// Returns the path of a generated CRD, relative to the package.
 fn generated_crd_path(group: &str, plural: &str) -> String {
     format!("{BASES}/{group}_{plural}.yaml")
 }
@@ -93,7 +89,6 @@ pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
     assert_crd_matches(&compiled, &manifest);
 }
 
-/// Returns the path and text of each YAML file in the folder of samples, sorted by name.
 #[track_caller]
 fn read_samples(folder: &Path) -> Vec<(String, String)> {
     let failed =
@@ -140,8 +135,6 @@ spec:
               size: {type: integer, default: 3}
 ";
 
-    /// Returns the size in a sample with the given spec, in a package with or without a generated
-    /// CRD.
     fn sample_size(spec: &str, crd: Option<&str>) -> i32 {
         let package = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {

@@ -9,25 +9,26 @@ use super::choices::Choices;
 use super::objects::item_identity;
 use super::pattern::matching_string;
 
-/// Maximum number of attempts to generate a string of an allowed length.
 const TRIES: usize = 50;
 
 /// A generator of values. Callers can override fields whose constraints are not part of the schema.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Maker {
-    /// The allowed values of a field, by path.
+    /// Allowed values by path, e.g. `.spec.schedule`.
     pub(super) values: BTreeMap<String, Vec<Value>>,
     /// Paths of optional fields that must always be set.
     pub(super) present: BTreeSet<String>,
 }
 
 impl Maker {
-    /// Returns a value that respects types, bounds, formats and patterns. Alternatives may
-    /// contradict each other, so the caller must validate the value.
+    /// Returns a value that respects types, bounds, formats and patterns. The value may still be
+    /// invalid if alternatives (`oneOf`, `anyOf`) contradict each other, so validate it.
     pub(super) fn value(&self, schema: &Schema, path: &str, choices: &mut Choices) -> Value {
         if let Some(values) = self.values.get(path) {
             return choices.one_of(values).clone();
         }
+        // Compare with 9, not 0, because shrinking goes towards zero and null isn't the simplest
+        // value.
         if schema.nullable && !self.present.contains(path) && choices.below(10) == 9 {
             return Value::Null;
         }
@@ -100,7 +101,6 @@ impl Maker {
         value
     }
 
-    /// Generates the entries of a map.
     fn entries(
         &self,
         schema: &Schema,
@@ -119,6 +119,7 @@ impl Maker {
                 .map_or_else(|| format!("k{at}"), |key| (*key).to_owned());
             fields.insert(key, self.value(values, &path, choices));
         }
+        // Maps need distinct keys. Go on with the names that the loop above hasn't used.
         for key in KEYS.iter().skip(least).take(most.saturating_sub(least)) {
             if let Some(value) = choices.maybe(3, |choices| self.value(values, &path, choices)) {
                 fields.insert((*key).to_owned(), value);
@@ -126,9 +127,9 @@ impl Maker {
         }
     }
 
-    /// Changes a value to match one alternative and, if possible, no other.
     fn choose(&self, value: &mut Value, list: &[Schema], whole: &Schema, path: &str, choices: &mut Choices) {
         let chosen = choices.one_of(list);
+        // Drop what only the other alternatives require, since `oneOf` must match exactly one.
         if let Value::Object(fields) = value {
             for other in list {
                 fields.retain(|name, _| {
@@ -165,10 +166,10 @@ impl Maker {
     }
 }
 
-/// Returns the lists of alternatives in a schema, including those nested in `allOf`.
 fn alternatives(schema: &Schema) -> Vec<Vec<Schema>> {
     let own = [&schema.one_of, &schema.any_of]
         .into_iter()
+        // An `IntOrString` has `anyOf` with both types, which `value` has handled already.
         .filter(|list| !list.is_empty() && !schema.int_or_string)
         .cloned();
     own.chain(schema.all_of.iter().flat_map(alternatives)).collect()
@@ -184,7 +185,7 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        // An `IntOrString` is a 32-bit integer.
+        // `IntOrString` in Kubernetes is an int32.
         _ if schema.int_or_string => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
@@ -212,11 +213,12 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     } else {
         multiple
     };
+    // Rounding towards zero may have gone below a positive minimum.
     Value::from(multiple)
 }
 
-/// Returns a multiple of 1/8, which survives conversions without rounding.
 fn number(schema: &Schema, choices: &mut Choices) -> Value {
+    // Multiples of 1/8 have an exact binary representation, so conversions don't round them.
     const STEP: f64 = 0.125;
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
     let step = of(&schema.multiple_of).unwrap_or(STEP);
@@ -230,18 +232,18 @@ fn number(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let first = (from / step).ceil();
     let steps = ((to / step).floor() - first).clamp(0.0, 100_000.0) as u64;
-    // The simplest number is zero or the one closest to it.
+    // Shrinking leads to `zero`, which is the number of steps to zero or to the bound closest to
+    // it.
     let zero = (0.0 - first).clamp(0.0, steps as f64) as u64;
     let at = (zero + choices.mostly_small(steps + 1)) % (steps + 1);
     let number = (first + at as f64) * step;
-    // Avoid negative zero.
+    // `ceil` returns -0.0 for e.g. -0.5, so normalize it.
     json!(if number == 0.0 { 0.0 } else { number })
 }
 
-/// Returns sample strings for formats that the API server validates; empty for other formats.
 fn samples(format: &str) -> &'static [&'static str] {
     match format {
-        // The API server rejects an empty string as `byte`.
+        // An empty string is valid base64, but the API server rejects it as `byte`.
         "byte" => &["aGk=", "AAECAw=="],
         "date-time" | "datetime" => &["2001-01-01T00:00:00Z", "2024-02-29T23:59:59.123456Z"],
         "date" => &["2001-01-01", "2024-02-29"],
@@ -291,7 +293,8 @@ fn text(schema: &Schema, choices: &mut Choices) -> Value {
 }
 
 fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices: &mut Choices) -> String {
-    // The pattern of quantities also matches strings that Kubernetes cannot parse.
+    // The pattern of quantities also matches strings that Kubernetes cannot parse, so don't
+    // sample it.
     if pattern.contains("numkMGTPE") {
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }

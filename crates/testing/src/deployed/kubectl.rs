@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The kubectl binary and its global arguments.
 #[derive(Debug)]
 pub(super) struct Kubectl {
     program: String,
@@ -18,14 +17,12 @@ impl Kubectl {
         Self { program }
     }
 
-    /// Returns a kubectl command for the given namespace.
     pub(super) fn command(&self, namespace: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["--namespace", namespace]);
         command
     }
 
-    /// Returns a kubectl command for the object's namespace.
     pub(super) fn command_for(&self, object: &Value) -> Command {
         let namespace = object["metadata"]["namespace"].as_str();
         match namespace {
@@ -34,13 +31,11 @@ impl Kubectl {
         }
     }
 
-    /// Renders a kustomization.
     #[track_caller]
     pub(super) fn kustomize(&self, folder: &str) -> String {
         read(Command::new(&self.program).args(["kustomize", folder]))
     }
 
-    /// Creates or updates an object.
     #[track_caller]
     pub(super) fn apply(&self, object: &Value) {
         let mut command = Command::new(&self.program);
@@ -58,14 +53,14 @@ impl Kubectl {
         input
             .write_all(object.to_string().as_bytes())
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        // kubectl reads to the end of its input.
+        // kubectl reads to the end of its input, so close the pipe before waiting.
         drop(input);
         let status = child.wait().expect("a child process can be awaited");
         assert!(status.success(), "{command:?}: {status}");
     }
 }
 
-/// Returns the object's resource name as kubectl expects it: `Kind.version.group/name`.
+/// Returns the object's name as kubectl arguments spell it, e.g. `Deployment.v1.apps/manager`.
 pub(super) fn resource_name(object: &Value) -> String {
     let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (part(&object["kind"]), part(&object["metadata"]["name"]));
@@ -75,8 +70,6 @@ pub(super) fn resource_name(object: &Value) -> String {
     }
 }
 
-/// Returns true if the kustomization in a folder lists any resources. kubectl fails if it lists
-/// none.
 #[track_caller]
 pub(super) fn has_resources(folder: &str) -> bool {
     let path = Path::new(folder).join("kustomization.yaml");
@@ -85,10 +78,11 @@ pub(super) fn has_resources(folder: &str) -> bool {
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     kustomization["resources"]
         .as_array()
+        // kubectl fails for a kustomization without resources, which is what we have before the
+        // first `rbuilder create api`.
         .is_some_and(|resources| !resources.is_empty())
 }
 
-/// Runs a command that inherits standard output.
 #[track_caller]
 pub(super) fn run(command: &mut Command) {
     print(&format!("{command:?}"));
@@ -98,16 +92,12 @@ pub(super) fn run(command: &mut Command) {
     }
 }
 
-/// Returns the output of a command.
 #[track_caller]
 pub(super) fn read(command: &mut Command) -> String {
     output(command).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns the output of a command.
-///
-/// # Errors
-/// Returns what the command printed to standard error if it failed.
+/// Like [`read`], but returns standard error instead of panicking.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
@@ -121,7 +111,7 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Prints a line of the test's output, which `cargo test` shows with `--nocapture` or on failure.
+/// Prints to the output of the test, which `cargo test` shows with `--nocapture` or on failure.
 #[allow(clippy::disallowed_macros)] // tests have no subscriber
 pub(super) fn print(line: &str) {
     println!("{line}");

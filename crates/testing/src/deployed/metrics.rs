@@ -12,13 +12,13 @@ use super::TIMEOUT;
 use super::rendered::MetricsService;
 use crate::eventually;
 
-/// Checks that metrics are served to a client with the token, but not without it.
 pub(super) async fn check(kubectl: Command, service: &MetricsService, token: &str) {
     let server = PortForward::start(kubectl, service);
     match read_metrics(&server, json!({})).await {
         Err(kube::Error::Api(status)) if status.code == 401 => {}
         answer => panic!("a client without a token must be refused, got {answer:?}"),
     }
+    // Retry, because it may take a moment until the new ClusterRoleBinding takes effect.
     let metrics = eventually(TIMEOUT, || read_metrics(&server, json!({"token": token}))).await;
     assert!(metrics.contains("# TYPE "), "{metrics}");
 }
@@ -27,7 +27,7 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
     let url = format!("https://{}", server.address);
     let mut config = Config::new(url.parse().expect("kubectl prints an address"));
     config.auth_info = serde_json::from_value(user).expect("a user of a kubeconfig");
-    // The manager signs its certificate itself by default.
+    // By default, the manager serves metrics with a certificate that it has signed itself.
     config.accept_invalid_certs = true;
     let request = Request::new("").get("metrics", &GetParams::default());
     Client::try_from(config)?
@@ -38,7 +38,7 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
 /// A local port that kubectl forwards to a Service until this value is dropped.
 struct PortForward {
     child: Child,
-    /// Kept open, because kubectl prints a line for each connection.
+    /// kubectl prints a line for each connection and would die of SIGPIPE if we closed this.
     _output: BufReader<ChildStdout>,
     address: String,
 }

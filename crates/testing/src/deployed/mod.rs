@@ -16,11 +16,9 @@ use crate::eventually;
 use kubectl::{Kubectl, run};
 use rendered::Rendered;
 
-/// The manifests that `make deploy` applies.
 const MANIFESTS: &str = "config/default";
-/// The samples, with a kustomization that lists them.
 const SAMPLES: &str = "config/samples";
-/// Time limit for everything except the rollout.
+// For everything but the rollout, which has its own `--timeout`.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An operator that `make deploy` has deployed to the cluster in the kubeconfig.
@@ -64,6 +62,7 @@ impl DeployedOperator {
         let image = std::env::var("IMG").expect("IMG names the image, as in `make test-e2e`");
         let kubectl = Kubectl::from_environment();
         let rendered = Rendered::read(&kubectl.kustomize(MANIFESTS));
+        // Create the namespace before `make deploy` does, so that the label is there before the Pods.
         kubectl.apply(&json!({
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -154,6 +153,7 @@ impl DeployedOperator {
     pub async fn await_status(&self, objects: &[Value]) {
         let text = std::fs::read_to_string("PROJECT").expect("PROJECT can be read");
         let project: Value = serde_saphyr::from_str(&text).expect("PROJECT is YAML");
+        // A status that nobody writes would only time out.
         for object in objects.iter().filter(|object| has_controller(&project, object)) {
             let name = kubectl::resource_name(object);
             kubectl::print(&format!("waiting for the status of {name}"));
@@ -213,7 +213,6 @@ impl Drop for DeployedOperator {
     }
 }
 
-/// Returns true if a controller in the project writes the object's status.
 fn has_controller(project: &Value, object: &Value) -> bool {
     let mut resources = project["resources"].as_array().into_iter().flatten();
     resources.any(|resource| {
@@ -221,6 +220,7 @@ fn has_controller(project: &Value, object: &Value) -> bool {
         let group = format!("{}/", parts.join(".").trim_matches('.'));
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         (resource["controller"] == true || resource["controllers"].is_array())
+            // The controller scaffolded for an imported kind is a stub.
             && resource["api"]["imported"] != true
             && resource["kind"] == object["kind"]
             && api_version.starts_with(&group)

@@ -2,41 +2,33 @@
 
 use serde_json::{Map, Value};
 
-/// Name of the port on which a scaffolded Service exposes the metrics.
+// The name in scaffolds. The port for webhooks has no name.
 const METRICS_PORT: &str = "https";
 
-/// The names that tests need from the rendered manifests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rendered {
-    /// Namespace of the manager.
     pub(super) namespace: String,
-    /// Service account of the manager.
     pub(super) account: String,
-    /// Labels of the manager's Pods, in the form `a=b,c=d`.
+    /// Selects the manager's Pods, in the form `a=b,c=d`.
     pub(super) selector: String,
-    /// `None` if the metrics are not deployed.
+    /// `None` if `config/default` does not deploy the metrics.
     pub(super) metrics: Option<MetricsService>,
 }
 
-/// The Service that exposes the metrics.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MetricsService {
     pub(super) name: String,
     pub(super) port: u64,
-    /// The ClusterRole that grants read access to the metrics.
     pub(super) reader_role: String,
 }
 
 impl Rendered {
-    /// Parses the output of kustomize.
-    ///
-    /// # Panics
-    /// Panics if the text is not YAML or contains no Deployment with a namespace.
     #[track_caller]
     pub(super) fn read(text: &str) -> Self {
         let objects: Vec<Value> = serde_saphyr::from_multiple(text)
             .unwrap_or_else(|error| panic!("config/default renders invalid YAML: {error}"));
         let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+        // Users may deploy something else along with the manager, so look at the containers' names.
         let manager = of_kind("Deployment")
             .find(|deployment| has_manager(deployment))
             .or_else(|| of_kind("Deployment").next())
@@ -68,7 +60,6 @@ impl Rendered {
     }
 }
 
-/// Returns true if the Deployment runs the manager. A project can contain other Deployments.
 fn has_manager(deployment: &Value) -> bool {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
     containers
@@ -77,7 +68,6 @@ fn has_manager(deployment: &Value) -> bool {
         .any(|container| container["name"] == "manager")
 }
 
-/// Returns true if a Service selects Pods with the given labels.
 fn selects(service: &Value, labels: Option<&Map<String, Value>>) -> bool {
     let selector = service["spec"]["selector"].as_object();
     selector
@@ -85,16 +75,15 @@ fn selects(service: &Value, labels: Option<&Map<String, Value>>) -> bool {
         .is_some_and(|(selector, labels)| selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
 }
 
-/// Returns a Service's name and its metrics port. The webhook port is unnamed.
 fn metrics_port(service: &Value) -> Option<(String, u64)> {
     let mut ports = service["spec"]["ports"].as_array()?.iter();
     let port = ports.find(|port| port["name"] == METRICS_PORT)?;
     Some((name_of(service), port["port"].as_u64()?))
 }
 
-/// Returns true if the role only grants read access to metrics.
 fn reads_metrics(role: &Value) -> bool {
     let rules = role["rules"].as_array().map(Vec::as_slice);
+    // Compare the rules, since kustomize changes the name.
     matches!(rules, Some([rule]) if rule["nonResourceURLs"] == serde_json::json!(["/metrics"]))
 }
 

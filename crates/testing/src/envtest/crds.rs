@@ -15,15 +15,13 @@ use super::installed::Installed;
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
 use crate::manifests::read_documents;
 
-/// How long to wait until the API server serves a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Applies the CRDs in a file or folder and waits until the API server serves them.
 pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
     install(client, read(path)?, installed).await
 }
 
-/// Applies CRDs that no file contains, and waits until the API server serves them.
+/// Like [`install_crds`], for CRDs that are not in a file.
 pub(super) async fn install_values(
     client: &Client,
     crds: impl IntoIterator<Item = Value>,
@@ -53,8 +51,8 @@ async fn install(client: &Client, definitions: Vec<Definition>, installed: &Inst
     Ok(())
 }
 
-/// A CRD as written. Parsing it into the typed struct would lose fields that the API
-/// server should validate.
+/// A CRD as written. Parsing it as a `CustomResourceDefinition` would drop unknown fields before
+/// the API server gets to validate them.
 #[derive(Debug)]
 struct Definition {
     name: String,
@@ -91,8 +89,8 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
-/// Locked while a CRD is read and written, because one test may install it while another sets its
-/// conversion.
+/// Serializes updates of CRDs. Otherwise, a test that installs a CRD may overwrite the conversion
+/// that another test sets at the same time.
 static WRITING: Mutex<()> = Mutex::const_new(());
 
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
@@ -116,11 +114,11 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
         .map_err(|err| Error::request(action(), &err))
 }
 
-/// Preserves a conversion set by [`redirect_conversion`]. The Service in the manifest does not
-/// exist in tests.
 fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     let conversion = present.spec.conversion.as_ref();
     let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
+    // Keep what `redirect_conversion` has set, since the Service in the manifest doesn't exist
+    // here.
     if client.is_some_and(|client| client.url.is_some())
         && value["spec"]["conversion"]["webhook"]["clientConfig"]["url"].is_null()
     {
@@ -190,8 +188,8 @@ async fn wait_established(
     }
 }
 
-/// Waits until discovery lists all served versions. The condition `Established` is set before all
-/// handlers are ready.
+// `Established` is set before all handlers are ready, so a request right after it may still get a
+// 404. Wait for discovery as well, which lists a version only when it is served.
 async fn wait_served(client: &Client, definition: &Definition, deadline: Instant) -> Result<(), Error> {
     let spec = &definition.value["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
@@ -235,8 +233,7 @@ mod tests {
 
     const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";
 
-    /// Checks which CRDs are found in a folder with `files` (names and contents). `expected`
-    /// contains the names of the CRDs or part of the error message.
+    // `expected` contains the names of the CRDs, or a part of the error message.
     fn check(files: &[(&str, &str)], expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -20,18 +20,18 @@ impl Error {
         }
     }
 
-    /// Creates an error about a file. `failure` names the failed operation, such as "cannot read".
+    /// Creates an error about a file. `failure` is what we failed to do, e.g. "cannot read".
     pub(super) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("{failure} {}: {cause}", path.display()))
     }
 
-    /// Creates an error about an unreadable manifest. The cause contains its path.
+    /// Creates an error about a manifest. `read_documents` has put the path into the cause already.
     pub(super) fn read(cause: std::io::Error) -> Self {
         Self::new(cause.to_string())
     }
 
-    /// Creates an error about a request. `failure` names the failed operation, such as "cannot
-    /// create namespace `a`".
+    /// Creates an error about a request. `failure` is what we failed to do, e.g. "cannot create
+    /// namespace `a`".
     pub(super) fn request(failure: impl fmt::Display, cause: &kube::Error) -> Self {
         match cause {
             kube::Error::Api(status) => Self::new(format!("{failure}: {}", status.message)),
@@ -40,8 +40,7 @@ impl Error {
     }
 }
 
-/// Formats an error with its causes, because the message of a `kube::Error` may be just
-/// "ServiceError".
+// kube's own message may be just "ServiceError", so append the sources.
 fn format_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

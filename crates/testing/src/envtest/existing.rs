@@ -13,29 +13,27 @@ use super::Error;
 /// The variable that selects an existing cluster. controller-runtime uses the same name.
 const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
-/// Returns true if the environment selects an existing cluster.
 pub(super) fn is_asked_for() -> bool {
     std::env::var(EXISTING_CLUSTER).is_ok_and(|value| is_yes(&value))
 }
 
-/// Compares with "true" like controller-runtime, so `1` does not count.
+// controller-runtime compares with "true", so `1` doesn't count.
 fn is_yes(value: &str) -> bool {
     value.eq_ignore_ascii_case("true")
 }
 
-/// Access to an existing cluster.
 #[derive(Debug)]
 pub(super) struct Existing {
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
-    /// The temporary folder that contains the kubeconfig file; deleted on drop.
+    /// Holds the kubeconfig file. Deleted on drop.
     _folder: TempDir,
 }
 
 impl Existing {
-    /// Connects to the cluster in the kubeconfig, like kubectl, falling back to the cluster that
-    /// the process runs in. Checks that the cluster responds.
+    /// Connects to the cluster in the kubeconfig, like kubectl does, or to the one that the process
+    /// runs in.
     pub(super) async fn find() -> Result<Self, Error> {
         let (mut config, kubeconfig) = match Kubeconfig::read() {
             Ok(kubeconfig) => {
@@ -58,6 +56,7 @@ impl Existing {
                 (config, kubeconfig)
             }
         };
+        // Tests want to see the response of the server, not the one after a retry.
         config.default_retry = false;
         let folder =
             TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
@@ -102,7 +101,7 @@ impl Existing {
     }
 }
 
-/// Builds a kubeconfig from the service account files in a Pod.
+// Programs started by the test need a kubeconfig, but a Pod only has its service account's files.
 fn in_cluster_kubeconfig(config: &Config) -> Result<Kubeconfig, Error> {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "in-cluster",

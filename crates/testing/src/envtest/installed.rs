@@ -7,34 +7,32 @@ use kube::{Api, Client, Resource};
 
 use super::Error;
 
-/// Installed objects that did not exist before.
+/// Objects that we have created, as opposed to those that were already there.
 #[derive(Debug, Default)]
 pub(super) struct Installed {
     objects: Mutex<Vec<(ApiResource, String)>>,
 }
 
 impl Installed {
-    /// Records an object that is about to be written, unless it already exists. Errors are ignored,
-    /// because the write will report them.
+    /// Records an object that is about to be written, unless it already exists.
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        // Ignore errors here, since the write that follows runs into them, too.
         if matches!(api.get_metadata_opt(name).await, Ok(None)) {
             self.note::<K>(name);
         }
     }
 
-    /// Records a created object.
     pub(super) fn note<K: Resource<DynamicType = ()>>(&self, name: &str) {
         self.objects()
             .push((ApiResource::erase::<K>(&()), name.to_owned()));
     }
 
-    /// Deletes all recorded objects in reverse order. Objects that no longer exist are skipped.
-    /// After an error, the remaining objects are still deleted.
     pub(super) async fn remove(&self, client: &Client) -> Result<(), Error> {
         let mut objects = std::mem::take(&mut *self.objects());
         let mut failed = Ok(());
+        // Delete in reverse order, and go on after an error so that as little as possible remains.
         while let Some((resource, name)) = objects.pop() {
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
             match api.delete(&name, &DeleteParams::background()).await {

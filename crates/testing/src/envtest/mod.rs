@@ -109,7 +109,6 @@ use rbuilder_control_plane::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Field manager of the objects that tests install.
 const FIELD_MANAGER: &str = "rbuilder-envtest";
 
 /// A running API server with its etcd, or an existing cluster. Clones share the servers, which are
@@ -119,12 +118,10 @@ pub struct Environment {
     cluster: Arc<Cluster>,
     installed: Arc<Installed>,
     cleans_up: bool,
-    /// Host name under which the API server reaches this machine.
     webhook_host: Arc<str>,
     shared: bool,
 }
 
-/// The servers of an environment.
 #[derive(Debug)]
 enum Cluster {
     Own(Box<OwnCluster>),
@@ -411,10 +408,9 @@ impl Environment {
     }
 }
 
-/// Runs the body of a test on a multi-threaded runtime. Called by the code that
-/// [`test`](macro@test) generates.
 #[doc(hidden)]
 pub fn run<T>(body: impl Future<Output = T>) -> T {
+    // Called by the code that `#[rbuilder::envtest::test]` generates.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -72,8 +72,8 @@ impl Environment {
         self.own_servers()?.signal(server, signal)
     }
 
-    /// Returns the servers, if this environment may disrupt them.
     fn own_servers(&self) -> Result<&OwnCluster, Error> {
+        // Other tests would fail for no apparent reason.
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",

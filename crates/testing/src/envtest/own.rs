@@ -10,7 +10,6 @@ use serde::Deserialize as _;
 
 use super::Error;
 
-/// A control plane started by this process.
 #[derive(Debug)]
 pub(super) struct OwnCluster {
     plane: Arc<ControlPlane>,
@@ -18,7 +17,7 @@ pub(super) struct OwnCluster {
     kubeconfig: Kubeconfig,
 }
 
-/// Cancels a start when its future is dropped.
+// Dropping the future of `start` doesn't stop its blocking thread, so tell it.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -28,11 +27,10 @@ impl Drop for CancelOnDrop {
 }
 
 impl OwnCluster {
-    /// Starts the binaries in `folder` or, by default, the newest installed release of the
-    /// Kubernetes minor version that the test is compiled for. Other minor versions might validate
-    /// objects differently. Environment variables take precedence.
     pub(super) async fn start(folder: Option<&Path>, settings: Settings) -> Result<Self, Error> {
         let folder = folder.map(Path::to_owned).or_else(|| {
+            // Other minor versions might validate objects differently than the types that the test
+            // is compiled with.
             let minor = rbuilder_catalogue::KUBERNETES.minor();
             Store::of_user()?.find_minor(u32::from(minor.number()))
         });
@@ -90,12 +88,12 @@ impl OwnCluster {
     }
 }
 
-/// Runs blocking code on a separate thread and propagates its panics.
 async fn run_blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, rbuilder_control_plane::Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(act).await {
         Ok(done) => Ok(done?),
+        // A panic in here should fail the test like any other panic.
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(cancelled) => Err(Error::new(cancelled.to_string())),

@@ -15,16 +15,14 @@ use tokio::time::{Instant, sleep};
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, User};
 use crate::manifests::{read_documents, service_account};
 
-/// kustomize's placeholder for the operator's namespace.
+// Scaffolds put everything into the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
 
-/// How long to wait until a new binding takes effect.
 const GRANTED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A role and the namespace in which it is bound.
 struct Grant<'a> {
     role: &'a Value,
-    /// `None` if the role is bound in all namespaces.
+    /// `None` for ClusterRoleBindings.
     namespace: Option<String>,
 }
 
@@ -60,10 +58,10 @@ impl Environment {
         self.user(&name, &groups)
     }
 
-    /// Installs a role, binds it to a user, and waits until it takes effect.
     async fn grant(&self, grant: &Grant<'_>, user: &str, namespace: &str) -> Result<(), Error> {
         let mut role = grant.role.clone();
         let name = role["metadata"]["name"].as_str().unwrap_or_default();
+        // Parallel tests have a namespace each, so this keeps their roles apart.
         let name = format!("{name}-{namespace}");
         role["metadata"] = json!({ "name": name });
         let binding = json!({
@@ -86,7 +84,7 @@ impl Environment {
         self.wait_until_granted(grant, user).await
     }
 
-    /// Creates a namespace, unless it exists. Also used by simulations.
+    /// Creates a namespace unless it exists. Simulations use it as well.
     ///
     /// # Errors
     /// Returns an error if the API server rejects the name.
@@ -131,11 +129,12 @@ impl Environment {
             .map_err(|err| Error::request(format!("cannot install the {} {name}", resource.kind), &err))
     }
 
-    /// Waits until a binding takes effect: the API server reads roles from a cache.
     async fn wait_until_granted(&self, grant: &Grant<'_>, user: &str) -> Result<(), Error> {
         let Some(attributes) = grant.first_permission() else {
             return Ok(());
         };
+        // The API server authorizes from a cache, which lags behind. Ask until it knows the
+        // binding.
         let review = json!({ "metadata": {}, "spec": { "user": user, "resourceAttributes": attributes } });
         let review: SubjectAccessReview =
             serde_json::from_value(review).map_err(|err| Error::new(err.to_string()))?;
@@ -159,10 +158,9 @@ impl Environment {
 }
 
 impl Grant<'_> {
-    /// Returns the first permission of the role as access review attributes; `None` if the role
-    /// only contains URLs.
     fn first_permission(&self) -> Option<Value> {
         let mut rules = self.role["rules"].as_array()?.iter();
+        // Rules with only `nonResourceURLs` have nothing that an access review could ask about.
         let rule = rules.find(|rule| rule["resources"][0].is_string())?;
         let resource = rule["resources"][0].as_str()?;
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -173,7 +171,6 @@ impl Grant<'_> {
     }
 }
 
-/// Returns the roles bound to the service account, with the namespaces in which they are bound.
 fn find_grants<'a>(documents: &'a [Value], folder: &Path, namespace: &str) -> Result<Vec<Grant<'a>>, Error> {
     let text = |value: &'a Value| value.as_str().unwrap_or_default();
     let roles: BTreeMap<(&str, &str), &Value> = documents
@@ -214,6 +211,7 @@ fn find_grants<'a>(documents: &'a [Value], folder: &Path, namespace: &str) -> Re
         });
     }
     if grants.is_empty() {
+        // Without bindings, the folder is probably a selection of roles. Grant all of them.
         grants.extend(roles.into_values().map(|role| Grant {
             role,
             namespace: (role["kind"] == "Role").then(|| place(role)),

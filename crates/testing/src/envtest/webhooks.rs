@@ -21,7 +21,6 @@ use super::installed::Installed;
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
 use crate::manifests::read_documents;
 
-/// How long to wait until the operator serves its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The port and certificate with which the operator under test must serve its webhooks. Created by
@@ -188,13 +187,12 @@ impl WebhookServer {
         ByteString(self.address.authority.as_bytes().to_vec())
     }
 
-    /// Makes the API server call this server for the configuration's webhooks, for objects in a
-    /// single namespace.
     fn redirect(&self, configuration: &mut Value, namespace: &str) {
         let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
         self.address.redirect_webhooks(configuration);
         for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
+            // Every namespace has this label, which the API server sets.
             let in_namespace = json!({
                 "key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace],
             });
@@ -218,8 +216,7 @@ impl WebhookServer {
     }
 }
 
-/// Writes a serving certificate for this machine to a folder. Returns the PEM certificate of the
-/// authority that signed it.
+/// Writes `tls.crt` and `tls.key` to a folder, and returns the PEM certificate of their authority.
 fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let issued = issue_serving_certificate(host)?;
     for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {
