@@ -47,13 +47,11 @@ use super::managers::{Manager, manageable_part};
 use super::prune::Pruning;
 use super::versions::Versions;
 
-/// The input of a server-side apply.
 pub(super) struct Apply<'a> {
     /// The stored object, or `null` if it does not exist.
     pub(super) live: &'a Value,
-    /// The applied configuration.
     pub(super) wanted: Value,
-    /// The applying manager. `run` sets its fields.
+    /// The applying manager. Its fields are only known once `run` has merged.
     pub(super) applier: Manager,
     pub(super) force: bool,
     pub(super) versions: Versions<'a>,
@@ -72,6 +70,8 @@ impl Apply<'_> {
         let mut wanted = self.wanted;
         drop_nulls(&mut wanted);
         let part = |object: &Value| manageable_part(object, &applier.subresource, self.version.status);
+        // kube-apiserver does the same for objects that were created without field management, so
+        // that their fields have an owner that a first apply can conflict with.
         if managers.is_empty() && !self.live.is_null() {
             managers.push(Manager {
                 name: "before-first-apply".to_owned(),
@@ -83,8 +83,8 @@ impl Apply<'_> {
         let fields = applied(&part(&wanted), schema);
         let own = managers.iter().position(|manager| manager.is(&applier));
         let earlier = own.map(|position| managers.remove(position));
-        // Applying to the status subresource only merges the status. Applying to the object merges
-        // everything else.
+        // An apply to the status subresource must not touch anything else, and an apply to the
+        // object must not touch the status, so merge only the part that belongs to this endpoint.
         let mut result = merge(self.live, &restrict(&wanted, &part(&wanted)), schema);
         if let Some(earlier) = &earlier {
             let new_entry = Manager {
@@ -119,6 +119,7 @@ impl Apply<'_> {
             let left = manager.fields.minus(&difference.changed);
             manager.fields = left.minus(&difference.removed);
         }
+        // An apply that changes nothing keeps its timestamp.
         if let Some(earlier) = earlier.filter(|earlier| earlier.fields == fields && !is_changed) {
             applier.time = earlier.time;
         }
@@ -128,13 +129,13 @@ impl Apply<'_> {
     }
 }
 
-/// Returns the managers whose version the kind still has, each with the changes in its version.
 fn compare_for_managers(
     managers: Vec<Manager>,
     changes: &mut Changes<'_>,
 ) -> Result<(Vec<Manager>, Vec<Rc<Difference>>), Failure> {
     let mut compared = (Vec::new(), Vec::new());
     for manager in managers {
+        // `None` means that the kind no longer has this version, so the entry is dropped.
         if let Some(difference) = changes.in_version(&manager.api_version)? {
             compared.0.push(manager);
             compared.1.push(difference);
@@ -143,9 +144,9 @@ fn compare_for_managers(
     Ok(compared)
 }
 
-/// Returns the fields in the manageable part of an object, without empty metadata.
 pub(super) fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     let mut part = part.clone();
+    // `metadata: {}` would otherwise count as a field that the manager owns.
     if let Some(fields) = part.as_object_mut() {
         fields.retain(|name, value| {
             name != "metadata" || value.as_object().is_none_or(|inner| !inner.is_empty())
@@ -154,9 +155,9 @@ pub(super) fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     Fields::applied(&part, schema)
 }
 
-/// Returns the manageable part of an object together with the fields that identify the object.
 fn restrict(object: &Value, part: &Value) -> Value {
     let mut restricted = part.clone();
+    // These identify the object, so the merge needs them although nobody owns them.
     for name in ["apiVersion", "kind"] {
         restricted[name] = object[name].clone();
     }
@@ -168,7 +169,7 @@ fn restrict(object: &Value, part: &Value) -> Value {
     restricted
 }
 
-/// Removes nulls. A field applied as `null` counts as not applied.
+/// Removes nulls, because a field applied as `null` counts as not applied.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());
@@ -196,8 +197,8 @@ fn merge(live: &Value, wanted: &Value, schema: Option<&Schema>) -> Value {
     }
 }
 
-/// Merges a list item by item. Applied items are in the order in which they are applied, and all
-/// other items keep their positions between them, as in structured-merge-diff 6.
+/// Merges a list item by item, like structured-merge-diff 6: applied items come in the order in
+/// which they were applied, and all other items keep their positions between them.
 fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema: Option<&Schema>) -> Value {
     let inner = item_schema(schema);
     let steps = |items: &[Value]| -> Vec<String> {

@@ -81,8 +81,8 @@ flowcontrol.apiserver.k8s.io v1 FlowSchema flowschemas status,generation -
 flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration prioritylevelconfigurations status,generation -
 ";
 
-/// Returns the definitions of all built-in kinds. All servers share them.
 pub(super) fn builtin_definitions() -> impl Iterator<Item = Arc<Definition>> {
+    // Cache them, since tests start many servers.
     static KINDS: LazyLock<Vec<Arc<Definition>>> =
         LazyLock::new(|| TABLE.lines().filter_map(definition).map(Arc::new).collect());
     KINDS.iter().cloned()
@@ -126,7 +126,7 @@ fn definition(row: &str) -> Option<Definition> {
     })
 }
 
-/// Returns the Rust path of the kind's type, which is its key in the catalogue.
+/// Returns the Rust path of the kind's type, which the catalogue uses as its key.
 fn path(group: &str, version: &str, kind: &str) -> String {
     let module = match group {
         "" => "api::core",
@@ -137,7 +137,7 @@ fn path(group: &str, version: &str, kind: &str) -> String {
     format!("k8s_openapi::{module}::{version}::{kind}")
 }
 
-/// Returns the fields that a kind supports in field selectors in addition to name and namespace.
+/// Returns what a kind's field selectors accept in addition to name and namespace.
 fn selectable(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &[
@@ -174,7 +174,6 @@ fn selectable(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the naming rule for objects of a kind.
 pub(super) fn name_rule(definition: &Definition) -> NameRule {
     match definition.kind.as_str() {
         _ if definition.id.group == "rbac.authorization.k8s.io" => NameRule::PathSegment,
@@ -183,7 +182,7 @@ pub(super) fn name_rule(definition: &Definition) -> NameRule {
     }
 }
 
-/// Returns true if an update may omit the resource version. Most built-in kinds allow it.
+/// Returns true if an update may omit the resource version, as is the case for most built-in kinds.
 pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     let careful = matches!(
         definition.kind.as_str(),
@@ -192,8 +191,8 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     !definition.custom && !careful
 }
 
-/// Sets fields that the server adds to a new object of a built-in kind. Only covers fields commonly
-/// used by operators.
+/// Sets what the server adds to a new object of a built-in kind, as far as operators commonly use
+/// it.
 pub(super) fn complete_object(kind: &str, object: &mut Value) {
     match kind {
         "Namespace" => {
@@ -210,8 +209,8 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
     }
 }
 
-/// Sets the defaults of a built-in kind, as the server does with every object that it decodes,
-/// including an update that removes a field. Only covers fields commonly used by operators.
+/// Sets the defaults of a built-in kind, as far as operators commonly use it. The server defaults
+/// whatever it decodes, so this also applies to an update that removes a field.
 pub(super) fn set_defaults(kind: &str, object: &mut Value) {
     let set_default = |object: &mut Value, name: &str, value: Value| {
         if let Some(fields) = object.as_object_mut() {
@@ -226,6 +225,7 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
             let given = object
                 .as_object_mut()
                 .and_then(|fields| fields.remove("stringData"));
+            // `stringData` is write-only. It overwrites keys that are also in `data`.
             for (name, text) in given.as_ref().and_then(Value::as_object).into_iter().flatten() {
                 set_default(object, "data", json!({}));
                 if let Some(data) = object["data"].as_object_mut() {
@@ -241,6 +241,8 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
         }
         "Job" => {
             let spec = &mut object["spec"];
+            // A Job with `parallelism` but without `completions` is a work queue, so don't default
+            // the latter.
             if spec.get("parallelism").is_none() {
                 set_default(spec, "completions", 1.into());
             }
@@ -250,8 +252,8 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
     }
 }
 
-/// Removes line breaks from base64: Go ignores them when decoding and does not add them when
-/// encoding.
+/// Removes line breaks from base64, because they don't survive a round trip through Go: it ignores
+/// them when decoding and doesn't emit any when encoding.
 fn encode_bytes_again(data: Option<&mut Value>) {
     for value in data
         .and_then(Value::as_object_mut)

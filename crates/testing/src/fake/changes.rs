@@ -21,9 +21,8 @@ pub(super) struct Changes<'a> {
     versions: Versions<'a>,
     before: &'a Value,
     after: &'a Value,
-    /// The version of both states.
     version: &'a Version,
-    /// The written subresource; empty for the object itself.
+    /// Empty for the object itself.
     subresource: &'a str,
     own: OnceCell<Rc<Difference>>,
     compared: BTreeMap<String, Option<Rc<Difference>>>,
@@ -48,14 +47,13 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Returns the difference in the version of both states.
     pub(super) fn own(&self) -> Rc<Difference> {
         let compare = || Rc::new(self.compare(self.before, self.after, self.version));
         Rc::clone(self.own.get_or_init(compare))
     }
 
-    /// Returns the difference in an API version; `None` if the kind no longer has this version, in
-    /// which case its managers' entries are dropped.
+    /// Returns the difference in an API version, or `None` if the kind no longer has this version.
+    /// The server drops the entries of such managers.
     pub(super) fn in_version(&mut self, api_version: &str) -> Result<Option<Rc<Difference>>, Failure> {
         if let Some(compared) = self.compared.get(api_version) {
             return Ok(compared.clone());
@@ -78,14 +76,13 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Returns the version that a manager has used for an object in the version `own`. The built-in
-/// kinds have the same fields in all versions.
 pub(super) fn version_of_manager<'a>(
     versions: Versions<'a>,
     own: &'a Version,
     api_version: &str,
 ) -> Option<&'a Version> {
     let definition = versions.definition;
+    // We know a single version of each built-in kind, which stands for all others.
     if !definition.custom || definition.api_version(&own.name) == api_version {
         return Some(own);
     }

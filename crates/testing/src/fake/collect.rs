@@ -27,25 +27,26 @@ use tokio::time::Instant;
 use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
-/// Time between two steps, and between a change and the first step.
+/// Time between two steps, and between a change and the first step. Long enough for an operator to
+/// get in between.
 const STEP: Duration = Duration::from_millis(10);
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
-/// The garbage collector's state.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// When the next step is due; `None` if nothing is left to do.
+    /// When the next step is due, or `None` if nothing is left to do.
     due: Option<Instant>,
     /// Deleted owners whose dependents are being released.
     releases: Vec<Release>,
-    /// The resource version at which nothing was left to do.
+    /// The resource version at which we found nothing to do, so that we don't search again before
+    /// the next change.
     idle_at: Option<u64>,
 }
 
 impl Collector {
-    /// Forgets that nothing was left to do, such as when another kind is served.
+    /// Searches again even if nothing has been written, e.g. because another kind is now served.
     pub(super) fn looking_again(self) -> Self {
         Self {
             idle_at: None,
@@ -57,41 +58,35 @@ impl Collector {
 /// A deleted owner whose dependents are being released.
 #[derive(Debug)]
 struct Release {
-    /// Uid of the owner.
     owner: String,
-    /// Dependents that have yet to be released.
     left: VecDeque<(ResourceId, Key)>,
 }
 
-/// A stored object with its kind and key.
 type Stored = (ResourceId, Key, Arc<Value>);
 
-/// A write by the collector.
 enum Step {
     /// Removes the owner references with these uids.
     RemoveOwners(Stored, Vec<String>),
     RemoveFinalizer(Stored, &'static str),
-    /// Deletes an object with a propagation policy.
     Delete(Stored, &'static str),
     /// Finalizes an empty namespace.
     EndNamespace(Stored),
 }
 
-/// The states of an object's owners.
 #[derive(Default)]
 struct Owners {
     /// Uids of owners that do not exist or are waiting for the deletion of their dependents.
     lost: Vec<String>,
-    /// Whether any owner is waiting for the deletion of its dependents.
+    /// Whether any owner is waiting for its dependents to be deleted.
     waits: bool,
-    /// Whether any owner exists and is not waiting.
+    /// Whether any owner exists and isn't waiting.
     stays: bool,
-    /// Whether the existence of any owner cannot be determined.
+    /// Whether we cannot tell if some owner exists.
     unknown: bool,
 }
 
 impl State {
-    /// Runs all due steps. Returns true if there were any.
+    /// Runs all steps that are due. Returns true if there were any.
     pub(super) fn run_collector(&mut self) -> bool {
         let now = Instant::now();
         let mut ran = false;
@@ -100,6 +95,8 @@ impl State {
                 self.take_step(step);
                 ran = true;
             }
+            // `due + STEP` instead of `now + STEP`, so that the times do not depend on when someone
+            // looks.
             let more = self.next_step().is_some();
             if let Some(collector) = &mut self.collector {
                 collector.due = more.then_some(due + STEP);
@@ -108,10 +105,10 @@ impl State {
         ran
     }
 
-    /// Schedules the next step after a change, unless it is already scheduled.
     pub(super) fn plan_collection(&mut self) {
         let version = self.version();
         let waits = |collector: &Collector| collector.due.is_none() && collector.idle_at != Some(version);
+        // `next_step` visits all objects, so don't repeat it before the next change.
         if self.collector.as_ref().is_none_or(|collector| !waits(collector)) {
             return;
         }
@@ -122,7 +119,6 @@ impl State {
         }
     }
 
-    /// Returns when the next step is due.
     pub(super) fn next_collection(&self) -> Option<Instant> {
         self.collector.as_ref()?.due
     }
@@ -138,8 +134,6 @@ impl State {
             .or_else(|| empty_namespace(&stored))
     }
 
-    /// Releases the next dependent of an owner deleted with `Orphan`. If there are none left,
-    /// removes the owner's finalizer.
     fn next_release(&mut self, stored: &[Stored]) -> Option<Step> {
         let owner = stored.iter().find(|object| is_held(&object.2, ORPHAN))?;
         let uid = string_at(&owner.2, "/metadata/uid");
@@ -148,6 +142,7 @@ impl State {
             Some(position) => &mut releases[position],
             None => {
                 let dependents = stored.iter().filter(|object| is_owned_by(&object.2, uid));
+                // Take a snapshot: dependents that are adopted later on must not be released.
                 releases.push(Release {
                     owner: uid.to_owned(),
                     left: dependents.map(|(id, key, _)| (id.clone(), key.clone())).collect(),
@@ -165,7 +160,6 @@ impl State {
         Some(Step::RemoveFinalizer(owner.clone(), ORPHAN))
     }
 
-    /// Deletes an object whose owners are all gone, or removes its references to absent owners.
     fn next_dependent(&self, stored: &[Stored]) -> Option<Step> {
         stored.iter().find_map(|object| {
             let owners = self.owners_of(object, stored);
@@ -177,6 +171,8 @@ impl State {
             }
             let uid = string_at(&object.2, "/metadata/uid");
             let has_dependents = || stored.iter().any(|other| is_owned_by(&other.2, uid));
+            // If an owner is being deleted in the foreground, it has to wait for this object's
+            // dependents, too.
             let policy = match owners.waits && has_dependents() {
                 true => "Foreground",
                 false => "Background",
@@ -193,6 +189,7 @@ impl State {
                 owners.unknown = true;
                 continue;
             };
+            // An owner reference to a namespaced object is invalid in a cluster-scoped one.
             let is_namespaced = self.kind(id).is_some_and(|kind| kind.namespaced);
             if namespaced && !is_namespaced {
                 owners.unknown = true;
@@ -203,6 +200,7 @@ impl State {
             let owner = stored
                 .iter()
                 .find(|other| other.0 == owner_id && other.1 == owner_key);
+            // A recreated object has the same name but another uid, and isn't the owner.
             let owner = owner.filter(|owner| string_at(&owner.2, "/metadata/uid") == uid);
             match owner {
                 Some(owner) if !is_held(&owner.2, FOREGROUND) => owners.stays = true,
@@ -216,7 +214,6 @@ impl State {
         owners
     }
 
-    /// Returns the kind in an owner reference, if it is served, and whether it is namespaced.
     fn kind_of_owner(&self, reference: &Value) -> Option<(ResourceId, bool)> {
         let api_version = string_at(reference, "/apiVersion");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -262,7 +259,6 @@ impl State {
     }
 }
 
-/// Finishes the `Foreground` deletion of an owner once no dependent blocks it.
 fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
     let mut waiting = stored.iter().filter(|object| is_held(&object.2, FOREGROUND));
     let done = waiting.find(|owner| {
@@ -273,7 +269,6 @@ fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
     Some(Step::RemoveFinalizer(done.clone(), FOREGROUND))
 }
 
-/// Deletes an object in a terminating namespace, or the namespace itself if it is empty.
 fn empty_namespace(stored: &[Stored]) -> Option<Step> {
     let namespaces = ResourceId::namespaces();
     let mut going = stored
@@ -281,6 +276,7 @@ fn empty_namespace(stored: &[Stored]) -> Option<Step> {
         .filter(|(id, _, object)| *id == namespaces && is_going(object));
     going.find_map(|namespace| {
         let mut inside = stored.iter().filter(|(_, key, _)| key.0 == namespace.1.1);
+        // The namespace itself goes once it's empty. Objects with finalizers keep it alive.
         let is_empty = inside.clone().next().is_none();
         match inside.find(|object| !is_going(&object.2)) {
             Some(next) => Some(Step::Delete(next.clone(), "Background")),

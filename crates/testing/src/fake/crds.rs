@@ -7,7 +7,6 @@ use super::failure::{Cause, Failure};
 use super::kinds::{Definition, ResourceId, string_at};
 use super::store::State;
 
-/// Parses a CRD before it is stored, and sets the status of an established CRD.
 pub(super) fn establish_crd(
     object: &mut Value,
     now: &str,
@@ -51,7 +50,6 @@ pub(super) fn establish_crd(
 }
 
 impl State {
-    /// Stops serving the kind of a deleted CRD and removes its objects.
     pub(super) fn abandon(&mut self, crd: &Value) {
         let id = ResourceId::new(
             string_at(crd, "/spec/group"),

@@ -12,7 +12,8 @@ use super::store::{Key, State};
 use super::versions::Selected;
 use super::write::{Writer, is_released};
 
-/// Built-in kinds whose deletion returns the object instead of a `Status`.
+/// The storage of these built-in kinds is configured to return the deleted object. All others
+/// return a `Status`.
 const SHOWN: &[&str] = &[
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -24,20 +25,19 @@ const SHOWN: &[&str] = &[
 ];
 
 impl State {
-    /// Deletes the requested object and returns the response body.
     pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
         let object = self.named(writer.request)?;
-        // An object that cannot be read cannot be deleted either.
+        // Reading it may fail in the conversion webhook. Such an object cannot be deleted either.
         writer.versions().get(&object, writer.version)?;
         self.delete_object(writer, &object)
     }
 
-    /// Deletes the selected objects and returns their last state.
     pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<(Key, Selected)>, Failure> {
         let selector = Selector::read(writer.request, writer.version, false)?;
         let objects = self.objects(writer.id());
         let selected = writer.versions().select(objects, &selector, writer.version)?;
-        // Wait for all webhook responses before deleting anything.
+        // Call all webhooks first. If one is still pending, the whole request runs again, so
+        // nothing may be deleted before.
         for (_, object) in &selected {
             let reviewed = self.review_deletion(writer, &object.stored);
             if writer.reviews.is_pending() {
@@ -57,7 +57,8 @@ impl State {
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);
         if !gone {
-            // Wait for the response's conversion before storing anything.
+            // Converting the response may have to wait for a webhook as well, so do it before
+            // anything is stored.
             writer.versions().read(&last, writer.version)?;
         }
         if !writer.is_dry_run() {
@@ -85,8 +86,6 @@ impl State {
         }))
     }
 
-    /// Returns the object with a deletion timestamp, a grace period and the propagation policy's
-    /// finalizer.
     pub(super) fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
         let finalizer = match string_at(options, "/propagationPolicy") {
@@ -98,7 +97,7 @@ impl State {
         let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
         let metadata = &mut marked["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
-            // Repeated deletions can only shorten the grace period.
+            // Deleting again can shorten the grace period, but never extend it.
             if metadata["deletionGracePeriodSeconds"]
                 .as_i64()
                 .is_some_and(|left| grace < left)
@@ -129,7 +128,7 @@ impl State {
     }
 }
 
-/// Returns the grace period in seconds. It is 0 except for running Pods.
+/// Returns the grace period in seconds. Only running Pods have one.
 fn grace_period(object: &Value, options: &Value) -> i64 {
     let runs = object["kind"] == "Pod"
         && object["apiVersion"] == "v1"

@@ -10,7 +10,7 @@ use super::kinds::{Definition, Version};
 use super::request::Verb;
 use super::store::State;
 
-/// Verbs for stored kinds, in discovery order.
+/// The order is the one in discovery documents.
 const VERBS: [Verb; 8] = [
     Verb::Create,
     Verb::Delete,
@@ -23,7 +23,6 @@ const VERBS: [Verb; 8] = [
 ];
 
 impl State {
-    /// Returns the document at a path that is not a resource, if it exists.
     pub(super) fn document(&self, path: &str, accept: &str) -> Option<Value> {
         let aggregated = accept.contains("as=APIGroupDiscoveryList");
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
@@ -54,7 +53,7 @@ impl State {
         }
     }
 
-    /// Returns the groups and their versions, starting with the preferred version.
+    /// Returns each group's versions with the preferred one first.
     fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for definition in self.kinds() {
@@ -126,7 +125,7 @@ fn describe_group(group: &str, versions: &[&str]) -> Value {
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
 }
 
-/// Returns a version's sort key: stable before beta before alpha, larger numbers before smaller.
+/// Sorts versions like kube-apiserver: GA before beta before alpha, then larger numbers first.
 fn priority(version: &str) -> (u8, u64, u64) {
     let number = |text: &str| text.parse().unwrap_or_default();
     let rest = version.strip_prefix('v').unwrap_or(version);

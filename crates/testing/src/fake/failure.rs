@@ -10,7 +10,7 @@ use super::kinds::{Definition, ResourceId};
 pub(super) struct Cause {
     pub(super) reason: &'static str,
     pub(super) field: String,
-    /// Starts with the description of the reason, such as `Invalid value: 9: …`.
+    /// Starts with what the reason says, e.g. `Invalid value: 9: …`.
     pub(super) message: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Failure {
     reason: &'static str,
     message: String,
     details: Option<Value>,
-    /// The reason, if it is not one of the server's own.
+    /// A reason that the webhook came up with, if it isn't one of the server's own.
     foreign_reason: Option<String>,
 }
 
@@ -50,9 +50,9 @@ impl Failure {
         }
     }
 
-    /// Creates a failure from a webhook's status, with a different message.
     pub(super) fn of_status(status: &Value, message: &str) -> Self {
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        // The webhook has refused the request, so never turn its answer into a success.
         let code = code.filter(|code| *code >= 400).unwrap_or(400);
         let reason = status["reason"].as_str().unwrap_or_default();
         let details = status.get("details").filter(|details| !details.is_null());
@@ -63,7 +63,6 @@ impl Failure {
         }
     }
 
-    /// Creates a failure for an internal server error.
     pub(super) fn internal(why: &str) -> Self {
         Self::of_code(500, format!("Internal error occurred: {why}"))
             .with(json!({ "causes": [{ "message": why }] }))
@@ -76,7 +75,6 @@ impl Failure {
         }
     }
 
-    /// Creates a failure with the given status code and the corresponding reason.
     pub(super) fn of_code(code: u16, message: impl Into<String>) -> Self {
         let reason = match code {
             400 => "BadRequest",
@@ -130,7 +128,7 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
-    /// Creates a failure for a request that no role permits.
+    // Requests for a collection have no name to put in quotes.
     pub(super) fn denied(id: &ResourceId, name: &str, why: &str) -> Self {
         if !name.is_empty() {
             return Self::forbidden(id, name, why, None);
@@ -138,7 +136,6 @@ impl Failure {
         Self::of_code(403, format!("{id} is forbidden: {why}")).with(details(id, &id.plural, name))
     }
 
-    /// Creates a failure for an invalid object. The message contains its kind.
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
         let kind = match definition.id.group.as_str() {
             "" => definition.kind.clone(),
@@ -147,12 +144,12 @@ impl Failure {
         Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
     }
 
-    /// Same as [`invalid`](Self::invalid), for the few checks whose message contains the resource.
+    /// Same as [`invalid`](Self::invalid), for the few checks that print the resource instead of
+    /// the kind.
     pub(super) fn invalid_resource(id: &ResourceId, name: &str, cause: Cause) -> Self {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }
 
-    /// Creates a failure for an invalid `Scale` of a built-in kind.
     pub(super) fn invalid_scale(name: &str, cause: Cause) -> Self {
         let id = ResourceId::new("autoscaling", "scales");
         Self::invalid_as(&id, "Scale", "Scale.autoscaling", name, &[cause])
@@ -172,7 +169,6 @@ impl Failure {
         Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
     }
 
-    /// Creates a failure for a patch whose result cannot be decoded.
     pub(super) fn invalid_patch(patched: &Value, why: &str) -> Self {
         let shown = go::quote(&go::json(patched));
         let cause = Cause::invalid("patch", format!("Invalid value: {shown}: {why}"));
@@ -180,7 +176,6 @@ impl Failure {
             .with(json!({ "causes": [cause.to_json()] }))
     }
 
-    /// Creates a failure for an apply that conflicts with other managers in these fields.
     pub(super) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
         let causes = conflicts.iter().flat_map(|(who, paths)| {
@@ -224,7 +219,6 @@ impl Failure {
         &self.message
     }
 
-    /// Returns the failure as a `Status` object.
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -27,7 +27,7 @@ pub struct Fault {
     id: Option<ResourceId>,
     subresource: Option<String>,
     name: Option<String>,
-    /// Number of requests left to affect; `None` for unlimited.
+    /// Number of requests left, or `None` for unlimited.
     left: Option<usize>,
 }
 
@@ -123,11 +123,11 @@ impl Fault {
     }
 }
 
-/// Returns the first matching delay and the first matching failure for a request, and decrements
-/// their counters.
+/// Returns the first delay and the first failure that concern a request, and uses them up.
 pub(super) fn strike_request(faults: &mut Vec<Fault>, request: &Request) -> (Duration, Option<Effect>) {
     let mut delay = Duration::ZERO;
     let mut found = None;
+    // A request can be both delayed and rejected, but never delayed twice.
     for fault in faults.iter_mut().filter(|fault| fault.concerns(request)) {
         match &fault.effect {
             Effect::Delay(time) if delay.is_zero() => {

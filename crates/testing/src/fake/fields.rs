@@ -25,11 +25,8 @@ use std::collections::BTreeMap;
 use rbuilder_schema::{ListType, MapType, Schema};
 use serde_json::{Map, Value};
 
-/// A set of fields: a tree with the steps of `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fields {
-    /// Whether the field itself is in the set, in addition to its children. Written as `.` in
-    /// `fieldsV1`.
     owned: bool,
     below: BTreeMap<String, Fields>,
 }
@@ -46,8 +43,8 @@ pub(super) enum Form<'s> {
     Keyed(&'s [String]),
 }
 
-/// Returns how to merge a value. Without a schema, objects are merged by field and lists are
-/// atomic.
+/// Returns how to merge a value. Values without a schema are treated like in a CRD without list
+/// types: objects are merged by field and lists are atomic.
 pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
     match (value, schema) {
         (Value::Object(_), Some(schema)) if schema.map_type == Some(MapType::Atomic) => Form::Whole,
@@ -61,7 +58,6 @@ pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s>
     }
 }
 
-/// Returns the schema of a field, and whether the schema declares the field by name.
 pub(super) fn field_schema<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s Schema>, bool) {
     match schema.and_then(|schema| schema.properties.get(name)) {
         Some(declared) => (Some(declared), true),
@@ -72,26 +68,25 @@ pub(super) fn field_schema<'s>(schema: Option<&'s Schema>, name: &str) -> (Optio
     }
 }
 
-/// Returns the schema of a list's items.
 pub(super) fn item_schema(schema: Option<&Schema>) -> Option<&Schema> {
     schema.and_then(|schema| schema.items.as_deref())
 }
 
-/// Returns the step to an item of a keyed list, or of a set if `keys` is `None`.
+/// Returns the step to an item, e.g. `k:{"name":"a"}` in a keyed list or `v:"x"` in a set (`keys`
+/// is `None`).
 pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
     let Some(keys) = keys else {
         return format!("v:{item}");
     };
     let value = |key: &String| {
         let given = item.get(key).filter(|value| !value.is_null());
+        // A key that the item omits has its default, which is part of the item's identity.
         given.or_else(|| field_schema(schema, key).0?.default.as_ref())
     };
     let keys: BTreeMap<&String, &Value> = keys.iter().filter_map(|key| Some((key, value(key)?))).collect();
     format!("k:{}", serde_json::to_string(&keys).unwrap_or_default())
 }
 
-/// Returns a value's children, each with its step, its schema and whether the schema declares it by
-/// name.
 fn parts<'v, 's>(
     value: &'v Value,
     schema: Option<&'s Schema>,
@@ -119,7 +114,6 @@ fn parts<'v, 's>(
 }
 
 impl Fields {
-    /// Creates the set that only contains the root.
     fn root() -> Self {
         Self {
             owned: true,
@@ -127,7 +121,6 @@ impl Fields {
         }
     }
 
-    /// Returns the fields that a manager owns after applying a value.
     pub(super) fn applied(value: &Value, schema: Option<&Schema>) -> Self {
         if matches!(form_of(value, schema), Form::Whole) {
             return Self::root();
@@ -135,6 +128,8 @@ impl Fields {
         let mut found = Self::default();
         for (step, part, inner, declared) in parts(value, schema) {
             let mut below = Self::applied(part, inner);
+            // Map entries, list items and empty objects are in the set themselves, not only the
+            // fields below them.
             below.owned |= !declared || part.as_object().is_some_and(Map::is_empty);
             if !below.is_empty() {
                 found.below.insert(step, below);
@@ -143,7 +138,6 @@ impl Fields {
         found
     }
 
-    /// Returns all fields of a value, including fields that contain others.
     fn all(value: &Value, schema: Option<&Schema>) -> Self {
         let parts = parts(value, schema).into_iter();
         Self {
@@ -154,7 +148,6 @@ impl Fields {
         }
     }
 
-    /// Parses `fieldsV1`.
     pub(super) fn read(value: &Value) -> Self {
         let Some(steps) = value.as_object() else {
             return Self::default();
@@ -168,7 +161,6 @@ impl Fields {
         }
     }
 
-    /// Serializes the set in the `fieldsV1` format.
     pub(super) fn to_json(&self) -> Value {
         let mut steps = Map::new();
         if self.owned && !self.below.is_empty() {
@@ -194,7 +186,8 @@ impl Fields {
         self.below.get(step)
     }
 
-    /// Adds a node for the field without adding the field to the set.
+    /// Adds a node for the field without adding the field itself, so that `remove` descends into
+    /// it.
     pub(super) fn reserve(&mut self, step: &str) {
         self.below.entry(step.to_owned()).or_default();
     }
@@ -206,7 +199,6 @@ impl Fields {
         }
     }
 
-    /// Returns the fields that are not in the other set.
     pub(super) fn minus(&self, other: &Fields) -> Self {
         let rest = |(step, inner): (&String, &Fields)| {
             let rest = match other.below.get(step) {
@@ -221,7 +213,6 @@ impl Fields {
         }
     }
 
-    /// Returns the fields that are in both sets.
     pub(super) fn common(&self, other: &Fields) -> Self {
         let both = |(step, inner): (&String, &Fields)| {
             let both = inner.common(other.below.get(step)?);
@@ -233,8 +224,7 @@ impl Fields {
         }
     }
 
-    /// Returns the field paths in the format used by error messages:
-    /// `.spec.containers[name="a"].image`.
+    /// Returns the paths as they appear in messages, e.g. `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_paths("", &mut found);
@@ -251,7 +241,7 @@ impl Fields {
     }
 }
 
-/// Formats a step as in the paths of error messages: `.name`, `[name="a"]` or `[="x"]`.
+/// Formats a step as it appears in messages: `.name`, `[name="a"]` or `[="x"]`.
 pub(super) fn step_path(step: &str) -> String {
     match step.split_at(2) {
         ("k:", keys) => {
@@ -264,12 +254,9 @@ pub(super) fn step_path(step: &str) -> String {
     }
 }
 
-/// The difference between two states of an object.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    /// Fields that were added or changed.
     pub(super) changed: Fields,
-    /// Fields that were removed.
     pub(super) removed: Fields,
 }
 
@@ -278,6 +265,7 @@ impl Difference {
         if before == after {
             return Self::default();
         }
+        // An atomic value on either side can only be replaced as a whole.
         if matches!(form_of(before, schema), Form::Whole) || matches!(form_of(after, schema), Form::Whole) {
             return Self {
                 changed: Fields::root(),

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::webhooks::ConversionHook;
 
-/// Group and plural of a kind, as used in API paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ResourceId {
     pub(super) group: String,
@@ -39,7 +38,6 @@ impl ResourceId {
     }
 }
 
-/// Formats the id as `memos.example.com`, or `configmaps` in the core group.
 impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group.as_str() {
@@ -49,7 +47,6 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// A served kind.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) id: ResourceId,
@@ -58,35 +55,31 @@ pub(super) struct Definition {
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
     pub(super) namespaced: bool,
-    /// Whether the kind is from a CRD or a Rust type, as opposed to a built-in kind.
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
-    /// Whether objects get a response but are not stored, such as `SubjectAccessReview`.
+    /// Whether the server answers objects without storing them, e.g. a `SubjectAccessReview`.
     pub(super) review: bool,
-    /// The storage version.
     pub(super) storage: String,
-    /// The webhook that converts between versions. Without one, only `apiVersion` changes.
+    /// The webhook that converts between versions, or `None` if only `apiVersion` changes.
     pub(super) conversion: Option<Arc<ConversionHook>>,
     pub(super) versions: Vec<Version>,
-    /// The resource version since which the kind has been served in its present form. Older objects
-    /// may have other fields and defaults.
+    /// The resource version since which the kind has been served in its present form. Objects
+    /// written before may lack fields and defaults of the current CRD.
     pub(super) since: u64,
 }
 
-/// A version of a kind.
 #[derive(Clone, Debug)]
 pub(super) struct Version {
     pub(super) name: String,
     pub(super) served: bool,
     pub(super) source: Arc<Source>,
-    /// Whether the status is a subresource.
     pub(super) status: bool,
     pub(super) scale: Option<Scale>,
-    /// Paths of the fields that field selectors support, such as `spec.nodeName`.
+    /// Paths that field selectors accept, e.g. `spec.nodeName`.
     pub(super) selectable: Vec<String>,
 }
 
-/// The field paths of the `scale` subresource, as JSON pointers.
+/// JSON pointers to the fields behind the `scale` subresource.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) replicas: String,
@@ -105,8 +98,8 @@ impl Scale {
 }
 
 impl Definition {
-    /// Creates the definition for a Rust type. There is no schema, so all fields are kept and none
-    /// are validated.
+    /// Creates the definition for a Rust type. We don't know its schema, so all fields are kept and
+    /// none are validated.
     pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
@@ -146,10 +139,6 @@ impl Definition {
         }
     }
 
-    /// Creates the definition for a CRD.
-    ///
-    /// # Errors
-    /// Returns a description of the problem if a schema is not structural.
     pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Result<Self, String> {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
@@ -183,18 +172,18 @@ impl Definition {
         })
     }
 
-    /// Returns the storage version.
     pub(super) fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == self.storage)
     }
 
-    /// Returns the version with the given `apiVersion`, whether it is served or not.
+    /// Returns the version with this `apiVersion`, even if it isn't served any more.
     pub(super) fn version_of(&self, api_version: &str) -> Option<&Version> {
         let mut versions = self.versions.iter();
         versions.find(|version| self.api_version(&version.name) == api_version)
     }
 
-    /// Decodes a stored object with the fields and defaults that its version has today.
+    /// Decodes a stored object the way its version looks today. The CRD may have changed since the
+    /// object was written, and the server never rewrites stored objects on its own.
     pub(super) fn decode_stored<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {
         let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
         let is_current = resource_version.is_ok_and(|at| at > self.since);
@@ -214,7 +203,6 @@ impl Definition {
             .find(|version| version.name == name && version.served)
     }
 
-    /// Returns `group/version`, or only the version for the core group.
     pub(super) fn api_version(&self, version: &str) -> String {
         match self.id.group.as_str() {
             "" => version.to_owned(),
@@ -223,22 +211,20 @@ impl Definition {
     }
 }
 
-/// Converts `.spec.replicas` to `/spec/replicas`.
 fn pointer(path: &str) -> String {
     path.replace('.', "/")
 }
 
-/// Where a version's schema comes from.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A custom resource. Its rules are compiled on the first write.
+    /// A custom resource. Compiling its rules is slow, so it's done on the first write.
     Judged {
         definition: Box<rbuilder_judge::Definition>,
         judge: OnceLock<Box<Judge>>,
         schema: OnceLock<Schema>,
     },
-    /// From the catalogue. Decoded on first use, because decoding all schemas for every server
-    /// would be slow.
+    /// A built-in kind. Decoding the schemas of all of them for every server would be slow, so each
+    /// is decoded on first use.
     Catalogue { path: String, made: OnceLock<Schema> },
 }
 
@@ -271,7 +257,6 @@ impl Version {
         }
     }
 
-    /// Returns the validator of a custom resource.
     pub(super) fn judge(&self) -> Option<&Judge> {
         match &*self.source {
             Source::Judged {
@@ -283,7 +268,6 @@ impl Version {
         }
     }
 
-    /// Returns the schema of the whole object, including `metadata`.
     pub(super) fn schema(&self) -> &Schema {
         match &*self.source {
             Source::Judged {
@@ -298,14 +282,13 @@ impl Version {
     }
 }
 
-/// The built-in kinds. Nothing here reads their descriptions.
+/// We only validate and merge, so leave out the descriptions.
 static BUILTIN: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(KUBERNETES.minor()).without_descriptions());
 
-/// The schema of an object with arbitrary fields.
 pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
 
-/// Adds the fields that all objects have to a schema. Without a schema, all other fields are kept.
+/// Adds `apiVersion`, `kind` and `metadata` to a schema. Without one, any other field is kept.
 fn with_metadata(schema: Option<Schema>) -> Schema {
     let mut schema = schema.unwrap_or_else(|| Schema {
         preserve_unknown_fields: true,
@@ -324,7 +307,8 @@ fn with_metadata(schema: Option<Schema>) -> Schema {
     schema
 }
 
-/// Adds the schema of `ObjectMeta` to nested templates, for which the catalogue has no schema.
+/// The catalogue has no schema for the `metadata` of nested templates (e.g. of a Pod template), so
+/// fill in the one of `ObjectMeta`.
 fn with_inner_metadata(schema: &Schema) -> Schema {
     let within = |name: &str, inner: &Arc<Schema>| {
         if name == "metadata" && inner.properties.is_empty() {
@@ -351,7 +335,6 @@ fn mentions_metadata(schema: &Schema) -> bool {
         || schema.items.as_deref().is_some_and(mentions_metadata)
 }
 
-/// The schema of `ObjectMeta`.
 static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let texts = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     let text = json!({ "type": "string" });
@@ -376,7 +359,7 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// Returns the string at a JSON pointer of names without escapes, or an empty string.
+/// Returns the string at a JSON pointer, or an empty string. The names must not contain escapes.
 pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     // `Value::pointer` allocates each name twice, to decode it.
     let mut names = pointer.split('/').skip(1);

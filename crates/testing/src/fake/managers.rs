@@ -12,22 +12,20 @@ use super::changes::Changes;
 use super::failure::Failure;
 use super::fields::{Difference, Fields};
 
-/// An entry of `managedFields`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// Whether the operation is `Apply`, as opposed to `Update`.
     pub(super) applies: bool,
     pub(super) api_version: String,
-    /// The written subresource; empty for the object itself.
+    /// Empty for the object itself.
     pub(super) subresource: String,
     pub(super) time: String,
     pub(super) fields: Fields,
 }
 
 impl Manager {
-    /// Returns true if both are the same entry, ignoring their fields. An applier has a single
-    /// entry, in the version that it applied last.
+    /// Returns true if both are the same entry. Fields don't matter, and for appliers the version
+    /// doesn't either: an applier has a single entry, in the version that it applied last.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
@@ -35,7 +33,7 @@ impl Manager {
             && self.subresource == other.subresource
     }
 
-    /// Formats the manager as in a conflict message.
+    /// Formats the manager as in the message of a conflict, e.g. `"kubectl" using v1`.
     pub(super) fn describe(&self) -> String {
         let mut said = format!("\"{}\"", self.name);
         if !self.subresource.is_empty() {
@@ -49,7 +47,7 @@ impl Manager {
     }
 }
 
-/// Returns true if two lists contain the same entries, ignoring their times and order.
+/// Returns true if both lists have the same entries, apart from their times and order.
 pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
     let has = |entry: &Manager| {
         let mut others = after.iter();
@@ -60,7 +58,6 @@ pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
     before.len() == after.len() && before.iter().all(has)
 }
 
-/// Parses the managers of an object.
 pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
     let entries = object["metadata"]["managedFields"]
         .as_array()
@@ -79,9 +76,8 @@ pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
         .collect()
 }
 
-/// Writes the managers to an object, with `Apply` entries first. `Update` entries without fields
-/// are dropped.
 pub(super) fn write_managers(object: &mut Value, mut managers: Vec<Manager>) {
+    // Drop updaters that have lost all their fields.
     managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
     managers
         .sort_by(|a, b| (!a.applies, &a.name, &a.subresource).cmp(&(!b.applies, &b.name, &b.subresource)));
@@ -107,11 +103,7 @@ fn to_json(manager: &Manager) -> Value {
     entry
 }
 
-/// Records an update: the writer becomes the only manager of changed fields, and removed fields
-/// lose their managers.
-///
-/// An update writes the whole object, so an unchanged field does not imply that the writer wants to
-/// own it. Unchanged fields keep their managers.
+/// Records an update: the writer takes over the fields that it changes.
 pub(super) fn note_update(
     managers: &mut Vec<Manager>,
     writer: Manager,
@@ -122,6 +114,8 @@ pub(super) fn note_update(
         return Ok(());
     }
     let noted = std::mem::take(managers);
+    // An update writes the whole object, so an unchanged field does not imply that the writer wants
+    // to own it. Unchanged fields keep their managers.
     for mut manager in noted {
         if let Some(difference) = changes.in_version(&manager.api_version)? {
             manager.fields = manager
@@ -146,7 +140,7 @@ pub(super) fn note_update(
     Ok(())
 }
 
-/// Fields of the metadata that have no managers.
+/// The server sets these, so nobody manages them.
 const SERVER_METADATA: [&str; 10] = [
     "name",
     "namespace",
@@ -160,13 +154,13 @@ const SERVER_METADATA: [&str; 10] = [
     "selfLink",
 ];
 
-/// Returns the part of an object whose fields have managers when this subresource is written, or
-/// the object itself if `subresource` is empty.
+/// Returns the part of an object whose fields have managers when this subresource is written.
 pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
     let Some(fields) = object.as_object() else {
         return object.clone();
     };
-    // Copy only what is kept: the other fields are larger.
+    // Copy what is kept instead of removing the rest from a clone, since the rest is usually
+    // larger.
     let copy = |fields: &Map<String, Value>, is_kept: &dyn Fn(&str) -> bool| -> Map<String, Value> {
         let kept = fields.iter().filter(|(name, _)| is_kept(name));
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -186,7 +180,6 @@ pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: boo
     part.into()
 }
 
-/// Returns the difference between the manageable parts of two objects.
 pub(super) fn manageable_difference(
     before: &Value,
     after: &Value,

@@ -19,7 +19,6 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 impl State {
-    /// Applies a patch to an object. Returns the object and whether it was created.
     pub(super) fn patch(
         &mut self,
         writer: Writer<'_>,
@@ -94,7 +93,6 @@ impl State {
     }
 }
 
-/// Rejects an applied configuration that does not fit the schema.
 fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
     let wanted = &writer.request.body;
     let mut errors = typed::find_mismatches(wanted, writer.version.schema());
@@ -114,7 +112,8 @@ fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
     Err(Failure::new(500, "", message))
 }
 
-/// Rejects a uid in an apply that would create the object.
+/// Rejects an apply with a uid if there is no such object, because the applier expects to update
+/// one.
 fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
     let uid = string_at(wanted, "/metadata/uid");
     if uid.is_empty() {
@@ -129,12 +128,12 @@ fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> 
     ))
 }
 
-/// Returns the patched object.
 fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<Value, Failure> {
     let patch = &writer.request.body;
     if content_type.starts_with(JSON) {
         let patch: json_patch::Patch = serde_json::from_value(patch.clone())
             .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+        // The `json_patch` crate follows RFC 6902, the API server doesn't.
         let patch = as_go_reads(&patch, &object);
         json_patch::patch(&mut object, &patch).map_err(|_| {
             Failure::of_code(
@@ -166,8 +165,8 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     Ok(object)
 }
 
-/// Emulates evanphx/json-patch, which kube-apiserver uses. Unlike RFC 6902, `replace` adds a field
-/// that does not exist, and a `test` for `null` passes if the field is absent.
+/// Emulates evanphx/json-patch, which kube-apiserver uses: unlike in RFC 6902, `replace` also adds
+/// a field, and a `test` for `null` passes if the field is absent.
 fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut so_far = object.clone();
     let mut operations = Vec::new();
@@ -184,7 +183,7 @@ fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
             }
             other => other.clone(),
         };
-        // Ignore errors here: the caller applies the same patch and reports them.
+        // Ignore errors, because the caller applies the same patch and reports them.
         let _ = json_patch::patch(&mut so_far, std::slice::from_ref(&operation));
         operations.push(operation);
     }
@@ -195,8 +194,8 @@ fn is_absent(object: &Value, path: &Pointer) -> bool {
     object.pointer(path.as_str()).is_none()
 }
 
-/// Returns true if the object does not contain the field. Neither a field of an absent object nor a
-/// list item counts as absent.
+/// Returns true if only the last step of the path is missing and its parent is an object. Neither a
+/// field of an absent object nor a list item counts as absent.
 fn is_absent_field(object: &Value, path: &Pointer) -> bool {
     let parent = path.parent().and_then(|parent| object.pointer(parent.as_str()));
     is_absent(object, path) && parent.is_some_and(Value::is_object)

@@ -18,17 +18,15 @@ use super::kinds::Version;
 use super::managers::{Manager, manageable_part};
 use super::versions::Versions;
 
-/// The context of the pruning step.
 pub(super) struct Pruning<'a> {
     pub(super) versions: Versions<'a>,
-    /// The version of the applied configuration.
     pub(super) version: &'a Version,
     pub(super) subresource: &'a str,
 }
 
 impl Pruning<'_> {
-    /// Returns the merged object without the fields in the applier's previous entry that no manager
-    /// owns now, including the applier's new entry.
+    /// Returns the merged object without what the applier has applied before and nobody owns now.
+    /// `managers` include the applier's new entry.
     pub(super) fn prune<'m>(
         &self,
         merged: Value,
@@ -36,6 +34,7 @@ impl Pruning<'_> {
         managers: impl Iterator<Item = &'m Manager>,
     ) -> Result<Value, Failure> {
         let find = |api_version: &str| version_of_manager(self.versions, self.version, api_version);
+        // The kind no longer has the version of the earlier entry, so we can't tell what it covers.
         let Some(version) = find(&earlier.api_version) else {
             return Ok(merged);
         };
@@ -53,6 +52,8 @@ impl Pruning<'_> {
             .unwrap_or((version, Fields::default()));
         let mut pruned = merged.clone();
         remove(&mut pruned, &earlier.fields, &reserve_metadata(everybody), schema);
+        // Other managers may own the same data under different names in their versions, so put back
+        // what we find there and prune again.
         if !owned.is_empty() {
             let mut restored = pruned;
             for (other, fields) in owned.into_values() {
@@ -65,7 +66,6 @@ impl Pruning<'_> {
         self.convert(pruned, self.version)
     }
 
-    /// Restores removed fields that a manager owns in this version.
     fn restore(
         &self,
         merged: &Value,
@@ -100,15 +100,14 @@ impl Pruning<'_> {
     }
 }
 
-/// Keeps `metadata`: every object has it, so it is never removed, even if no manager owns a field
-/// in it.
 fn reserve_metadata(mut fields: Fields) -> Fields {
+    // Every object has metadata, so never remove it as a whole.
     fields.reserve("f:metadata");
     fields
 }
 
-/// Removes the fields that are in the first set but not in the second. A map or list that loses its
-/// last item becomes null, as in structured-merge-diff 6 (`typed/remove.go`).
+/// Removes what is in `earlier` but not in `wanted`. A map or list that loses its last item becomes
+/// null, as in structured-merge-diff 6 (`typed/remove.go`).
 fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let keys = match form_of(value, schema) {
         Form::Whole => return,

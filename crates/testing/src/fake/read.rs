@@ -14,12 +14,10 @@ use super::store::{Key, State};
 use super::view::View;
 use super::write::Writer;
 
-/// Returns the key of an object in the request's namespace.
 pub(super) fn key_of(request: &Request, name: &str) -> Key {
     (request.namespace.clone().unwrap_or_default(), name.to_owned())
 }
 
-/// Parses a resource version parameter; `None` if it is empty.
 pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
     if text.is_empty() {
         return Ok(None);
@@ -33,14 +31,12 @@ pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
 }
 
 impl State {
-    /// Returns the requested object.
     pub(super) fn named(&self, request: &Request) -> Result<Arc<Value>, Failure> {
         let (id, name) = (request.id(), request.name.as_deref().unwrap_or_default());
         let found = self.get(&id, &key_of(request, name));
         found.cloned().ok_or_else(|| Failure::not_found(&id, name))
     }
 
-    /// Returns the requested list.
     pub(super) fn list(&self, writer: Writer<'_>, view: &View) -> Result<Value, Failure> {
         let Writer {
             request,
@@ -52,12 +48,15 @@ impl State {
         let page = Page::read(request)?;
         let exact = request.parameter("resourceVersionMatch") == "Exact";
         let asked = version_parameter(request.parameter("resourceVersion"))?;
+        // kube-apiserver first waits a few seconds for such a version. Nothing could arrive here.
         if let Some(wanted) = asked.filter(|wanted| *wanted > self.version()) {
             return Err(Failure::too_large_version(wanted, self.version()));
         }
         let at = match &page.after {
             Some((version, _)) => *version,
             None if exact => asked.unwrap_or(self.version()),
+            // `resourceVersion` without `Exact` is a lower bound, for which a stale cache may be
+            // good enough.
             None => {
                 let cached = asked.and_then(|from| self.cached_version(&definition.id, from));
                 cached.unwrap_or(self.version())
@@ -82,11 +81,10 @@ impl State {
     }
 }
 
-/// The requested page of a list.
 struct Page {
     limit: Option<usize>,
-    /// Resource version of the first page and the key of the last object on the previous page,
-    /// decoded from the continue token.
+    /// From the continue token: the resource version of the first page, so that all pages are of
+    /// the same state, and the key of the last object on the page before.
     after: Option<(u64, Key)>,
 }
 

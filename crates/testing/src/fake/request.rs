@@ -47,7 +47,6 @@ impl Verb {
 }
 
 impl Verb {
-    /// Returns the verb with this name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         const ALL: [Verb; 8] = [
             Verb::Get,
@@ -93,9 +92,9 @@ pub struct Request {
     pub parameters: BTreeMap<String, String>,
     /// The body; `null` if it is empty or not JSON.
     pub body: Value,
-    /// Paths of fields that occur more than once in the body.
+    /// Fields that occur more than once, which Go tolerates and `fieldValidation` reports.
     pub(super) duplicates: Vec<String>,
-    /// The body as it was received; empty if the server itself makes the request.
+    /// The body as received, or empty if the server itself makes the request.
     pub(super) text: Bytes,
     /// Whether the request was sent by a client returned by
     /// [`ApiServer::admin`](super::ApiServer::admin).
@@ -117,7 +116,6 @@ impl fmt::Display for Request {
     }
 }
 
-/// Writes the target of a request as a single line.
 pub(super) fn write_target(
     f: &mut fmt::Formatter<'_>,
     verb: Verb,
@@ -173,7 +171,8 @@ impl Request {
             _ => return None,
         };
         let (namespace, rest) = match *rest {
-            // A namespace itself, or one of its subresources.
+            // A namespace is both an object and a prefix of paths. These are requests for the
+            // object.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
             ["namespaces", namespace, ref rest @ ..] => (Some(namespace), rest),
             _ => (None, rest),
@@ -225,7 +224,7 @@ fn parameters(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Decodes percent-encoding. A `%` that does not start an escape is kept.
+/// Decodes percent-encoding. A stray `%` is kept.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -19,7 +19,7 @@ use super::roles::Permission;
 use super::store::State;
 use super::write::Writer;
 
-/// The largest number of results, and of texts. When there are more, all are forgotten.
+/// When there are more results or texts than this, forget all of them.
 const MOST: usize = 2000;
 
 /// Results of writes, and the texts of objects. Clones share them.
@@ -30,29 +30,26 @@ pub(super) struct Results(Arc<Mutex<Known>>);
 struct Known {
     writes: HashMap<Write, Vec<WriteResult>>,
     count: usize,
-    /// JSON by the address of the object, which stays in use as long as it is here, and whether it is the JSON
-    /// of the metadata only.
+    /// JSON of objects by address. The value holds on to its object, so that no other object can
+    /// reuse the address. The flag is true for JSON of the metadata only.
     texts: HashMap<(usize, bool), (Arc<Value>, Bytes)>,
-    /// Parsed request bodies, by their text and whether it may be YAML.
+    /// By text, and whether it may be YAML.
     bodies: HashMap<(Bytes, bool), ParsedBody>,
 }
 
-/// A request body, and the paths of fields that occur more than once.
 pub(super) type ParsedBody = (Value, Vec<String>);
 
-/// A request that writes an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Write {
     target: String,
     body: Bytes,
 }
 
-/// What a write has led to.
 #[derive(Clone, Debug)]
 struct WriteResult {
     definition: Arc<Definition>,
     now: String,
-    /// Number of names that had been used before the write, and after it.
+    /// `State::names` before and after the write.
     names: (u64, u64),
     before: Option<Arc<Value>>,
     after: Arc<Value>,
@@ -65,7 +62,6 @@ impl Results {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the JSON of an object, or only of its metadata.
     fn text(&self, object: &Arc<Value>, metadata_only: bool, write: impl FnOnce() -> Bytes) -> Bytes {
         let key = (Arc::as_ptr(object).addr(), metadata_only);
         let mut known = self.known();
@@ -80,7 +76,6 @@ impl Results {
         text
     }
 
-    /// Parses the body of a request.
     pub(super) fn parse(&self, text: &Bytes, content_type: &str) -> ParsedBody {
         let key = (text.clone(), content_type.contains("yaml"));
         if let Some(body) = self.known().bodies.get(&key) {
@@ -114,14 +109,16 @@ impl WriteResult {
     }
 }
 
-/// Returns whether two stored objects are the same. Most of those that are not have other versions.
+// Compare the versions first, because different objects usually differ in them, and comparing whole
+// objects is slow.
 fn is_same(one: &Arc<Value>, other: &Arc<Value>) -> bool {
     const VERSION: &str = "/metadata/resourceVersion";
     Arc::ptr_eq(one, other) || string_at(one, VERSION) == string_at(other, VERSION) && one == other
 }
 
 impl State {
-    /// Returns the JSON of a stored object, or of its metadata only, which `write` writes.
+    /// Returns the JSON of a stored object or of its metadata. Calls `write` unless we have it
+    /// already.
     pub(super) fn text_of(
         &self,
         object: &Arc<Value>,
@@ -134,8 +131,8 @@ impl State {
         }
     }
 
-    /// Creates or changes an object, or repeats the result of the same write. Returns the object and
-    /// whether it was created by a patch.
+    /// Creates or changes an object, or repeats what the same write has led to before. Also returns
+    /// whether a patch has created the object.
     pub(super) fn write(
         &mut self,
         writer: Writer<'_>,
@@ -156,6 +153,7 @@ impl State {
         let is_stored = self
             .get(writer.id(), &key)
             .is_some_and(|stored| Arc::ptr_eq(stored, &after));
+        // Warnings are not part of the result, and a dry run stores nothing, so keep neither.
         let kept = (self.results.clone(), self.kind(writer.id()).cloned());
         if let (Some(results), Some(definition)) = kept
             && is_stored
@@ -182,10 +180,11 @@ impl State {
         }
     }
 
-    /// Returns the write if its result depends on nothing else.
+    /// Returns the key of a write if its result depends on nothing but the state.
     fn repeatable(&self, writer: Writer<'_>, content_type: &str) -> Option<Write> {
         let request = writer.request;
         let is_plain = self.results.is_some() && self.webhooks.is_none() && !request.text.is_empty();
+        // A CRD changes which kinds are served, and webhooks may answer differently each time.
         if !is_plain || *writer.id() == ResourceId::crds() {
             return None;
         }
@@ -215,6 +214,8 @@ impl State {
                 (Some(one), Some(other)) => is_same(one, other),
                 _ => false,
             };
+            // The result contains the time, and maybe a generated name and uid. Repeat it only if
+            // we would generate the same ones.
             result.now == now
                 && (result.names.0 == result.names.1 || result.names.0 == self.names)
                 && std::ptr::eq(&*result.definition, writer.definition)
@@ -224,7 +225,6 @@ impl State {
         may_write.then(|| result.clone())
     }
 
-    /// Returns whether an object can be created now.
     fn may_create(&mut self, writer: Writer<'_>, object: &Value) -> bool {
         let request = writer.request;
         let name = string_at(object, "/metadata/name");
@@ -234,10 +234,10 @@ impl State {
         };
         self.get(writer.id(), &key_of(request, name)).is_none()
             && self.check_namespace(writer, name).is_ok()
+            // An apply that creates an object needs the permission to create it, too.
             && (request.by_admin || request.verb == Verb::Create || self.roles.check(permission).is_ok())
     }
 
-    /// Stores the result of an earlier write.
     fn repeat(
         &mut self,
         writer: Writer<'_>,
@@ -251,6 +251,7 @@ impl State {
             self.names = result.names.1;
         }
         let key = key_of(writer.request, string_at(&result.after, "/metadata/name"));
+        // The stored object contains its resource version, so share it only if that's the next one.
         let next = (self.version() + 1).to_string();
         let stored = match string_at(&result.after, "/metadata/resourceVersion") == next {
             true => self.put_shared(writer.id(), key, result.after),
@@ -271,7 +272,6 @@ mod tests {
 
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-    /// Sends a request that the server answers at once. Returns the status code and the body.
     fn send(server: &ApiServer, verb: &str, path: &str, content_type: &str, body: &str) -> String {
         let request = http::Request::builder().method(verb).uri(path);
         let request = request.header("content-type", content_type);
@@ -282,7 +282,6 @@ mod tests {
         format!("{code} {}", String::from_utf8_lossy(&body.to_bytes()))
     }
 
-    /// Writes objects, the same ones in each state that differs. The clock starts at a second.
     fn write_all(server: &ApiServer, second: i64, is_changed: bool) -> Vec<String> {
         let server = server.copy().starting_at(Timestamp::from_second(second).unwrap());
         let apply = |data: &str| {

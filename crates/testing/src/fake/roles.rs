@@ -12,10 +12,10 @@ use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
 use crate::manifests::{read_documents, service_account};
 
-/// kustomize's placeholder for the operator's namespace.
+/// Scaffolds put everything into the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
 
-/// The operator's namespace: the default namespace of the clients.
+/// Clients use this namespace by default, so we treat it as the operator's.
 pub(super) const OWN_NAMESPACE: &str = "default";
 
 /// A permission that a client needed, in RBAC terms.
@@ -39,13 +39,15 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Returns the permission that the API server requires for a request.
     pub(super) fn of(request: &Request) -> Self {
+        // RBAC authorizes a list or watch of a single object by name, e.g. for
+        // `fieldSelector=metadata.name=settings`.
         let selected = || {
             let selector = request.parameter("fieldSelector");
             let name = selector.strip_prefix("metadata.name=")?;
             Some(name.trim_start_matches('=').to_owned()).filter(|name| !name.contains(','))
         };
+        // For requests about a namespace, the authorizer sees its name as the namespace, too.
         let is_namespace = request.group.is_empty() && request.resource == "namespaces";
         Self {
             verb: request.verb,
@@ -63,8 +65,7 @@ impl Permission {
         }
     }
 
-    /// Returns the permission that an access review asks about; `None` if the review is not about a
-    /// resource.
+    /// Returns the permission that an access review asks about, or `None` if it asks about a URL.
     fn of_review(attributes: &Value) -> Option<Self> {
         let text = |name: &str| Some(attributes[name].as_str()?.to_owned()).filter(|text| !text.is_empty());
         Some(Self {
@@ -77,7 +78,7 @@ impl Permission {
         })
     }
 
-    /// Returns true for self reviews, which the role `system:basic-user` permits in every cluster.
+    // The role `system:basic-user` permits self reviews in every cluster.
     fn is_basic(&self) -> bool {
         let is_review_group = matches!(&*self.group, "authentication.k8s.io" | "authorization.k8s.io");
         self.verb == Verb::Create && is_review_group && self.resource.starts_with("selfsubject")
@@ -115,24 +116,22 @@ impl fmt::Display for Permission {
     }
 }
 
-/// The operator's permissions, and the permissions that it has needed so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
-    /// The user of the operator, such as `system:serviceaccount:default:controller-manager`.
+    /// E.g. `system:serviceaccount:default:controller-manager`.
     user: String,
-    /// `None` if the operator has all permissions.
+    /// `None` if the operator may do everything.
     grants: Option<Vec<Grant>>,
     pub(super) asked: BTreeSet<Permission>,
-    /// Whether the missing permissions have been reported.
+    /// Whether we have reported the missing permissions already.
     pub(super) is_reported: bool,
 }
 
-/// A rule of a role and the namespace in which the role is bound.
 #[derive(Clone, Debug)]
 struct Grant {
-    /// The kind and name of the role.
+    /// Kind and name of the role, for messages.
     role: String,
-    /// `None` if the rule grants access in all namespaces.
+    /// `None` if the rule applies in all namespaces.
     namespace: Option<String>,
     verbs: Vec<String>,
     groups: Vec<String>,
@@ -142,10 +141,6 @@ struct Grant {
 
 impl Roles {
     /// Reads roles and bindings from the manifests in a folder.
-    ///
-    /// # Errors
-    /// Returns an error if a manifest cannot be read, if there is no role, or if a bound role does
-    /// not exist.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let documents: Vec<Value> = read_documents(path)?
             .into_iter()
@@ -191,6 +186,7 @@ impl Roles {
                 (binding["kind"] == "RoleBinding").then_some(*binding),
             ));
         }
+        // Without bindings, the folder is probably a selection of roles. Grant all of them.
         if bindings.is_empty() {
             for role in roles.values() {
                 grants.extend(grants_of(role, (role["kind"] == "Role").then_some(*role)));
@@ -206,7 +202,6 @@ impl Roles {
         })
     }
 
-    /// Returns the operator's user; `None` if it has all permissions.
     pub(super) fn user(&self) -> Option<&str> {
         self.grants.as_ref().map(|_| self.user.as_str())
     }
@@ -216,10 +211,7 @@ impl Roles {
         grants.iter().any(|grant| grant.permits(permission))
     }
 
-    /// Records a permission that the operator needs.
-    ///
-    /// # Errors
-    /// Returns the API server's failure if the operator does not have the permission.
+    /// Records a permission that the operator needs, and fails like the API server if it lacks it.
     pub(super) fn check(&mut self, permission: Permission) -> Result<(), Failure> {
         if permission.is_basic() {
             return Ok(());
@@ -246,19 +238,17 @@ impl Roles {
         Failure::denied(&id, permission.name.as_deref().unwrap_or_default(), &why)
     }
 
-    /// Returns the status of an access review of the operator's own permissions.
     pub(super) fn review(&self, spec: &Value) -> Value {
         let permission = Permission::of_review(&spec["resourceAttributes"]);
         json!({ "allowed": permission.is_none_or(|permission| self.permits(&permission)) })
     }
 
-    /// Returns the permissions that the operator needed but the roles do not grant.
     pub(super) fn missing(&self) -> impl Iterator<Item = &Permission> {
         self.asked.iter().filter(|permission| !self.permits(permission))
     }
 
-    /// Describes the permissions that the operator needed but the roles do not grant, each with the
-    /// marker that grants it. Returns `None` if there are none.
+    /// Describes the missing permissions together with the markers that grant them, or returns
+    /// `None` if there are none.
     pub(super) fn describe_missing(&self) -> Option<String> {
         let lines: Vec<String> = self
             .missing()
@@ -268,7 +258,6 @@ impl Roles {
         (!lines.is_empty()).then(|| format!("{said}{}", lines.concat()))
     }
 
-    /// Returns the verbs and resources in the roles that the operator never needed.
     pub(super) fn unused(&self) -> Vec<String> {
         let grants = self.grants.iter().flatten();
         let mut unused: Vec<String> = grants.flat_map(|grant| grant.unused(&self.asked)).collect();
@@ -284,6 +273,7 @@ impl Grant {
             .subresource
             .as_ref()
             .map(|subresource| format!("*/{subresource}"));
+        // Rules with `resourceNames` never match requests without a name, such as `create`.
         let is_named = match &permission.name {
             _ if self.names.is_empty() => true,
             Some(name) => self.names.contains(name),
@@ -297,7 +287,7 @@ impl Grant {
                 || any_of.is_some_and(|any| self.resources.contains(&any)))
     }
 
-    /// Returns the individual permissions of the rule that permit none of the requests.
+    // Split the rule into single permissions, since a rule is rarely unused as a whole.
     fn unused(&self, asked: &BTreeSet<Permission>) -> Vec<String> {
         let mut unused = Vec::new();
         for group in &self.groups {
@@ -325,8 +315,7 @@ impl Grant {
     }
 }
 
-/// Returns the rules of a role. If `place` is a namespaced object, they are limited to its
-/// namespace.
+// ClusterRoleBindings have no namespace, so `place` is `None` for them.
 fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
     let namespace = place.map(|place| match string_at(place, "/metadata/namespace") {
         "" | PLACEHOLDER => OWN_NAMESPACE.to_owned(),

@@ -16,7 +16,6 @@ use super::webhooks::Reviews;
 use super::write::Writer;
 use super::{Shared, scale};
 
-/// The request headers that affect the response.
 #[derive(Debug, Default)]
 pub(super) struct Headers {
     pub(super) accept: String,
@@ -24,18 +23,16 @@ pub(super) struct Headers {
     pub(super) user_agent: String,
 }
 
-/// The response to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Value),
-    /// An object as JSON.
+    /// An object that is JSON already.
     Text(u16, Bytes),
-    /// 404, because the path is not served.
+    /// The path isn't served.
     NoSuchPath,
     Lines(Box<Watch>),
 }
 
-/// Handles a request for a resource.
 pub(super) fn answer_request(
     shared: &Arc<Shared>,
     state: &mut State,
@@ -48,11 +45,13 @@ pub(super) fn answer_request(
         return Ok(Answer::NoSuchPath);
     };
     let one = request.name.is_some() || request.verb == Verb::Create;
+    // Only lists and watches of a namespaced kind may omit the namespace.
     let misplaced = request.namespace.is_some() != definition.namespaced && (one || !definition.namespaced);
     let Some(version) = definition.version(&request.version).filter(|_| !misplaced) else {
         return Ok(Answer::NoSuchPath);
     };
     let view = View::new(definition.clone(), version, &headers.accept);
+    // Without an explicit field manager, the API server uses the User-Agent up to the first slash.
     let agent = headers
         .user_agent
         .split('/')
@@ -179,7 +178,7 @@ impl Call<'_> {
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
-    /// Deletes an evicted Pod. Disruption budgets are ignored.
+    // There are no disruption budgets, so an eviction always deletes the Pod.
     fn evict(self) -> Result<Answer, Failure> {
         let Writer {
             request, definition, ..
@@ -194,8 +193,7 @@ impl Call<'_> {
     }
 }
 
-/// Answers an authentication or authorization review. All users are authenticated, and everyone but
-/// the operator has all permissions.
+// Everybody is authenticated, and everyone but the operator may do everything.
 fn review(writer: Writer<'_>, roles: &Roles) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::failure::{Cause, Failure};
 use super::kinds::Scale;
 
-/// Returns an object's `Scale`.
 pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     let metadata = &object["metadata"];
     let mut kept = Map::new();
@@ -30,7 +29,7 @@ pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     shown
 }
 
-/// Returns a selector as a string. Custom kinds already store it as one.
+// Custom kinds store the selector as a string already.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
@@ -43,8 +42,6 @@ fn selector_text(selector: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the object with the number of replicas from a `Scale`. For custom resources, a negative
-/// number is rejected later, along with all other violations.
 pub(super) fn set_replicas(
     object: &Value,
     wanted: &Value,
@@ -66,6 +63,8 @@ pub(super) fn set_replicas(
         );
         return Err(Failure::bad_request(message));
     }
+    // For custom resources, validation rejects a negative number later, together with all other
+    // violations.
     if replicas.as_i64().is_some_and(|count| count < 0) && !is_custom {
         let cause = Cause::invalid(
             "spec.replicas",

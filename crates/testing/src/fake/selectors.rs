@@ -11,7 +11,6 @@ use super::request::Request;
 use super::shards::Shard;
 use super::store::Key;
 
-/// The objects selected by a list or watch request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     namespace: Option<String>,
@@ -30,7 +29,6 @@ enum Requirement {
 }
 
 impl Selector {
-    /// Parses a request's selectors. Without sharding, the shard selector is ignored.
     pub(super) fn read(request: &Request, version: &Version, sharding: bool) -> Result<Self, Failure> {
         let fields = parse_field_selector(request.parameter("fieldSelector"))?;
         for (field, ..) in &fields {
@@ -53,24 +51,22 @@ impl Selector {
         })
     }
 
-    /// Returns the shard selector, if the server has applied it.
     pub(super) fn shard(&self) -> Option<&Shard> {
         self.shard.as_ref()
     }
 
-    /// Returns true if the namespace and name match. The object itself still has to be checked.
+    /// Checks the namespace and name only, which callers do first to avoid converting the object.
     pub(super) fn matches_key(&self, key: &Key) -> bool {
         let (namespace, name) = key;
         self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
             && self.name.as_ref().is_none_or(|wanted| wanted == name)
     }
 
-    /// Returns false if the key alone decides whether an object matches.
     pub(super) fn needs_object(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty() || self.shard.is_some()
     }
 
-    /// Returns true if an object matches. `object` must be in the request's version.
+    /// Returns true if an object in the request's version matches.
     pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
         self.matches_key(key)
             && self.shard.as_ref().is_none_or(|shard| shard.contains(object))
@@ -97,8 +93,7 @@ impl Requirement {
     }
 }
 
-/// Returns the value of a field for comparison with a selector: a string, empty if the field is
-/// absent.
+/// Returns a field as the string that selectors compare with. An absent field is empty.
 fn field_of(object: &Value, path: &str) -> String {
     match object.pointer(&format!("/{}", path.replace('.', "/"))) {
         None | Some(Value::Null) => String::new(),

@@ -39,14 +39,13 @@ pub struct ApiServer {
     shared: Arc<Shared>,
 }
 
-/// The state shared by handles and clients.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// A counter that changes when watches must check for new changes.
+    /// Changes when watches should look for changes. The number itself means nothing.
     pub(super) changed: watch::Sender<u64>,
-    /// Wakes the watches in the order in which they started waiting. The channel would wake them in
-    /// random order, but simulations must be repeatable.
+    /// Wakes the watches in the order in which they started waiting. `changed` alone would wake
+    /// them in random order, but simulations must be repeatable.
     woken: Notify,
 }
 
@@ -68,12 +67,11 @@ impl Shared {
         self.woken.notify_waiters();
     }
 
-    /// Waits for a change that the receiver has not seen yet.
     pub(super) async fn changed_since(&self, seen: &watch::Receiver<u64>) {
         loop {
-            // Subscribe before checking, so that a change in between is not missed.
+            // Subscribe before checking, otherwise we'd miss a change in between.
             let woken = self.woken.notified();
-            // The sender lives as long as this state.
+            // An error means that the sender is gone, but it lives as long as we do.
             if seen.has_changed().unwrap_or(true) {
                 return;
             }
@@ -88,8 +86,8 @@ impl Default for ApiServer {
     }
 }
 
-/// A test whose operator lacks a permission usually fails while waiting for something else, before
-/// it reaches [`ApiServer::assert_role_fits`].
+/// A test whose operator lacks a permission usually fails while it waits for something else, long
+/// before it reaches [`ApiServer::assert_role_fits`]. So tell what was missing here.
 impl Drop for ApiServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -211,11 +209,13 @@ impl ApiServer {
     pub fn install_conversions(&self, operator: &mut impl Webhooks) {
         let handler = operator.take_webhooks();
         let crds = handler.converted_crds().to_vec();
+        // Set the handler first, because `install` below asks it which CRDs to change.
         self.shared.state().webhooks = Some(handler);
         for name in crds {
             let key = (String::new(), name);
             let stored = self.shared.state().get(&ResourceId::crds(), &key).cloned();
             let Some(stored) = stored else { continue };
+            // Apply neither the status nor what the server sets in the metadata.
             let metadata = &stored["metadata"];
             let crd = json!({
                 "metadata": {
@@ -239,7 +239,6 @@ impl ApiServer {
         self.apply(&ResourceId::crds(), crd)
     }
 
-    /// Applies a cluster-scoped `v1` object on behalf of the test.
     fn apply(&self, id: &ResourceId, object: Value) -> Result<(), String> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut request = internal_request(Verb::Patch, id, None, Some(&name));
@@ -302,6 +301,7 @@ impl ApiServer {
             if metadata.creation_timestamp.is_none() {
                 value["metadata"]["creationTimestamp"] = state.now().into();
             }
+            // Store it the way the server would read it. `put` does not decode it.
             if let Some(definition) = state.kind(&id).cloned()
                 && let Some(judge) = definition.version(&K::version(&())).and_then(Version::judge)
             {
@@ -411,7 +411,7 @@ impl ApiServer {
         state.roles.is_reported = true;
         let missing = state.roles.describe_missing();
         let unused = state.roles.unused();
-        // Don't poison the lock with the panic.
+        // A panic below would poison the lock, so release it first.
         drop(state);
         if let Some(missing) = missing {
             panic!("{missing}");
@@ -419,7 +419,6 @@ impl ApiServer {
         unused
     }
 
-    /// Prints the missing permissions, once.
     #[expect(
         clippy::disallowed_macros,
         reason = "the output of a failed test shows only what macros print"
@@ -526,6 +525,7 @@ impl ApiServer {
             return Ok(self.document(path, &headers.accept));
         };
         request.by_admin = by_admin;
+        // Read the body only now, since discovery has none.
         let bytes = body.collect_bytes().await?;
         if bytes.len() > MOST_BYTES {
             let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
@@ -537,6 +537,7 @@ impl ApiServer {
             None => parse_body(&bytes, &headers.content_type),
         };
         request.text = bytes;
+        // Record the request before it is handled, so that it's there even if it never completes.
         let number = self.shared.state().requests.note(request.clone());
         let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
@@ -556,6 +557,8 @@ impl ApiServer {
         }
         let mut reviews = Reviews::new(self.shared.state().webhooks.clone());
         let mut taken = Taken::default();
+        // No webhook may run under the lock, so handle the request until nothing is pending any
+        // more. See the `webhooks` module.
         let (answered, warnings) = loop {
             let (answered, warnings) = self.attempt(request, headers, &reviews, &mut taken);
             if !reviews.answer_pending().await {
@@ -580,8 +583,8 @@ impl ApiServer {
         Ok(response)
     }
 
-    /// Processes a request with the webhook responses received so far. If another response is
-    /// needed, nothing has changed.
+    /// Processes a request with the webhook responses that we have so far. An attempt that finds
+    /// out that it needs another one changes nothing.
     fn attempt(
         &self,
         request: &Request,
@@ -618,7 +621,7 @@ impl ApiServer {
 }
 
 /// Removes the match conditions that restrict webhooks to the manager's namespace, because tests
-/// create no objects there. A condition that excludes the namespace is kept.
+/// create no objects there. Conditions that exclude it stay.
 fn remove_restrictions(configuration: &mut Value) {
     for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
         let conditions = webhook.get_mut("matchConditions").and_then(Value::as_array_mut);
@@ -631,7 +634,6 @@ fn remove_restrictions(configuration: &mut Value) {
     }
 }
 
-/// Creates a request on behalf of the server itself.
 fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
     Request {
         verb,
@@ -650,7 +652,6 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
     }
 }
 
-/// Handles a request made by the server itself.
 fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -> Result<Answer, Failure> {
     answer_request(
         shared,

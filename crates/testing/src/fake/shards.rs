@@ -4,21 +4,17 @@ use serde_json::Value;
 
 use super::failure::Failure;
 
-/// The end of the hash space.
 const SPACE_END: u128 = 1 << 64;
-/// The fields supported in a selector.
 const FIELDS: [&str; 2] = ["object.metadata.uid", "object.metadata.namespace"];
 
-/// A subset of the objects, selected by the hash of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shard {
     field: String,
-    /// Starts (inclusive) and ends (exclusive).
+    /// Start (inclusive) and end (exclusive).
     ranges: Vec<(u128, u128)>,
 }
 
 impl Shard {
-    /// Parses a selector.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         let parsed = parse(text);
         parsed.map_err(|why| Failure::new(500, "", format!("invalid shard selector: {why}")))
@@ -32,7 +28,7 @@ impl Shard {
             .any(|(start, end)| (*start..*end).contains(&hash))
     }
 
-    /// Formats the selector as the server echoes it in lists.
+    /// Formats the selector the way the server echoes it in lists.
     pub(super) fn to_text(&self) -> String {
         let ranges = self
             .ranges
@@ -42,7 +38,7 @@ impl Shard {
     }
 }
 
-/// FNV-1a with 64 bits.
+/// The 64-bit FNV-1a hash, which the server uses as well.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -139,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// The messages are from kube-apiserver 1.37.2.
+    /// These messages are from kube-apiserver 1.37.2.
     #[test]
     fn invalid_selectors_are_refused_like_in_kubernetes() {
         let check = |selector: &str, why: &str| {

@@ -19,13 +19,11 @@ use super::roles::Roles;
 use super::watch::BOOKMARK_INTERVAL;
 use super::webhooks::WebhookHandler;
 
-/// Namespace and name of an object. The namespace is empty for cluster-scoped kinds.
+/// Namespace and name of an object. The namespace of cluster-scoped objects is empty.
 pub(super) type Key = (String, String);
 
-/// The objects of a kind.
 pub(super) type Objects = BTreeMap<Key, Arc<Value>>;
 
-/// A change of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) version: u64,
@@ -33,56 +31,51 @@ pub(super) struct Change {
     pub(super) key: Key,
     pub(super) before: Option<Arc<Value>>,
     pub(super) after: Option<Arc<Value>>,
-    /// The written object. For a deletion, the last state with the resource version of the
-    /// deletion.
+    /// What watches receive. For a deletion, this is the last state, but with the resource version
+    /// of the deletion.
     pub(super) object: Arc<Value>,
 }
 
-/// The server's state. Guarded by a single lock.
+/// The server's state, behind a single lock.
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
     objects: BTreeMap<ResourceId, Objects>,
     changes: Vec<Change>,
     version: u64,
-    /// Changes up to this version have been discarded.
+    /// We have discarded all changes up to this version.
     compacted: u64,
-    /// Incremented to close all watches opened before.
+    /// Watches close when this is no longer the epoch in which they were opened.
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
     pub(super) roles: Roles,
-    /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
-    /// If set, reads that accept any version start with the objects of this version instead of the
-    /// latest.
+    /// A stale cache, from which reads are served that accept any version.
     pub(super) past: Option<Past>,
-    /// Calls webhooks. If unset, no webhooks are called.
+    /// If `None`, nobody calls webhooks.
     pub(super) webhooks: Option<WebhookHandler>,
-    /// If set, results of writes are kept and repeated.
+    /// If set, writes repeat the results of equal ones.
     pub(super) results: Option<Results>,
-    /// How often watches receive a bookmark.
     pub(super) bookmark_interval: Duration,
-    /// Whether lists and watches apply the shard selector; `None` if the test has not set it.
+    /// Whether lists and watches apply the shard selector, or `None` if the test hasn't said so.
     pub(super) sharding: Option<bool>,
     pub(super) names: u64,
     clock: Clock,
-    /// Values used by the current request.
     taken: Taken,
 }
 
-/// The time and the names that a request has used. A request that waits for webhooks is processed
-/// several times and gets the same values each time.
+/// The time and the names that a request has used. If it waits for webhooks, it is processed
+/// several times, and must see the same values each time.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// `None` outside of requests.
     now: Option<Timestamp>,
     names: Vec<u64>,
-    /// Number of names used by the current attempt.
+    /// How many of `names` the current attempt has used.
     used: usize,
 }
 
-/// The recorded requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     noted: Vec<Request>,
@@ -90,14 +83,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Records a request and returns its index.
     pub(super) fn note(&mut self, request: Request) -> usize {
         self.noted.push(request);
         self.forgotten + self.noted.len() - 1
     }
 
-    /// Sets the status code of a request, unless it has been cleared in the meantime.
     pub(super) fn answered(&mut self, number: usize, code: u16) {
+        // The test may have called `forget_requests` in the meantime.
         let position = number.checked_sub(self.forgotten);
         if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
             request.code = code;
@@ -114,7 +106,6 @@ impl Requests {
     }
 }
 
-/// The wall clock at the start plus the time elapsed on tokio's clock, which tests can pause.
 #[derive(Debug)]
 struct Clock {
     wall: Timestamp,
@@ -174,7 +165,6 @@ impl State {
         state
     }
 
-    /// Returns a state with the same kinds, objects, roles and webhooks.
     pub(super) fn copy(&self) -> Self {
         Self {
             kinds: self.kinds.clone(),
@@ -201,7 +191,6 @@ impl State {
         }
     }
 
-    /// Restarts the clock at the given time.
     pub(super) fn start_clock(&mut self, wall: Timestamp) {
         let start = Instant::now();
         self.clock = Clock { wall, start };
@@ -215,13 +204,13 @@ impl State {
         self.kinds.get(id)
     }
 
+    // The new kind may be the owner of something.
     pub(super) fn serve(&mut self, mut definition: Definition) {
         self.collector = self.collector.take().map(Collector::looking_again);
         definition.since = self.version;
         self.kinds.insert(definition.id.clone(), Arc::new(definition));
     }
 
-    /// Stops serving a kind and removes its objects.
     pub(super) fn forget(&mut self, id: &ResourceId) {
         self.kinds.remove(id);
         self.objects.remove(id);
@@ -240,13 +229,11 @@ impl State {
         self.objects.get(id).into_iter().flatten()
     }
 
-    /// Returns all objects of all kinds.
     pub(super) fn everything(&self) -> impl Iterator<Item = (&ResourceId, &Key, &Arc<Value>)> {
         let kinds = self.objects.iter();
         kinds.flat_map(|(id, objects)| objects.iter().map(move |(key, object)| (id, key, object)))
     }
 
-    /// Returns the objects of a kind at a resource version.
     pub(super) fn at(&self, id: &ResourceId, version: u64) -> Result<Objects, Failure> {
         if version > self.version {
             return Err(Failure::too_large_version(version, self.version));
@@ -258,6 +245,7 @@ impl State {
         }
         let mut objects = self.objects.get(id).cloned().unwrap_or_default();
         let later = self.since(version).filter(|change| &change.id == id);
+        // We only store the latest state, so undo the changes since then.
         for change in later.collect::<Vec<_>>().into_iter().rev() {
             match &change.before {
                 Some(before) => objects.insert(change.key.clone(), before.clone()),
@@ -267,7 +255,6 @@ impl State {
         Ok(objects)
     }
 
-    /// Returns an error if the changes after a resource version have been discarded.
     pub(super) fn check_age(&self, version: u64) -> Result<(), Failure> {
         if version < self.compacted {
             let message = format!("too old resource version: {version} ({})", self.compacted);
@@ -276,19 +263,18 @@ impl State {
         Ok(())
     }
 
-    /// Returns the changes after a resource version, in order.
     pub(super) fn since(&self, version: u64) -> impl Iterator<Item = &Change> {
+        // Changes are sorted by version.
         let start = self.changes.partition_point(|change| change.version <= version);
         self.changes[start..].iter()
     }
 
-    /// Stores an object with a new resource version and returns it.
     pub(super) fn put(&mut self, id: &ResourceId, key: Key, mut object: Value) -> Arc<Value> {
         object["metadata"]["resourceVersion"] = (self.version + 1).to_string().into();
         self.put_shared(id, key, Arc::new(object))
     }
 
-    /// Stores an object that already has the next resource version.
+    /// Like [`put`](Self::put), for an object that has the next resource version already.
     pub(super) fn put_shared(&mut self, id: &ResourceId, key: Key, object: Arc<Value>) -> Arc<Value> {
         self.version += 1;
         let objects = self.objects.entry(id.clone()).or_default();
@@ -304,7 +290,8 @@ impl State {
         object
     }
 
-    /// Removes an object. Watches receive its last state with the resource version of the deletion.
+    /// Removes an object. Watches receive its last state, but with the resource version of the
+    /// deletion.
     pub(super) fn remove(&mut self, id: &ResourceId, key: &Key) {
         let Some(before) = self.objects.get_mut(id).and_then(|objects| objects.remove(key)) else {
             return;
@@ -322,23 +309,24 @@ impl State {
         });
     }
 
-    /// Discards the history. Clients that need it must list again.
     pub(super) fn compact(&mut self) {
+        // Take a version, so that even a client that is up to date has to list again.
         self.version += 1;
         self.compacted = self.version;
         self.changes.clear();
     }
 
-    /// Returns the current time in the format of object metadata.
+    /// Returns the current time as it's written to metadata, i.e. without fractions of a second.
     pub(super) fn now(&self) -> String {
         let now = self.taken.now.unwrap_or_else(|| self.clock.now());
         now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Returns a new uid in UUID format. Uids are the same in every run.
+    /// Returns a new uid. Uids look like UUIDs, but are the same in every run.
     pub(super) fn uid(&mut self) -> String {
         let name = self.take_name();
-        // The shard hash barely depends on the last digits, which are random in a cluster.
+        // In a cluster, uids are random. Ours only differ in the last digits, which barely affect
+        // the hash for shards, so scatter the first ones as well.
         let spread = match self.sharding {
             Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             None => 0,
@@ -350,13 +338,14 @@ impl State {
         )
     }
 
-    /// Returns a number for a unique name.
     fn take_name(&mut self) -> u64 {
+        // An earlier attempt at the same request has taken a name here already.
         if let Some(name) = self.taken.names.get(self.taken.used) {
             self.taken.used += 1;
             return *name;
         }
         self.names += 1;
+        // Outside of requests, nobody asks for the name again.
         if self.taken.now.is_some() {
             self.taken.names.push(self.names);
             self.taken.used += 1;
@@ -364,23 +353,21 @@ impl State {
         self.names
     }
 
-    /// Begins an attempt to process a request, reusing the values from earlier attempts.
     pub(super) fn begin(&mut self, mut taken: Taken) {
         taken.now.get_or_insert_with(|| self.clock.now());
         taken.used = 0;
         self.taken = taken;
     }
 
-    /// Ends an attempt to process a request, and returns the values that it used.
     pub(super) fn end(&mut self) -> Taken {
         std::mem::take(&mut self.taken)
     }
 
-    /// Returns a new five-character suffix for `generateName`. Suffixes are the same in every run.
+    /// Returns a suffix for `generateName`. Suffixes are the same in every run.
     pub(super) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        // The factor is coprime to 27⁵, so all values are visited before one repeats, in a
-        // scattered order.
+        // The factor is coprime to 27⁵, so we visit all values in a scattered order before one
+        // repeats.
         let mut number = self.take_name().wrapping_mul(7_654_321) % 27u64.pow(5);
         let mut suffix = String::new();
         for _ in 0..5 {

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::fields::{Form, field_schema, form_of, item_schema};
 
-/// Merges a patch into a value.
 pub(super) fn merge_strategically(value: &mut Value, patch: &Value, schema: Option<&Schema>) {
     let Value::Object(changes) = patch else {
         *value = patch.clone();
@@ -50,7 +49,7 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, sche
             fields.remove(name);
             return;
         }
-        // Patches merge maps even if they are atomic in server-side apply.
+        // Unlike server-side apply, strategic merge patches know no atomic maps.
         _ if change.is_object() => {
             merge_strategically(fields.entry(name).or_insert(Value::Null), change, schema);
             return;
@@ -99,7 +98,6 @@ fn without_directives(changes: &Map<String, Value>) -> Map<String, Value> {
     plain.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Moves the items listed in `order` to the front, in that order.
 fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
     let (Some(list), Some(order)) = (list, order.as_array()) else {
         return;
@@ -115,6 +113,7 @@ fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
     };
     let order: Vec<Option<String>> = order.iter().map(identity).collect();
     let known: HashSet<&Option<String>> = order.iter().collect();
+    // `sort_by_key` is stable, so items that are not in `order` keep theirs at the end.
     list.sort_by_key(|item| {
         let identity = identity(item);
         if known.contains(&identity) {

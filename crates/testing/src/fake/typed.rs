@@ -7,10 +7,7 @@ use serde_json::Value;
 
 use super::fields::{field_schema, item_schema, item_step, step_path};
 
-/// Returns the mismatches, each with its path: `.spec.sise: field not declared in schema`.
-///
-/// The server stops at the first undeclared field of an object, in random order. We report the
-/// first in alphabetical order.
+/// Returns the mismatches with their paths, e.g. `.spec.sise: field not declared in schema`.
 pub(super) fn find_mismatches(value: &Value, schema: &Schema) -> Vec<String> {
     let mut found = Vec::new();
     visit(value, Some(schema), "", &mut found);
@@ -22,9 +19,8 @@ fn visit(value: &Value, schema: Option<&Schema>, path: &str, found: &mut Vec<Str
         return;
     };
     let mut refuse = |why: String| found.push(format!("{path}: {why}"));
-    // The value as structured-merge-diff prints it.
     let shown = || go::plain(value);
-    // structured-merge-diff accepts any scalar for a string with a format other than `byte`.
+    // structured-merge-diff accepts any scalar for a string with a format, except for `byte`.
     let has_format = schema.format.as_deref().is_some_and(|format| format != "byte");
     let is_no_scalar = has_format && (value.is_object() || value.is_array());
     match schema.schema_type {
@@ -69,6 +65,7 @@ fn visit_fields(value: &Value, schema: &Schema, path: &str, found: &mut Vec<Stri
     let is_stanza =
         |name: &str| schema.embedded_resource && matches!(name, "apiVersion" | "kind" | "metadata");
     let is_open = schema.preserve_unknown_fields
+        // An object without any properties is free-form.
         || schema.properties.is_empty() && schema.additional_properties.is_none();
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -77,6 +74,8 @@ fn visit_fields(value: &Value, schema: &Schema, path: &str, found: &mut Vec<Stri
             None if is_open || is_stanza(name) => {}
             None => {
                 found.push(format!("{path}: field not declared in schema"));
+                // The server also stops at the first undeclared field of an object, but in random
+                // order. We return the alphabetically first one.
                 return;
             }
         }
@@ -111,7 +110,6 @@ fn visit_items(items: &[Value], schema: &Schema, path: &str, found: &mut Vec<Str
     }
 }
 
-/// Returns the reason why an item of a set or of a keyed list has no key.
 fn check_item(item: &Value, keys: Option<&[String]>, inner: Option<&Schema>) -> Option<String> {
     let why = match (keys, item) {
         (None, Value::Null) => "associative list without keys has an element that's an explicit null",
@@ -143,7 +141,7 @@ fn check_item(item: &Value, keys: Option<&[String]>, inner: Option<&Schema>) -> 
     Some(why.to_owned())
 }
 
-/// Formats a value like `%#v` in Go.
+/// Formats a value like Go's `%#v`.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::String(text) => go::quote(text),

@@ -9,8 +9,8 @@ use super::kinds::{OPEN, ResourceId};
 use super::write::Writer;
 
 impl Writer<'_> {
-    /// Decodes the object in the request body: prunes it and sets its defaults. Warns about unknown
-    /// and repeated fields or rejects them, depending on the request.
+    /// Decodes, prunes and defaults the object in the request body. Depending on `fieldValidation`,
+    /// unknown and repeated fields lead to warnings or a failure.
     pub(super) fn decoded(&self) -> Result<Value, Failure> {
         let body = Body::from(self.request.body.clone());
         let body = body.with_duplicates(self.request.duplicates.iter().cloned());
@@ -20,9 +20,10 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Decodes an object to which a patch has been applied.
     pub(super) fn decoded_patch(&self, patched: &Value) -> Result<Value, Failure> {
         let decoded = self.decode(&Body::from(patched.clone()), self.field_validation());
+        // The server decodes the result of a patch at a different place, which wraps problems with
+        // fields.
         let Decoded { mut object, warnings } = decoded.map_err(|failure| match failure {
             rbuilder_judge::Failure::Malformed { problems, .. } if !problems.is_empty() => {
                 let why = format!("strict decoding error: {}", problems.join(", "));
@@ -35,7 +36,7 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Completes an object that the server changed itself, by an apply or with the patch of a webhook.
+    /// Completes an object that the server itself has changed, e.g. with the patch of a webhook.
     pub(super) fn completed(&self, object: Value) -> Result<Value, Failure> {
         match self.version.judge() {
             Some(judge) => Ok(judge.complete(object)?),
@@ -63,7 +64,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Validates a new object. Returns it in the form to be stored.
     pub(super) fn judge_new(&self, object: Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
             self.builtin().check(&object, None)?;
@@ -73,7 +73,6 @@ impl Writer<'_> {
         self.conclude(judge.check_new(object, namespace))
     }
 
-    /// Validates an update to an object or its status. Returns the object in the form to be stored.
     pub(super) fn judge_update(&self, object: Value, old: &Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
             match self.part() {
@@ -95,7 +94,7 @@ impl Writer<'_> {
 
     fn builtin(&self) -> Builtin<'_> {
         let definition = self.definition;
-        // The schema of schemas is recursive, so the catalogue does not contain it.
+        // The catalogue has no schema for CRDs, because the schema of schemas is recursive.
         let is_crd = definition.id == ResourceId::crds();
         Builtin {
             group: &definition.id.group,

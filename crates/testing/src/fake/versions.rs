@@ -12,7 +12,6 @@ use super::selectors::Selector;
 use super::store::Key;
 use super::webhooks::Reviews;
 
-/// The versions of a kind and how to convert between them.
 #[derive(Clone, Copy)]
 pub(super) struct Versions<'a> {
     pub(super) definition: &'a Definition,
@@ -20,7 +19,7 @@ pub(super) struct Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Reads a stored object in the given version, with today's fields and defaults.
+    /// Reads a stored object in the given version, with the fields and defaults of today's CRD.
     pub(super) fn read<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         let decoded = self.definition.decode_stored(stored);
         if !self.definition.custom || self.is_in(&decoded, version) {
@@ -37,9 +36,10 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// Returns a stored object for a `GET`, which reports failures with a different message.
+    /// Like [`read`](Self::read), but fails with the message of a `GET`.
     pub(super) fn get<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         self.read(stored, version).map_err(|failure| {
+            // A pending review only aborts the attempt, so don't wrap it.
             if self.reviews.is_pending() || failure.code != 500 {
                 return failure;
             }
@@ -56,7 +56,8 @@ impl<'a> Versions<'a> {
         })
     }
 
-    /// Converts an object as stored, i.e. without a resource version.
+    /// Converts an object without its resource version, because the stored bytes of an object don't
+    /// contain it.
     fn convert_stored(self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let mut bare = object.clone();
         let metadata = bare["metadata"].as_object_mut();
@@ -68,7 +69,7 @@ impl<'a> Versions<'a> {
         Ok(converted)
     }
 
-    /// Returns the object as it would be read in the storage version after it has been stored.
+    /// Returns the object the way it would be read in the storage version after it has been stored.
     pub(super) fn to_stored(self, mut object: Value) -> Result<Value, Failure> {
         let definition = self.definition;
         let storage = definition.storage_version();
@@ -82,8 +83,6 @@ impl<'a> Versions<'a> {
         Ok(judge.read(&self.convert_stored(&object, storage)?))
     }
 
-    /// Converts an object to the given version. Returns it unchanged if it already is in this
-    /// version.
     pub(super) fn convert(self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let definition = self.definition;
         if self.is_in(object, version) {
@@ -106,11 +105,6 @@ impl<'a> Versions<'a> {
         Ok(judge.convert(&webhook.convert(self.reviews, object, &wanted)?))
     }
 
-    /// Returns the objects that match a selector, converted to the given version.
-    ///
-    /// # Errors
-    /// Returns the first conversion failure. If conversions are pending, all of them have been
-    /// requested.
     pub(super) fn select<'o>(
         self,
         objects: impl IntoIterator<Item = (&'o Key, &'o Arc<Value>)>,
@@ -133,6 +127,7 @@ impl<'a> Versions<'a> {
                     selected.push((key.clone(), Selected { stored, read }));
                 }
                 Ok(_) => {}
+                // Go on, so that all conversions are requested at once instead of one per attempt.
                 Err(failure) if self.reviews.is_pending() => {
                     failed.get_or_insert(failure);
                 }
@@ -147,7 +142,6 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// An object selected by a list or watch.
 #[derive(Clone, Debug)]
 pub(super) struct Selected {
     pub(super) stored: Arc<Value>,

@@ -13,7 +13,6 @@ use super::store::{Key, State};
 use super::versions::{Selected, Versions};
 use super::webhooks::Reviews;
 
-/// The representation requested by a client.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     definition: Arc<Definition>,
@@ -32,18 +31,16 @@ impl View {
         }
     }
 
-    /// Returns false if the kind is no longer served, or no longer in this form.
+    /// Returns false if the kind is no longer served in this form, or not at all.
     pub(super) fn is_served(&self, state: &State) -> bool {
         let served = state.kind(&self.definition.id);
         served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))
     }
 
-    /// Returns the representation of a stored object.
     pub(super) fn object(&self, stored: &Value, reviews: &Reviews) -> Result<Value, Failure> {
         Ok(self.show(&*self.versions(reviews).read(stored, &self.version)?))
     }
 
-    /// Returns the representation of a stored object as JSON.
     pub(super) fn text(
         &self,
         state: &State,
@@ -51,6 +48,7 @@ impl View {
         reviews: &Reviews,
     ) -> Result<Bytes, Failure> {
         let read = self.versions(reviews).read(stored, &self.version)?;
+        // `text_of` caches by the stored object, so it must not see a converted one.
         let is_converted = matches!(read, Cow::Owned(_)) || stored["apiVersion"] != *self.api_version;
         Ok(match (is_converted, self.metadata_only) {
             (false, false) => state.text_of(stored, false, || to_json(stored)),
@@ -70,7 +68,6 @@ impl View {
         &self.version
     }
 
-    /// Returns the representation of an object that has already been read in the requested version.
     pub(super) fn show(&self, object: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -83,12 +80,11 @@ impl View {
         shown
     }
 
-    /// Serializes a list with the given list metadata.
     pub(super) fn list(&self, items: &[(Key, Selected)], metadata: &Value) -> Value {
         let items = items.iter().map(|(_, item)| self.show(&item.read));
         if self.metadata_only {
             let mut metadata = metadata.clone();
-            // The server applies the selector without reporting it.
+            // The server applies the shard selector to such a list, but doesn't report it.
             metadata.as_object_mut().map(|fields| fields.remove("shardInfo"));
             return json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
@@ -96,7 +92,7 @@ impl View {
             });
         }
         let item = |mut shown: Value| {
-            // Items in lists of built-in kinds omit both.
+            // Go omits both for items of built-in lists, since their type implies them.
             if let Some(fields) = shown.as_object_mut().filter(|_| !self.definition.custom) {
                 fields.remove("apiVersion");
                 fields.remove("kind");
@@ -109,7 +105,6 @@ impl View {
         })
     }
 
-    /// Returns the object for a bookmark event.
     pub(super) fn bookmark(&self, kind: &str, version: u64, ends_initial_events: bool) -> Value {
         let (kind, api_version) = if self.metadata_only {
             ("PartialObjectMetadata", "meta.k8s.io/v1")

@@ -2,10 +2,9 @@
 
 use std::cell::RefCell;
 
-/// The code of warnings without a more specific one, as in RFC 7234.
+/// RFC 7234 calls this code "miscellaneous persistent warning". Kubernetes uses no other.
 const CODE: u16 = 299;
 
-/// The warnings about a request, in order and without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(RefCell<Vec<String>>);
 
@@ -23,10 +22,9 @@ impl Warnings {
         self.0.borrow().is_empty()
     }
 
-    /// Returns the header values.
     pub(super) fn to_headers(&self) -> Vec<String> {
         let quote = |text: &String| {
-            // Control characters would end or corrupt a header.
+            // Control characters would end or corrupt the header.
             let text: String = text
                 .chars()
                 .map(|character| if character.is_control() { ' ' } else { character })

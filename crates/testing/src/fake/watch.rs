@@ -20,12 +20,10 @@ use super::view::View;
 use super::webhooks::Reviews;
 use super::write::Writer;
 
-/// Interval of bookmarks by default, if the watch allows them.
 pub(super) const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// Default timeout of a watch. kube-apiserver uses 30 to 60 minutes.
+/// kube-apiserver picks a random timeout between 30 and 60 minutes.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// An open watch.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -34,19 +32,18 @@ pub(super) struct Watch {
     kind: String,
     selector: Selector,
     view: View,
-    /// The resource version of the last change sent.
+    /// Resource version of the last change that we have sent.
     version: u64,
     epoch: u64,
     /// Whether the watch began while the cache of the kind was behind.
     is_behind: bool,
-    /// When the cache has caught up. `None` unless it is still behind.
+    /// When the cache catches up. `None` unless it's still behind.
     caught_up_at: Option<Instant>,
     bookmarks: bool,
     next_bookmark: Instant,
     end: Instant,
     lines: VecDeque<Bytes>,
     ended: bool,
-    /// Conversion reviews for the next event.
     reviews: Reviews,
 }
 
@@ -91,7 +88,6 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Queues the existing objects, or sets the resource version to start from.
     fn begin(&mut self, state: &State, writer: Writer<'_>) -> Result<(), Failure> {
         let request = writer.request;
         let asked = super::read::version_parameter(request.parameter("resourceVersion"))?;
@@ -114,10 +110,10 @@ impl Watch {
             }
             return Ok(());
         }
-        // If the version is in the future, kube-apiserver waits for it and closes the watch without
-        // an error if it is never reached.
+        // kube-apiserver would wait for a version in the future, and close the watch without an
+        // error if it's never reached.
         self.version = from;
-        // The list before it was one of the past.
+        // The list that the client resumes from came from the stale cache.
         self.is_behind = state.past_of(&self.id).is_some_and(|past| past.version == from);
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);
@@ -139,7 +135,6 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the lines of the response body.
     pub(super) fn lines(self) -> impl Stream<Item = Bytes> + Send {
         futures::stream::unfold(self, |mut watch| async move {
             let line = watch.next().await?;
@@ -155,10 +150,13 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            // Mark as seen before reading, so that a change during the read wakes the watch again.
+            // Mark as seen before reading, otherwise we'd sleep through a change that happens
+            // meanwhile.
             self.changed.borrow_and_update();
             self.collect_changes();
             if self.reviews.answer_pending().await {
+                // The changes were not collected because of these reviews, so try again with their
+                // responses.
                 continue;
             }
             if self.lines.is_empty() && !self.ended {
@@ -201,11 +199,11 @@ impl Watch {
         self.reviews.forget();
     }
 
-    /// Returns the watch event for a change, if any. An object that starts to match the selector is
-    /// added, and an object that no longer matches is deleted.
     fn event(&self, state: &State, change: &Change) -> Result<Option<Bytes>, Failure> {
         let (before, after) = (
             self.selects(change, &change.before)?,
+            // What counts is whether the object matched the selector before and does so now. For
+            // the client, an object that stops matching is gone.
             self.selects(change, &change.after)?,
         );
         let event = match (before, after) {
@@ -242,7 +240,7 @@ impl Watch {
             () = self.shared.changed_since(&self.changed) => {}
             () = sleep_until(self.end) => self.ended = true,
             () = sleep_until(self.caught_up_at.unwrap_or(self.end)), if self.caught_up_at.is_some() => {}
-            // Wake up to collect changes, which runs the collector.
+            // Wake up to collect changes, which also runs the garbage collector.
             () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
             () = sleep_until(next_bookmark), if next_bookmark < self.end => {
                 self.next_bookmark += self.shared.state().bookmark_interval;
@@ -262,8 +260,8 @@ fn line(event: &str, object: &Value) -> Bytes {
     text_line(event, &to_json(object))
 }
 
-/// Returns the line of an event. As on a real server, the type is first: serde then decodes the object as
-/// it reads it.
+/// Like a real server, put the type first. serde then decodes the object while it reads it, and
+/// doesn't have to buffer it.
 fn text_line(event: &str, object: &[u8]) -> Bytes {
     let start = format!("{{\"type\":\"{event}\",\"object\":");
     [start.as_bytes(), object, b"}\n"].concat().into()

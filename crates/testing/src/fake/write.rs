@@ -18,13 +18,11 @@ use super::warnings::Warnings;
 use super::webhooks::Reviews;
 use super::{builtin, crds};
 
-/// The context of a write: request, kind, version and field manager.
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
     pub(super) request: &'a Request,
     pub(super) definition: &'a Definition,
     pub(super) version: &'a Version,
-    /// Name of the field manager.
     pub(super) manager: &'a str,
     pub(super) warnings: &'a Warnings,
     pub(super) reviews: &'a Reviews,
@@ -42,7 +40,7 @@ impl<'a> Writer<'a> {
         &self.definition.id
     }
 
-    /// Returns `status` or an empty string. Writes to `scale` count as writes to the object itself.
+    /// Returns `status` or an empty string. A write to `scale` is a write to the object itself.
     pub(super) fn part(&self) -> &str {
         self.request
             .subresource
@@ -66,7 +64,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the object in the request body as it was sent, with kind, version and namespace.
     pub(super) fn sent(&self) -> Result<Value, Failure> {
         let mut object = self.request.body.clone();
         let kind = &self.definition.kind;
@@ -101,10 +98,6 @@ impl<'a> Writer<'a> {
         Ok(object)
     }
 
-    /// Sets the namespace from the path.
-    ///
-    /// # Errors
-    /// Returns an error if the object has a different namespace.
     pub(super) fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
         if !object["metadata"].is_object() {
             object["metadata"] = Value::Object(Map::new());
@@ -116,6 +109,7 @@ impl<'a> Writer<'a> {
                 "the namespace of the provided object does not match the namespace sent on the request";
             return Err(Failure::bad_request(message));
         }
+        // The path decides. A cluster-scoped object loses a namespace that the client has set.
         match &self.request.namespace {
             Some(namespace) => object["metadata"]["namespace"] = namespace.clone().into(),
             None => drop(
@@ -129,14 +123,13 @@ impl<'a> Writer<'a> {
 }
 
 impl State {
-    /// Creates the object in the request body.
     pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let object = writer.decoded()?;
         self.save(writer, None, object, None)
     }
 
-    /// Replaces an object with the object in the request body.
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
+        // Don't fail yet, because an undecodable body is reported before a missing object.
         let old = self.named(writer.request);
         let object = writer.decoded()?;
         let name = writer.request.name.as_deref().unwrap_or_default();
@@ -158,8 +151,7 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Validates and stores the new state of a decoded object. `managers` is the result of an
-    /// apply.
+    /// Validates and stores the new state of a decoded object. `managers` are those of an apply.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
@@ -175,6 +167,7 @@ impl State {
         let mut new = match &old {
             Some(old) => update_object(writer, old, new)?,
             None => {
+                // Creating an object with an apply needs the permission to create it.
                 if writer.request.verb == Verb::Patch && !writer.request.by_admin {
                     let permission = Permission::of(writer.request);
                     self.roles.check(Permission {
@@ -187,6 +180,7 @@ impl State {
         };
         let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
             let now = self.now();
+            // Keep the conditions with their transition times, unless the names have changed.
             let conditions = old.as_ref().map(|old| old["status"].clone());
             let described = crds::establish_crd(&mut new, &now, writer.definition)?;
             if let Some(status) =
@@ -206,21 +200,22 @@ impl State {
         }
         drop(old);
         let mut new = writer.versions().to_stored(new)?;
-        // Close watches of the kind when it is served differently.
+        // Serving the kind anew closes its watches, so do that only if its definition has changed.
         let served = served.filter(|_| stored.as_ref().is_none_or(|stored| stored["spec"] != new["spec"]));
         if let Some(stored) = stored {
+            // Like kube-apiserver, do not write what doesn't change anything.
             if !changes_managers && is_same(&stored, &new) {
                 return Ok(stored);
             }
-            // A dry run returns the resource version of the stored object.
+            // A dry run returns the resource version of what is stored.
             set(
                 &mut new["metadata"],
                 "resourceVersion",
                 stored["metadata"].get("resourceVersion").cloned(),
             );
         }
-        // The response is in the requested version. Wait for its conversion before storing
-        // anything.
+        // The response is in the requested version. Its conversion may be pending, so wait for it
+        // before anything is stored.
         writer.versions().read(&new, writer.version)?;
         if writer.is_dry_run() {
             return Ok(Arc::new(new));
@@ -235,7 +230,7 @@ impl State {
         ))
     }
 
-    /// Stores an object, or removes it if it is deleted and has no finalizers.
+    /// Stores an object, or removes it if it is deleted and nothing holds it back.
     pub(super) fn settle(&mut self, id: &ResourceId, key: super::store::Key, object: Value) -> Arc<Value> {
         if is_released(&object) {
             self.remove(id, &key);
@@ -247,8 +242,7 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Calls the mutating webhooks. The fields that they change have no manager, so the managers
-    /// stay the same as before.
+    /// Calls the mutating webhooks.
     fn admit(
         &mut self,
         writer: Writer<'_>,
@@ -262,6 +256,7 @@ impl State {
         if !writer.is_reviewed() {
             return Ok((object, managers));
         }
+        // Note the managers before the webhooks are called. What they change has no manager then.
         let before = object.clone();
         self.note_managers(writer, old, &mut object, managers.clone())?;
         let noted = object.clone();
@@ -273,7 +268,6 @@ impl State {
         Ok((object, Some(managers.unwrap_or(noted))))
     }
 
-    /// Returns a failure if an object with the new object's name already exists.
     fn check_absent(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         let name = string_at(object, "/metadata/name");
         match self.get(writer.id(), &key_of(writer.request, name)) {
@@ -282,13 +276,13 @@ impl State {
         }
     }
 
-    /// Assigns a name to a new object, validates it, and sets its server-generated fields.
     fn complete_new(&mut self, writer: Writer<'_>, mut object: Value) -> Result<Value, Failure> {
         let definition = writer.definition;
         let prefix = string_at(&object, "/metadata/generateName").to_owned();
         if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
             object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
         }
+        // Remember this before validation, which drops the resource version.
         let is_versioned = !string_at(&object, "/metadata/resourceVersion").is_empty();
         if let Some(fields) = object
             .as_object_mut()
@@ -345,8 +339,8 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Updates the managed fields. Returns true if more than their timestamps changed: the server
-    /// ignores writes that only change timestamps.
+    /// Updates the managed fields. Returns true if more than their timestamps has changed, since
+    /// the server ignores writes that change nothing else.
     fn note_managers(
         &self,
         writer: Writer<'_>,
@@ -372,7 +366,6 @@ impl State {
     }
 }
 
-/// Restores the fields that clients cannot change, and validates the update.
 fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Value, Failure> {
     check_identity(writer, old, &new)?;
     if !writer.definition.custom {
@@ -386,8 +379,8 @@ fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Valu
     Ok(new)
 }
 
-/// Restores the fields of a built-in kind that clients cannot change. For custom resources, the
-/// judge does this.
+/// Restores what clients cannot change in a built-in kind. The judge does this for custom
+/// resources.
 fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
     if writer.part() == "status" {
         let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -416,7 +409,6 @@ fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
     }
 }
 
-/// Checks that the resource version, if set, and the uid of an update match the stored object.
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let (id, name) = (writer.id(), string_at(old, "/metadata/name"));
     let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
@@ -442,7 +434,7 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
 }
 
 fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
-    // The judge updates the generation of custom resources.
+    // For custom resources, the judge counts.
     if !writer.definition.counts_generation || writer.definition.custom {
         return;
     }
@@ -460,25 +452,24 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
     new["metadata"]["generation"] = generation.into();
 }
 
-/// Returns true if two states of an object differ only in their managed fields.
 fn is_same(old: &Value, new: &Value) -> bool {
     is_same_except(&["metadata"], old, new)
         && is_same_except(&["managedFields"], &old["metadata"], &new["metadata"])
 }
 
-/// Returns true if two objects have the same fields with the same values, apart from the ignored ones.
 fn is_same_except(ignored: &[&str], old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return old == new;
     };
-    // With serde_json's feature `preserve_order`, equal objects may list their fields in another order.
+    // With serde_json's feature `preserve_order`, equal objects may list their fields in a
+    // different order, so don't compare the maps.
     let compared = |name: &String| !ignored.contains(&name.as_str());
     let same = |(name, value): (&String, &Value)| new.get(name) == Some(value);
     old.keys().filter(|name| compared(name)).count() == new.keys().filter(|name| compared(name)).count()
         && old.iter().filter(|(name, _)| compared(name)).all(same)
 }
 
-/// Returns true if an object is deleted and no finalizers or grace period prevent its removal.
+/// Returns true if an object is deleted and neither finalizers nor a grace period hold it back.
 pub(super) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
@@ -486,7 +477,7 @@ pub(super) fn is_released(object: &Value) -> bool {
         .as_i64()
         .unwrap_or_default()
         > 0;
-    // Namespaces also have finalizers in their spec.
+    // Namespaces have finalizers in their spec, too.
     let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
     let is_held = !empty(&metadata["finalizers"]) || is_namespace && !empty(&object["spec"]["finalizers"]);
     metadata.get("deletionTimestamp").is_some() && !waits && !is_held

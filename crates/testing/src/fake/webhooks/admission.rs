@@ -15,12 +15,10 @@ use crate::fake::store::State;
 use crate::fake::write::Writer;
 
 impl Writer<'_> {
-    /// Returns true if webhooks may review the write.
-    ///
-    /// Webhook configurations are exempt, so that nobody is locked out. An eviction does not count
-    /// as a deletion.
     pub(in crate::fake) fn is_reviewed(&self) -> bool {
         let id = &self.definition.id;
+        // Nobody reviews webhook configurations, otherwise a broken webhook could lock everyone out.
+        // An eviction isn't reviewed as a deletion.
         let subresource = self.request.subresource.as_deref();
         self.reviews.are_enabled()
             && id.group != "admissionregistration.k8s.io"
@@ -29,19 +27,19 @@ impl Writer<'_> {
 }
 
 impl State {
-    /// Calls the mutating webhooks and returns the changed object.
     pub(in crate::fake) fn mutate(
         &self,
         writer: Writer<'_>,
         old: Option<&Value>,
         mut object: Value,
     ) -> Result<Value, Failure> {
-        // A webhook would mutate a `Scale`, most of whose fields cannot be written.
+        // Webhooks would mutate a `Scale` here, most of whose fields cannot be written.
         if !writer.is_reviewed() || writer.request.subresource.as_deref() == Some("scale") {
             return Ok(object);
         }
         let hooks = hooks(self, Phase::Mutating);
         let mut rounds = Rounds::default();
+        // The second round is for webhooks with `reinvocationPolicy: IfNeeded`.
         for round in 0..2 {
             for (index, hook) in hooks.iter().enumerate() {
                 if !rounds.includes(round, index) {
@@ -61,11 +59,6 @@ impl State {
         Ok(object)
     }
 
-    /// Calls the validating webhooks.
-    ///
-    /// # Errors
-    /// Returns the first denial. Like a real server, it calls the other webhooks as well, because they
-    /// may return warnings.
     pub(in crate::fake) fn validate(
         &self,
         writer: Writer<'_>,
@@ -78,7 +71,6 @@ impl State {
         self.call_validating(attributes(writer, object, old))
     }
 
-    /// Calls the webhooks for an object's deletion.
     pub(in crate::fake) fn review_deletion(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         if !writer.is_reviewed() {
             return Ok(());
@@ -90,6 +82,7 @@ impl State {
             object: &Value::Null,
             old: &read,
         };
+        // Mutating webhooks are called for deletions as well, although they have nothing to mutate.
         for hook in hooks(self, Phase::Mutating) {
             if let Some(version) = hook.matched_version(attributes, self)? {
                 self.call_mutating(&hook, attributes, version, 0)?;
@@ -99,6 +92,7 @@ impl State {
     }
 
     fn call_validating(&self, attributes: Attributes<'_>) -> Result<(), Failure> {
+        // Like a real server, call the others even after a denial, since they may return warnings.
         let mut denied = None;
         for hook in hooks(self, Phase::Validating) {
             let called = self.call_matching(&hook, attributes);
@@ -117,7 +111,6 @@ impl State {
         }
     }
 
-    /// Calls a mutating webhook. Returns the object if it has changed.
     fn call_mutating(
         &self,
         hook: &Hook,
@@ -146,7 +139,7 @@ impl State {
         Ok(Some(object).filter(|object| object != attributes.object))
     }
 
-    /// Calls a webhook. Returns its response; `None` if the call failed and the webhook may be skipped.
+    /// Calls a webhook. Returns `None` if that failed and the webhook may be skipped.
     fn call(
         &self,
         hook: &Hook,
@@ -198,11 +191,9 @@ fn attributes<'a>(writer: Writer<'a>, object: &'a Value, old: Option<&'a Value>)
     }
 }
 
-/// Tracks which mutating webhooks to call again because another webhook has since changed the
-/// object.
 #[derive(Default)]
 struct Rounds {
-    /// Called webhooks with the policy `IfNeeded`, provided the object has not changed since.
+    /// Webhooks with the policy `IfNeeded` that have seen the object in its present form.
     called: BTreeSet<usize>,
     outdated: BTreeSet<usize>,
 }
@@ -222,18 +213,17 @@ impl Rounds {
     }
 }
 
-/// Returns the patch in a response. Empty if there is none.
 fn read_patch(response: &Value) -> Result<json_patch::Patch, String> {
     let bytes: Vec<u8> = match &response["patch"] {
         Value::Null => return Ok(json_patch::Patch::default()),
         Value::String(text) => STANDARD.decode(text).map_err(|error| error.to_string())?,
-        // Go also accepts a list of numbers as bytes, which is how kube writes them.
+        // Go decodes a list of numbers as bytes, too, which is how kube writes them.
         numbers => serde_json::from_value(numbers.clone()).map_err(|error| error.to_string())?,
     };
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// Returns the failure for a denial whose status may be incomplete.
+// Webhooks may fill in only a part of the status.
 fn denial(webhook: &str, status: &Value) -> Failure {
     let denied = format!("admission webhook \"{webhook}\" denied the request");
     let message = match (string_at(status, "/message"), string_at(status, "/reason")) {

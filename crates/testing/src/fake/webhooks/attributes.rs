@@ -9,7 +9,6 @@ use crate::fake::roles::{OWN_NAMESPACE, Roles};
 use crate::fake::scale;
 use crate::fake::write::Writer;
 
-/// The operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operation {
     Create,
@@ -35,14 +34,13 @@ impl Operation {
     }
 }
 
-/// A write that webhooks may review.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes<'a> {
     pub(super) writer: Writer<'a>,
     pub(super) operation: Operation,
-    /// The object; `null` for deletions.
+    /// `null` for deletions.
     pub(super) object: &'a Value,
-    /// The object before the write; `null` for creates.
+    /// `null` for creates.
     pub(super) old: &'a Value,
 }
 
@@ -56,8 +54,8 @@ impl<'a> Attributes<'a> {
         id.group.is_empty() && id.plural == "namespaces"
     }
 
-    /// Returns the name for the request. It is empty before the server has generated it, and for
-    /// collections.
+    /// Returns the name in the request. It is empty for collections, and before the server has
+    /// generated one.
     pub(super) fn name(&self) -> &'a str {
         match self.operation {
             Operation::Delete if self.writer.request.verb == Verb::DeleteCollection => "",
@@ -67,7 +65,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the object's namespace. For a Namespace, this is its own name.
+    /// Returns the object's namespace. A Namespace counts as being inside itself.
     pub(super) fn namespace(&self) -> &'a str {
         match self.is_namespace() {
             true => self.name(),
@@ -78,8 +76,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the `AdmissionRequest` without a uid, with the objects converted to the given
-    /// version.
     pub(super) fn to_request(self, version: &Version, roles: &Roles) -> Result<Value, Failure> {
         let (request, definition) = (self.writer.request, self.writer.definition);
         let is_scale = self.subresource() == "scale";
@@ -122,8 +118,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Converts an object to the given version. Returns it unchanged if it already is in this
-    /// version.
     pub(super) fn convert(&self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let reviews = self.writer.reviews;
         let converted = self.writer.versions().convert(object, version);

@@ -13,10 +13,9 @@ use crate::fake::kinds::{ResourceId, Version, string_at};
 use crate::fake::roles::Roles;
 use crate::fake::store::State;
 
-/// The API server's default for `timeoutSeconds`.
+/// The API server's default.
 const TIMEOUT: u64 = 10;
 
-/// The two kinds of webhook configurations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Phase {
     Mutating,
@@ -33,16 +32,16 @@ impl Phase {
     }
 }
 
-/// A webhook of a stored configuration.
+/// A webhook in a stored configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
     configuration: Arc<Value>,
     index: usize,
 }
 
-/// Returns the webhooks of all configurations, sorted by configuration name.
 pub(super) fn hooks(state: &State, phase: Phase) -> Vec<Hook> {
     let mut hooks = Vec::new();
+    // The server calls them in this order, too: by the name of the configuration.
     for (_, configuration) in state.objects(&phase.resource()) {
         let count = configuration["webhooks"].as_array().map_or(0, Vec::len);
         hooks.extend((0..count).map(|index| Hook {
@@ -66,7 +65,8 @@ impl Hook {
         string_at(self.webhook(), "/name")
     }
 
-    /// Returns the URL that a real server would call, and its path.
+    /// Returns the URL that a real server would call, and its path, by which we look up the
+    /// webhook.
     pub(super) fn address(&self) -> (String, String) {
         address(&self.webhook()["clientConfig"])
     }
@@ -87,10 +87,8 @@ impl Hook {
         matches!(string_at(self.webhook(), "/sideEffects"), "None" | "NoneOnDryRun")
     }
 
-    /// Returns the version in which the webhook reviews a write; `None` if it does not match.
-    ///
-    /// # Errors
-    /// Returns a failure if a match condition cannot be evaluated and the failure policy is `Fail`.
+    /// Returns the version in which the webhook reviews a write, or `None` if it doesn't match.
+    /// Fails if a match condition cannot be evaluated and the failure policy is `Fail`.
     pub(super) fn matched_version<'a>(
         &self,
         attributes: Attributes<'a>,
@@ -110,8 +108,6 @@ impl Hook {
         Ok(Some(version).filter(|_| holds))
     }
 
-    /// Returns the version matched by a rule: the requested version or, unless the rule must match
-    /// exactly, another version of the same kind.
     fn version_of_rules<'a>(&self, attributes: Attributes<'a>) -> Option<&'a Version> {
         let definition = attributes.writer.definition;
         let asked = attributes.writer.version;
@@ -126,6 +122,8 @@ impl Hook {
         if self.webhook()["matchPolicy"] == "Exact" {
             return None;
         }
+        // `Equivalent`, the default: call the webhook for other versions of the same kind, and
+        // convert the object for it.
         let mut versions = definition.versions.iter().filter(|version| version.served);
         versions.find(|version| is_matched(version))
     }
@@ -136,6 +134,7 @@ impl Hook {
         if namespace.is_empty() {
             return true;
         }
+        // The namespace may not be stored yet, and the write may change the labels.
         if attributes.is_namespace() && !attributes.object.is_null() && attributes.subresource().is_empty() {
             return selects(selector, attributes.object);
         }
@@ -151,8 +150,6 @@ impl Hook {
         objects.any(|object| selects(selector, object))
     }
 
-    /// Evaluates the match conditions. If any is false, the webhook is skipped, even if others fail
-    /// to evaluate.
     fn evaluate_conditions(
         &self,
         attributes: Attributes<'_>,
@@ -171,6 +168,7 @@ impl Hook {
                 .and_then(|condition| condition.evaluate(&object, &old, &request));
             match evaluated {
                 Ok(true) => {}
+                // A condition that is false wins over errors of others.
                 Ok(false) => return Ok(false),
                 Err(why) => {
                     errors.push(format!("expression '{expression}' resulted in error: {why}"));
@@ -187,7 +185,6 @@ impl Hook {
     }
 }
 
-/// Returns the URL that a real server would call for a `clientConfig`, and its path.
 pub(super) fn address(client: &Value) -> (String, String) {
     if let Some(url) = client["url"].as_str() {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -204,7 +201,6 @@ pub(super) fn address(client: &Value) -> (String, String) {
     )
 }
 
-/// Returns true if a rule matches a write in the given version of its kind.
 fn matches_rule(rule: &Value, attributes: Attributes<'_>, version: &str) -> bool {
     let definition = attributes.writer.definition;
     let has = |list: &str, wanted: &str| {
@@ -231,7 +227,6 @@ fn matches_rule(rule: &Value, attributes: Attributes<'_>, version: &str) -> bool
         })
 }
 
-/// Returns true if a selector matches the labels of an object.
 fn selects(selector: &Value, object: &Value) -> bool {
     matches_labels(selector, &object["metadata"]["labels"])
 }

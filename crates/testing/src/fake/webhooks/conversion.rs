@@ -13,26 +13,23 @@ use super::reviews::{Call, Question, Reviews};
 use crate::fake::failure::Failure;
 use crate::fake::kinds::{ResourceId, string_at};
 
-/// The API server's timeout for conversions, which cannot be configured.
+/// kube-apiserver's timeout, which cannot be configured.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The largest total size of annotations in bytes.
+/// In bytes, for all keys and values together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
-/// The conversion webhook of a CRD.
 #[derive(Debug)]
 pub(in crate::fake) struct ConversionHook {
-    /// The name of the CRD.
     name: String,
     url: String,
     path: String,
-    /// The version of `ConversionReview`; `None` if the webhook supports none of the server's
-    /// versions.
+    /// Which `ConversionReview` to send, or `None` if the webhook supports none that the server
+    /// does.
     review_version: Option<&'static str>,
 }
 
 impl ConversionHook {
-    /// Returns the conversion webhook of a CRD; `None` if its strategy is `None`.
     pub(in crate::fake) fn of_crd(crd: &CustomResourceDefinition, id: &ResourceId) -> Option<Self> {
         let conversion = crd.spec.conversion.as_ref()?;
         if conversion.strategy != "Webhook" {
@@ -54,11 +51,7 @@ impl ConversionHook {
         })
     }
 
-    /// Converts an object to an API version, such as `example.com/v1`.
-    ///
-    /// # Errors
-    /// Returns the webhook's failure, or a failure that aborts the current attempt if there is no
-    /// response yet.
+    /// Converts an object to an API version such as `example.com/v1`.
     pub(in crate::fake) fn convert(
         &self,
         reviews: &Reviews,
@@ -96,7 +89,7 @@ impl ConversionHook {
     }
 }
 
-/// A group, version and kind in Go's format.
+/// Prints like Go's `GroupVersionKind`.
 struct Kind<'a>(&'a str, &'a str);
 
 impl fmt::Display for Kind<'_> {
@@ -110,8 +103,7 @@ fn kind_of(object: &Value) -> Kind<'_> {
     Kind(string_at(object, "/apiVersion"), string_at(object, "/kind"))
 }
 
-/// Returns the converted object in a `ConversionResponse`, with the metadata that a conversion
-/// cannot change.
+/// Returns the converted object, but with the metadata that a conversion cannot change.
 fn read_response(mut response: Value, original: &Value, wanted: &str) -> Result<Value, String> {
     let result = &response["result"];
     if result["status"] != "Success" {
@@ -162,7 +154,8 @@ fn check_identity(converted: &Value, original: &Value, wanted: &str) -> Result<(
     Ok(())
 }
 
-/// Returns the metadata of the original with the labels and annotations of the converted object.
+/// Returns the original metadata with labels and annotations of the converted object, since a
+/// conversion may change nothing else in it.
 fn merge_metadata(converted: &Value, original: &Value) -> Result<Value, String> {
     let found = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".to_owned()),
@@ -190,6 +183,7 @@ fn merge_metadata(converted: &Value, original: &Value) -> Result<Value, String> 
             }
         };
         check_texts(field, texts)?;
+        // Stored labels may be invalid by today's rules, so check them only if they have changed.
         if metadata.get(field).and_then(Value::as_object) != Some(texts) {
             check_contents(field, texts)?;
         }
@@ -208,7 +202,6 @@ fn check_texts(field: &str, texts: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// Checks changed labels or annotations.
 fn check_contents(field: &str, texts: &Map<String, Value>) -> Result<(), String> {
     let is_labels = field == "labels";
     let path = if is_labels {
@@ -245,7 +238,6 @@ fn check_contents(field: &str, texts: &Map<String, Value>) -> Result<(), String>
     }
 }
 
-/// Returns the name of the Go type to which a JSON value is decoded.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

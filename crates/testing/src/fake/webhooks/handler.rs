@@ -13,16 +13,14 @@ pub trait Webhooks {
     fn take_webhooks(&mut self) -> WebhookHandler;
 }
 
-/// The HTTP status and the body of a response.
+/// HTTP status and body.
 type Reply = Pin<Box<dyn Future<Output = (u16, Vec<u8>)> + Send>>;
 
 /// Answers the reviews that the server would send to a webhook server.
 #[derive(Clone)]
 pub struct WebhookHandler {
     handle: Arc<dyn Fn(String, Vec<u8>) -> Reply + Send + Sync>,
-    /// Number of reviews so far.
     count: Arc<AtomicU64>,
-    /// Names of the CRDs whose objects the operator converts.
     converted_crds: Vec<String>,
 }
 
@@ -58,8 +56,8 @@ impl WebhookHandler {
         &self.converted_crds
     }
 
-    /// Sets a CRD's conversion webhook, unless it already has one or the operator does not convert
-    /// its objects.
+    /// Makes the server call the webhook for a CRD, unless the CRD has one already or the operator
+    /// doesn't convert its objects.
     pub(in crate::fake) fn set_conversion(&self, crd: &mut Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let is_converted = self.converted_crds.iter().any(|crd| crd == name);
@@ -81,7 +79,7 @@ impl WebhookHandler {
         (self.handle)(path.to_owned(), body)
     }
 
-    /// Returns the uid of a new review. Uids are the same in every run.
+    /// Returns the uid of a new review. They are the same in every run.
     pub(super) fn uid(&self) -> String {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         format!("00000000-0000-4000-9000-{number:012x}")

@@ -10,11 +10,9 @@ use serde_json::{Value, json};
 use super::handler::WebhookHandler;
 use crate::fake::failure::Failure;
 
-/// A webhook call.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// Distinguishes the call from others with the same question: the configuration, the webhook,
-    /// and the round.
+    /// Configuration, webhook and round. Two webhooks may get the same question.
     pub(super) key: (String, String, usize),
     pub(super) url: String,
     pub(super) path: String,
@@ -22,12 +20,11 @@ pub(super) struct Call {
     pub(super) question: Question,
 }
 
-/// The question sent to a webhook.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// An `AdmissionRequest` without its uid.
+    /// An `AdmissionRequest`, still without a uid.
     Admission(Value),
-    /// A `ConversionRequest` without its uid, in a version of `ConversionReview`.
+    /// A `ConversionRequest`, still without a uid, in this version of `ConversionReview`.
     Conversion { version: &'static str, request: Value },
 }
 
@@ -35,7 +32,6 @@ pub(super) enum Question {
 pub(super) type Answer = Result<Value, String>;
 
 impl Call {
-    /// Returns a string that identifies the call within the request.
     fn identity(&self) -> String {
         let request = match &self.question {
             Question::Admission(request) | Question::Conversion { request, .. } => request,
@@ -44,14 +40,13 @@ impl Call {
     }
 }
 
-/// The reviews needed by a request.
+/// The reviews that a request needs, with the responses that we have so far.
 #[derive(Debug)]
 pub(in crate::fake) struct Reviews {
     /// `None` if no webhooks are called.
     handler: Option<WebhookHandler>,
-    /// Responses by call identity.
     answered: RefCell<BTreeMap<String, Answer>>,
-    /// Calls that must complete before the request can be processed any further.
+    /// Calls without which processing cannot go on.
     pending: RefCell<Vec<Call>>,
 }
 
@@ -64,12 +59,10 @@ impl Reviews {
         }
     }
 
-    /// Sets the handler for subsequent calls.
     pub(in crate::fake) fn set_handler(&mut self, handler: Option<WebhookHandler>) {
         self.handler = handler;
     }
 
-    /// Clears the recorded responses.
     pub(in crate::fake) fn forget(&mut self) {
         self.answered.get_mut().clear();
     }
@@ -78,15 +71,12 @@ impl Reviews {
         self.handler.is_some()
     }
 
-    /// Returns true if the request was aborted because it needs a response.
+    /// Returns true if processing was aborted because a response is missing.
     pub(in crate::fake) fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
 
-    /// Returns the recorded response to a call.
-    ///
-    /// # Errors
-    /// Returns a failure that aborts the current attempt if there is no response yet.
+    /// Returns the recorded response. If there is none yet, fails in order to abort the attempt.
     pub(super) fn ask(&self, call: Call) -> Result<Answer, Failure> {
         if let Some(answer) = self.answered.borrow().get(&call.identity()) {
             return Ok(answer.clone());
@@ -95,14 +85,14 @@ impl Reviews {
         Err(Failure::of_code(500, "the request waits for a webhook"))
     }
 
-    /// Calls the webhooks that the request is waiting for, and records their responses. Returns
-    /// false if it is not waiting for any.
+    /// Calls the webhooks that the request waits for. Returns false if there are none.
     pub(in crate::fake) async fn answer_pending(&mut self) -> bool {
         let pending = std::mem::take(self.pending.get_mut());
         let Some(handler) = self.handler.as_ref().filter(|_| !pending.is_empty()) else {
             return false;
         };
         for call in pending {
+            // The same call may be pending more than once.
             if let Entry::Vacant(place) = self.answered.get_mut().entry(call.identity()) {
                 place.insert(answer(handler, &call).await);
             }
@@ -128,14 +118,12 @@ async fn answer(handler: &WebhookHandler, call: &Call) -> Answer {
     }
 }
 
-/// Returns a review of a request, to which a uid is assigned.
 fn review(kind: &str, version: &str, request: &Value, uid: &str) -> Value {
     let mut request = request.clone();
     request["uid"] = uid.into();
     json!({ "kind": kind, "apiVersion": version, "request": request })
 }
 
-/// Sends a review to a webhook and returns its response.
 async fn post(handler: &WebhookHandler, call: &Call, review: &Value) -> Answer {
     let replied = handler.handle(&call.path, review.to_string().into_bytes());
     let Ok((code, body)) = tokio::time::timeout(call.timeout, replied).await else {
@@ -150,13 +138,12 @@ async fn post(handler: &WebhookHandler, call: &Call, review: &Value) -> Answer {
     serde_json::from_slice(&body).map_err(|error| error.to_string())
 }
 
-/// Returns the `ConversionResponse` in a review.
 fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
     let response = review["response"].take();
     if response.is_null() {
         return Err("no response provided".to_owned());
     }
-    // The server trusts responses from older webhooks.
+    // The server trusts `v1beta1` webhooks, which may not know the uid.
     if !version.ends_with("/v1beta1") && response["uid"] != uid {
         let found = response["uid"].as_str().unwrap_or_default();
         return Err(format!("expected response.uid=\"{uid}\", got \"{found}\""));
@@ -164,7 +151,6 @@ fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
     Ok(response)
 }
 
-/// Returns the `AdmissionResponse` in a review.
 fn read_response(mut review: Value, uid: &str) -> Result<Value, String> {
     let response = review["response"].take();
     if response.is_null() {
@@ -180,7 +166,7 @@ fn read_response(mut review: Value, uid: &str) -> Result<Value, String> {
     Ok(response)
 }
 
-/// Describes an HTTP error with the messages of the server's client.
+/// Describes an HTTP error like Go's REST client.
 fn describe_status(code: u16, body: &str) -> String {
     match code {
         404 => "the server could not find the requested resource".to_owned(),
