@@ -183,7 +183,7 @@ fn merge_metadata(converted: &Value, original: &Value) -> Result<Value, String> 
             }
         };
         check_texts(field, texts)?;
-        // Stored labels may be invalid by today's rules, so check them only if they have changed.
+        // Only check what the webhook has changed.
         if metadata.get(field).and_then(Value::as_object) != Some(texts) {
             check_contents(field, texts)?;
         }
