@@ -15,7 +15,6 @@ use serde_json::Value;
 /// watch do so explicitly.
 pub const LONGEST_WATCH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Replaces the timeout of a watch request with [`LONGEST_WATCH`].
 pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Body> {
     let uri = http.uri();
     let query = uri.query().unwrap_or_default().split('&');
@@ -28,13 +27,13 @@ pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Bo
     http
 }
 
-/// Returns an error response with the given status code.
 pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
     let message = match code {
         403 => "the simulation took this permission",
         _ => "the simulation asked for a failure",
     };
     let mut response = ApiServer::refusal(code, message);
+    // kube-apiserver sends this header with a 429, too.
     if code == 429 {
         let second = http::HeaderValue::from_static("1");
         response.headers_mut().insert(http::header::RETRY_AFTER, second);
@@ -54,7 +53,6 @@ pub(crate) async fn message_of_invalid(
     (response, Some(message))
 }
 
-/// Reads the message of an answer that is a failure.
 pub(crate) async fn read_message(response: Response<ResponseBody>) -> (Response<ResponseBody>, String) {
     let (parts, body) = response.into_parts();
     let bytes = match body.collect().await {

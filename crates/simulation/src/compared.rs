@@ -37,13 +37,12 @@ fn compare(name: &str, path: &str, expected: &Value, found: &Value, mask: &Mask,
     }
 }
 
-/// Returns whether two values are equal. Snapshots contain placeholders (`<time>`, `<uid>` and
-/// `<current>`), which match any value of the respective type.
 fn is_same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         // An empty object may be omitted.
         (Value::Object(fields), Value::Null) => fields.is_empty(),
         (Value::Array(items), Value::Null) => items.is_empty(),
+        // Snapshots contain placeholders for what differs from run to run.
         (Value::String(text), Value::String(found)) if text == "<time>" => found.parse::<Timestamp>().is_ok(),
         (Value::String(text), Value::Number(_)) => text == "<current>",
         (Value::String(text), Value::String(_)) if text.contains("<uid>") => true,

@@ -22,11 +22,11 @@ struct Context {
     panics: Vec<String>,
     /// Objects whose last reconcile failed, with the error.
     failing: BTreeMap<String, String>,
-    /// Connection of the process that is currently being polled.
+    /// Connection of the process that is being polled. [`Remote`](crate::Remote) picks it up from
+    /// here.
     connection: Option<Connection>,
 }
 
-/// Guard that leaves the simulation context on drop.
 #[derive(Debug)]
 pub(crate) struct Entered(());
 
@@ -63,28 +63,27 @@ pub fn now() -> Option<Timestamp> {
     })
 }
 
-/// Returns the next number from the simulation's random number generator, or `None` outside of a
+/// Returns a number from the simulation's random number generator, or `None` outside of a
 /// simulation.
 #[must_use]
 pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
 }
 
-/// Records the result of a reconcile: its error, or `None` if it succeeded. Does nothing outside of a
+/// Records the result of a reconcile, or the error if it failed. Does nothing outside of a
 /// simulation.
 pub fn record_reconcile(object: impl FnOnce() -> String, error: Option<&dyn std::fmt::Display>) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };
         match error {
             Some(error) => drop(current.failing.insert(object(), format!("{error:#}"))),
-            // Most reconciles succeed, so the name is seldom needed.
+            // Most reconciles succeed, so avoid formatting the name.
             None if current.failing.is_empty() => {}
             None => drop(current.failing.remove(&object())),
         }
     });
 }
 
-/// Returns the objects whose last reconcile failed, with the error.
 pub(crate) fn failing() -> BTreeMap<String, String> {
     CURRENT.with_borrow(|current| {
         let context = current.as_ref();
@@ -92,7 +91,6 @@ pub(crate) fn failing() -> BTreeMap<String, String> {
     })
 }
 
-/// Sets the connection of the process that is about to be polled.
 pub(crate) fn connect(connection: &Connection) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
@@ -107,7 +105,6 @@ pub(crate) fn connection() -> Option<Connection> {
     CURRENT.with_borrow(|current| current.as_ref()?.connection.clone())
 }
 
-/// Returns the messages of all panics in the current run.
 pub(crate) fn panics() -> Vec<String> {
     CURRENT.with_borrow(|current| {
         let context = current.as_ref();
@@ -125,6 +122,7 @@ fn record_panics() {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let recorded = CURRENT.try_with(|current| {
+                // The panic may have happened while someone borrows the context.
                 let mut current = current.try_borrow_mut().ok()?;
                 current.as_mut()?.panics.push(info.to_string());
                 Some(())

@@ -68,7 +68,6 @@ pub(crate) struct CoveredRequest {
     pub(crate) disturbed: BTreeMap<String, usize>,
 }
 
-/// Statistics for one kind of perturbation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tried {
     /// Number of histories that contain it.
@@ -101,7 +100,6 @@ impl Coverage {
         }
     }
 
-    /// Counts a kind of history that doesn't depend on any request being sent.
     pub(crate) fn note(&mut self, kind: &str) {
         let tried = self.kinds.entry(kind.to_owned()).or_default();
         tried.histories += 1;
@@ -132,7 +130,6 @@ impl Coverage {
     }
 }
 
-/// Maps a disturbance to its kind in [`KINDS`].
 fn kind_of(action: &Disturbance) -> String {
     let kind = match action {
         Disturbance::Refuse(code) => return format!("refuse-{code}"),

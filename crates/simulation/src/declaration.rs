@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::ObjectName;
 
-/// Upper limit for the number of single-field changes that we try per declaration.
+/// Large specs have hundreds of fields, so don't try to change all of them.
 const MOST_CHANGES: usize = 24;
 
 /// An object to declare.
@@ -15,11 +15,10 @@ const MOST_CHANGES: usize = 24;
 pub(crate) struct Declaration {
     pub(crate) object: Value,
     pub(crate) name: ObjectName,
-    /// Alternative forms of the object, each stored as its difference from `object`.
+    /// Alternative forms, each as the difference from `object`.
     pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
-    /// Randomly generated forms, stored in the same way.
     pub(crate) random: Vec<BTreeMap<String, Value>>,
-    /// OpenAPI schema of the kind, or `null` for built-in kinds.
+    /// `null` for built-in kinds.
     pub(crate) schema: Value,
 }
 
@@ -34,8 +33,8 @@ impl Declaration {
         object
     }
 
-    /// Builds a server-side apply request for the object. `parameters` is appended to the query
-    /// string.
+    /// Builds a server-side apply request. `parameters` is appended to the query string, e.g.
+    /// `&dryRun=All`.
     pub(crate) fn apply(&self, object: &Value, parameters: &str) -> http::Request<String> {
         let path = self.name.path();
         let request = http::Request::patch(format!("{path}?fieldManager=user&force=true{parameters}"));
@@ -45,7 +44,6 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
-    /// Adds a random form with the fields of `object`. Its metadata is ignored.
     pub(crate) fn add_random(&mut self, object: &Value) {
         let mut other = self.object.clone();
         let is_value = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
@@ -84,9 +82,9 @@ impl Declaration {
     }
 }
 
-/// Interleaves two iterators. When one is exhausted, the remaining items of the other follow.
 fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
     let (mut first, mut second) = (first.fuse(), second.fuse());
+    // Start with `second`, so that the first flip leads to `first`.
     let mut is_second = true;
     std::iter::from_fn(move || {
         is_second = !is_second;
@@ -97,7 +95,7 @@ fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>)
     })
 }
 
-/// Computes the changes, keyed by JSON pointer, that turn `object` into `other`.
+/// Returns what to change in `object` to get `other`, keyed by JSON pointer.
 pub(crate) fn changes_between(object: &Value, other: &Value) -> BTreeMap<String, Value> {
     let mut changes = BTreeMap::new();
     compare("", object, other, &mut changes);
@@ -118,17 +116,17 @@ fn compare(pointer: &str, value: &Value, other: &Value, changes: &mut BTreeMap<S
     }
 }
 
-/// Escapes a field name for use in a JSON pointer (RFC 6901).
+/// Escapes a field name for a JSON pointer (RFC 6901).
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// Sets the value at a JSON pointer, or removes it if `value` is `null`. All parents of the field
-/// must already exist.
+/// Sets or (if `value` is `null`) removes a field, the parents of which must exist.
 fn set(object: &mut Value, pointer: &str, value: &Value) {
     let Some((parent, field)) = pointer.rsplit_once('/') else {
         return;
     };
+    // `~1` first, otherwise `~01` would become `/` instead of `~1`.
     let field = field.replace("~1", "/").replace("~0", "~");
     match object.pointer_mut(parent) {
         Some(Value::Object(fields)) if value.is_null() => {
@@ -164,6 +162,7 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
                 push(json!([]));
                 push(json!(items[..items.len() - 1]));
             }
+            // More items would mostly repeat what the first two show.
             for (index, item) in items.iter().enumerate().take(2) {
                 vary(item, &format!("{pointer}/{index}"), changes);
             }
@@ -208,8 +207,8 @@ fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Va
     changes
 }
 
-/// Picks a value which is allowed by the schema and isn't the default. Returns `None` for schemas
-/// that are too complicated for this simple approach, such as ones with a `pattern`.
+/// Picks a value other than the default. We don't try to solve complicated schemas, such as those
+/// with a `pattern`.
 fn simple_value(schema: &Value) -> Option<Value> {
     let items = schema["enum"].as_array();
     if let Some(items) = items {

@@ -13,11 +13,9 @@ use crate::timeline::Actor;
 use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
 
-/// How long a permission is revoked.
 const OUTAGE: Duration = Duration::from_secs(30);
-/// How long the operator is prevented from seeing that an object was deleted and recreated.
+/// Long enough to delete and recreate an object without the operator noticing.
 const UNSEEN: Duration = Duration::from_millis(500);
-/// Delay of watch events.
 const DELAY: Duration = Duration::from_secs(2);
 
 impl Connection {
@@ -36,6 +34,7 @@ impl Connection {
             match &perturbation.action {
                 Disturbance::CrashBefore => {
                     self.crash();
+                    // Never returns, since the process is dead.
                     self.check_alive().await;
                 }
                 Disturbance::Refuse(code) => {
@@ -54,6 +53,7 @@ impl Connection {
                     let until = Instant::now() + DELAY;
                     self.network.traffic().delayed.insert(kind.clone(), until);
                 }
+                // The others happen after the request.
                 _ => {}
             }
         }
@@ -64,7 +64,7 @@ impl Connection {
         None
     }
 
-    /// Applies the given perturbations after a request. `before` is the version of the cluster just
+    /// Applies the given perturbations after a request. `before` is the version of the cluster
     /// before it.
     pub(crate) async fn disturb_after(&self, actions: &[Perturbation], before: u64) -> Result<(), BoxError> {
         let network = &self.network;
@@ -107,6 +107,7 @@ impl Connection {
                         let kind = object.resource();
                         let until = Instant::now() + UNSEEN;
                         network.traffic().delayed.insert(kind, until);
+                        // The object may have finalizers. `Run` declares it again once it is gone.
                         network.undeclare(&object).await;
                         network.traffic().to_redeclare = Some(object);
                     }
@@ -117,7 +118,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Kills the current process.
     fn crash(&self) {
         self.kill();
         self.network.crashed.notify_one();
@@ -140,7 +140,6 @@ impl Network {
         traffic.moments.push(moment.clone());
     }
 
-    /// Deletes an object of an external system on behalf of another actor.
     fn remove_external(&self, object: &str) {
         if self.systems.lock().remove(object) {
             let text = format!("delete {object}");
@@ -148,8 +147,7 @@ impl Network {
         }
     }
 
-    /// Modifies a field that was set by the operator, on behalf of another actor. Does nothing if
-    /// we can't find a suitable field.
+    /// Modifies a field that the operator has set, if we can find a suitable one.
     async fn edit(&self, name: &ObjectName) {
         let Some(object) = world::find(&self.server, name) else {
             return;

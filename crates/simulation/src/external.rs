@@ -97,8 +97,8 @@ impl std::error::Error for Outage {}
 /// that is shared with its clones, and calls never fail.
 pub struct Remote<E> {
     own: Arc<Mutex<E>>,
-    /// Connection of the process that created this value. Values created outside of any process use
-    /// the connection of the process that connected last.
+    /// `None` if it was created outside of any process. Calls then go through the process that is
+    /// being polled.
     connection: Option<Connection>,
 }
 
@@ -168,7 +168,7 @@ pub fn new_id() -> String {
     format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
 }
 
-/// Object-safe version of [`External`].
+/// Object-safe version of [`External`], which has a constant.
 trait System: Send {
     fn objects(&self) -> Vec<(String, Value)>;
     fn remove(&mut self, name: &str);
@@ -189,11 +189,9 @@ impl<E: External> System for E {
     }
 }
 
-/// All systems that have been called during a run.
 #[derive(Default)]
 pub(crate) struct Systems {
     by_name: BTreeMap<&'static str, Box<dyn System>>,
-    /// Incremented whenever an object changes.
     version: u64,
 }
 
@@ -210,8 +208,8 @@ impl Systems {
         self.version
     }
 
-    /// Runs `handle` on the system of type `E`, which is created on first use.
     fn handle<E: External, T>(&mut self, handle: impl FnOnce(&mut E) -> T) -> T {
+        // The state may be modified by any call, so find out by comparing what it lists.
         let before = self.objects();
         let system = self
             .by_name
@@ -232,6 +230,7 @@ impl Systems {
         for (system, state) in &self.by_name {
             let mut listed = state.objects();
             listed.sort_by_key(|(name, value)| (name.clone(), value.to_string()));
+            // Several objects may have the same name, but keys have to be unique.
             for (name, value) in listed {
                 let first = format!("{system}{SEPARATOR}{name}");
                 let mut names = std::iter::once(first.clone()).chain((2..).map(|n| format!("{first} <{n}>")));
@@ -242,8 +241,6 @@ impl Systems {
         objects
     }
 
-    /// Deletes an object, given its name in [`objects`](Self::objects). Returns `false` if there is
-    /// no such object.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.objects();
         if let Some((system, name)) = name.split_once(SEPARATOR)
@@ -257,16 +254,13 @@ impl Systems {
     }
 }
 
-/// Separator between a system and an object. It contains a space to make sure that it can't occur
-/// in the name of an object in the cluster.
+/// The space makes sure that it can't occur in the name of an object in the cluster.
 const SEPARATOR: &str = ": ";
 
-/// Returns whether an object in a snapshot belongs to an external system, judging by its name.
 pub(crate) fn is_external(name: &str) -> bool {
     name.contains(SEPARATOR)
 }
 
-/// Handle to the systems of a run. Cloned for each connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedSystems(Arc<Mutex<Systems>>);
 
@@ -280,7 +274,6 @@ impl SharedSystems {
 mod tests {
     use super::*;
 
-    /// Buckets, which may share a name.
     #[derive(Default)]
     struct Buckets(Vec<u64>);
 

@@ -43,8 +43,6 @@ impl History {
         }
     }
 
-    /// Returns whether this is an undisturbed history that applies every declaration unchanged and
-    /// then deletes it.
     pub(crate) fn is_plain(&self) -> bool {
         let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
         self.perturbations.is_empty() && self.environment == Pace::Prompt && self.steps.iter().all(is_given)
@@ -58,8 +56,8 @@ impl fmt::Display for History {
 }
 
 impl History {
-    /// Checks that all steps refer to existing declarations. Parsed histories may be from an older
-    /// version of the test.
+    /// Checks that all steps refer to existing declarations, which they might not if the history
+    /// was recorded with an older version of the test.
     pub(crate) fn check(&self, declarations: usize) -> Result<(), String> {
         let numbers = self.steps.iter().filter_map(Step::declaration);
         match numbers.max() {

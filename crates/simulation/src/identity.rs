@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Directory within a package for histories that have failed before. They are always tried first.
+/// Directory with histories that have failed before, relative to the package.
 const KEPT: &str = "simulations";
 
 /// Identifies a simulation within the tests of a package.
@@ -27,6 +27,7 @@ impl Identity {
         // libtest names the thread after the test. With `--test-threads=1` there's only the main
         // thread.
         let test = thread.name().filter(|name| *name != "main");
+        // The same test may run several simulations, so number them from the second on.
         let mut name = name_of(place.file(), test, place.line());
         let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(name.clone()).or_default();
@@ -38,7 +39,6 @@ impl Identity {
         Self { name, source }
     }
 
-    /// Returns the path of the file with kept histories, relative to the root of the package.
     pub(crate) fn kept_file(&self) -> PathBuf {
         Path::new(KEPT).join(format!("{}.jsonl", self.name))
     }

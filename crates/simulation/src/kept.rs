@@ -5,14 +5,12 @@ use std::path::Path;
 
 use crate::history::History;
 
-/// A kept history, and its result this time.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) history: History,
     pub(crate) outcome: KeptOutcome,
 }
 
-/// Result of a kept history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptOutcome {
     /// An oracle still reports a violation.
@@ -27,7 +25,6 @@ pub(crate) enum KeptOutcome {
 }
 
 impl KeptOutcome {
-    /// Returns the name used in report files.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Fails => "fails",
@@ -44,13 +41,8 @@ impl Kept {
     }
 }
 
-/// Reads a file that contains one history per line. If the file doesn't exist, there are no
-/// histories.
-///
-/// # Errors
-///
-/// Returns a readable message if the file can't be read, or if a line isn't a history that fits the
-/// declarations of the test.
+/// Reads a file with one history per line. No file means no histories. The error contains the path
+/// and number of the line to fix.
 pub(crate) fn read(file: &Path, declarations: usize) -> Result<Vec<History>, String> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,

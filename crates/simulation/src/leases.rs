@@ -8,17 +8,15 @@ use serde_json::Value;
 /// Number of a process within a run. A restarted operator gets a new one.
 pub(crate) type ProcessId = usize;
 
-/// The leases and their holders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
-    /// Identity of the holder and its process, keyed by namespace and name of the lease.
+    /// Holder identity and process by namespace and name of the lease.
     held: BTreeMap<String, (String, ProcessId)>,
     /// Processes which have lost a lease to another process.
     former: BTreeSet<ProcessId>,
 }
 
 impl Leases {
-    /// Records a write of a lease. Returns the name of the lease if this made `process` the leader.
     pub(crate) fn observe(&mut self, process: ProcessId, lease: &Value) -> Option<String> {
         let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let name = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
@@ -29,6 +27,7 @@ impl Leases {
             return None;
         }
         let before = self.held.insert(name.clone(), (holder.clone(), process));
+        // A renewal isn't a change of the leader.
         match before {
             Some((known, _)) if known == holder => None,
             Some((_, former)) => {
@@ -39,15 +38,13 @@ impl Leases {
         }
     }
 
-    /// Returns whether `process` used to hold a lease that another process has acquired since.
     pub(crate) fn has_lost(&self, process: ProcessId) -> bool {
         self.former.contains(&process)
     }
 }
 
-/// Returns whether a request reads or renews a lease for the purpose of leader election.
-///
-/// `stored` looks up the current lease. Leases without a holder are treated like any other object.
+/// Returns whether a request is part of leader election. Leases that nobody holds don't count,
+/// because operators may use them for something else.
 pub(crate) fn is_election(request: &Request, stored: impl FnOnce() -> Option<Value>) -> bool {
     if request.resource != "leases" || request.group != "coordination.k8s.io" || request.verb == Verb::Delete
     {

@@ -29,25 +29,21 @@ use crate::timeline::Actor;
 use crate::traffic::{Deletion, Moment, Past, Traffic, kind_of_request};
 use crate::world::{self, ObjectName, Snapshot};
 
-/// Duration of a slow call to an external system.
 const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How long caches stay stale after [`CrashIntoPast`](crate::Disturbance::CrashIntoPast) and
 /// [`CrashBehind`](crate::Disturbance::CrashBehind).
 const BEHIND: Duration = Duration::from_secs(2);
-/// How long a process is partitioned from the server. This is twice the default lease duration.
+/// Twice the default lease duration, so that the other replica takes over.
 const CUT: Duration = Duration::from_secs(30);
 
-/// The network of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) server: ApiServer,
     pub(crate) systems: SharedSystems,
     traffic: Arc<Mutex<Traffic>>,
-    /// Notified when a process crashes.
     pub(crate) crashed: Arc<Notify>,
 }
 
-/// Network connection of a single process.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) network: Network,
@@ -81,12 +77,11 @@ impl Network {
         (self.server.version() - recorded, self.systems.lock().version())
     }
 
-    /// Takes a snapshot of the cluster and of external systems.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.server, &self.systems.lock())
     }
 
-    /// Connects a new process. Its requests are attributed to `actor`.
+    /// Connects a process, whose requests are attributed to `actor`.
     pub(crate) fn connect(&self, process: ProcessId, actor: Actor) -> Connection {
         match self.traffic().past.take() {
             Some(Past { version, kind: None }) => self.server.serve_past(version, BEHIND),
@@ -108,10 +103,8 @@ impl Network {
         }
     }
 
-    /// Sends a request of another actor and records it.
-    ///
-    /// # Errors
-    /// Returns the message with which the server rejects the request.
+    /// Sends a request on behalf of somebody other than the operator. Fails with the message of the
+    /// server.
     pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> Result<(), String> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Body::from(body.into_bytes()));
@@ -138,13 +131,11 @@ impl Network {
         let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
-    /// Deletes a declared object with foreground propagation.
     pub(crate) async fn undeclare_in_foreground(&self, object: &ObjectName) {
         let options = json!({ "propagationPolicy": "Foreground" });
         self.delete(Actor::User, object, &options).await;
     }
 
-    /// Deletes a declared object.
     pub(crate) async fn undeclare(&self, object: &ObjectName) {
         self.delete(Actor::User, object, &json!({})).await;
     }
@@ -167,7 +158,6 @@ impl Network {
 }
 
 impl Connection {
-    /// Returns a client whose requests go through this connection.
     pub(crate) fn client(&self) -> Client {
         let connection = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -199,7 +189,8 @@ impl Connection {
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
             Some(mut request) => {
-                // Only what is not in the path of the request needs its body.
+                // We need the body only for what isn't in the path: names of new objects, and
+                // holders of leases.
                 if request.name.is_none() || request.resource == "leases" {
                     request.body = serde_json::from_slice(&bytes).unwrap_or_default();
                 }
@@ -210,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the process can reach the server, and forever if the process is dead.
+    /// Waits while the process is partitioned. If it is dead, waits forever.
     pub(crate) async fn check_alive(&self) {
         loop {
             if self.is_dead() {
@@ -224,18 +215,17 @@ impl Connection {
         }
     }
 
-    /// Partitions the process from the server. Its requests and events are delivered late.
     pub(crate) fn cut_off(&self) {
         let mut cut = self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
         *cut = Some(Instant::now() + CUT);
     }
 
-    /// Opens a watch with delayable events.
     async fn watch(
         &self,
         request: &Request,
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
+        // kube asks for a timeout of a few minutes, which would flood long histories with watches.
         let http = without_timeout(http);
         let response = self.network.server.call(http, false).await?;
         let (parts, body) = response.into_parts();
@@ -245,6 +235,8 @@ impl Connection {
             let (connection, kind) = (connection.clone(), kind.clone());
             async move {
                 let frame = body.frame().await?;
+                // The process may die or be partitioned while the event is delayed, so check on
+                // both sides.
                 connection.check_alive().await;
                 connection.await_delay(&kind).await;
                 connection.check_alive().await;
@@ -284,6 +276,7 @@ impl Connection {
             return Ok(refusal(code));
         }
         let before = self.network.server.version();
+        // Looking up an object isn't free, so do it only for the oracles that need the old state.
         let is_compared =
             request.verb == Verb::Delete || is_write(request.verb) && request.resource == "secrets";
         let old = is_compared.then(|| world::find(&self.network.server, &target));
@@ -303,12 +296,13 @@ impl Connection {
             };
             self.record_answer(&mut traffic, request.verb, &target, moment, &change);
         }
+        // Only now, because the server handles the request even if the process doesn't live to see
+        // the response.
         self.disturb_after(&actions, before).await?;
         self.check_alive().await;
         Ok(response)
     }
 
-    /// Records the effects of a request once the server has responded.
     fn record_answer(
         &self,
         traffic: &mut Traffic,
@@ -351,7 +345,6 @@ impl Connection {
         }
     }
 
-    /// Reports a write by a process that has lost its lease to another process.
     fn judge_leader(&self, traffic: &mut Traffic, target: &ObjectName) {
         if traffic.leases.has_lost(self.process) && !world::is_record(target) {
             let message =
@@ -385,7 +378,6 @@ impl Connection {
         Ok(response)
     }
 
-    /// Forwards a call to an external system.
     pub(crate) async fn call_external<T>(
         &self,
         call: &str,
@@ -417,12 +409,10 @@ impl Connection {
     }
 }
 
-/// The effect of a request.
 struct Change {
     code: u16,
-    /// Number of changes that were made in the cluster.
     versions: u64,
-    /// Previous version of the object, for the oracles that need it.
+    /// Only looked up for the oracles that need it.
     old: Option<Arc<Value>>,
 }
 

@@ -4,7 +4,6 @@ use crate::history::History;
 use crate::run::{Outcome, Setting};
 use crate::world::Mask;
 
-/// Always fails, and tells the user to enable the feature.
 pub(crate) fn replay(_: &Setting, _: &History, _: &Outcome, _: &Mask) -> Result<Vec<String>, String> {
     Err("add the feature `envtest` to rbuilder in `[dev-dependencies]`".to_owned())
 }

@@ -21,17 +21,13 @@ use crate::operator::ProcessSettings;
 use crate::run::{Outcome, Setting};
 use crate::world::{Mask, ObjectName, Snapshot};
 
-/// How long we wait for the operator to reach a state.
+/// A real server needs real time, so this is how long a test may wait for a single state.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// An arbitrary timestamp. Statuses are compared without timestamps.
+/// Timestamps are ignored when states are compared, so any will do.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
-/// Replays a history whose simulation resulted in `outcome`. Returns the differences for each step.
-///
-/// # Errors
-///
-/// Returns a readable message if the servers can't be started, or if they reject the CRDs or roles.
+/// Replays a history whose simulation resulted in `outcome`, and returns the differences.
 pub(crate) fn replay(
     setting: &Setting,
     history: &History,
@@ -107,7 +103,7 @@ async fn replay_on(
     Ok(found)
 }
 
-/// Returns a CRD of the simulated server without the fields that are set by the server.
+/// Strips what the server sets itself.
 fn as_written(crd: &Value) -> Value {
     let metadata = &crd["metadata"];
     json!({
@@ -123,13 +119,12 @@ fn as_written(crd: &Value) -> Value {
 struct Replay<'r> {
     setting: &'r Setting,
     client: Client,
-    /// Names of all objects written by the operator.
+    /// What the operator has written in the simulation.
     made: &'r BTreeSet<String>,
     mask: &'r Mask,
 }
 
 impl Replay<'_> {
-    /// Performs a step and returns how the result differs from the simulation.
     async fn take(&self, step: &Step, state: &Snapshot) -> Result<Vec<String>, String> {
         let declarations = &self.setting.declarations;
         let (declaration, object) = match step {
@@ -156,7 +151,6 @@ impl Replay<'_> {
         }
     }
 
-    /// Deletes a declared object and waits until it's gone.
     async fn delete(&self, name: &ObjectName) -> Vec<String> {
         let request = Request::delete(name.path()).body("{}".to_owned());
         if let Err(error) = self.send(request.expect("a path of names is a URI")).await {
@@ -172,8 +166,6 @@ impl Replay<'_> {
         Vec::new()
     }
 
-    /// Compares the declared objects and the operator's objects with the simulation, after copying
-    /// the statuses of the simulated environment.
     async fn compare(&self, state: &Snapshot) -> Vec<String> {
         let mut all = Vec::new();
         let declarations = self.setting.declarations.iter();
@@ -187,6 +179,7 @@ impl Replay<'_> {
                 all.push(format!("{text} is missing"));
                 continue;
             };
+            // There are no controllers, so play their part before comparing.
             let found = match self.copy_status(&name, expected, found).await {
                 Ok(found) => found,
                 Err(why) => {
@@ -201,7 +194,6 @@ impl Replay<'_> {
         all
     }
 
-    /// Sets the status of an object of a built-in kind to the one in the simulation.
     async fn copy_status(&self, name: &ObjectName, expected: &Value, found: Value) -> Result<Value, String> {
         let mut wanted = with_values(&expected["status"], &found["metadata"]["generation"]);
         let is_custom = self
@@ -240,7 +232,6 @@ impl Replay<'_> {
     }
 }
 
-/// Replaces the placeholders in a status from a snapshot by actual values.
 fn with_values(status: &Value, generation: &Value) -> Value {
     match status {
         Value::Object(fields) => {

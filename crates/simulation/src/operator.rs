@@ -26,18 +26,15 @@ pub trait Operator: Webhooks + Sized + 'static {
     fn run(self) -> BoxFuture<'static, Result<(), String>>;
 }
 
-/// A process that has been started.
 pub(crate) struct Started {
-    /// The main future of the process. Dropping it kills the process.
+    /// Dropping it kills the process.
     pub(crate) running: BoxFuture<'static, Result<(), String>>,
-    /// Webhooks served by the process, if the library exposes them.
+    /// `None` if the library doesn't expose them.
     pub(crate) webhooks: Option<WebhookHandler>,
 }
 
-/// Creates a process of the operator from a client.
 pub(crate) type Program = Arc<dyn Fn(Client, &ProcessSettings) -> Started + Send + Sync>;
 
-/// Returns a program that runs the controllers added by `register`.
 pub(crate) fn program<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Program {
     Arc::new(move |client, settings| {
         let mut operator = register(O::create(client, settings));

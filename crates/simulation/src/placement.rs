@@ -9,10 +9,8 @@ use crate::history::{Disturbance, Perturbation, Step};
 use crate::run::Outcome;
 use crate::traffic::Moment;
 
-/// Status codes that are injected into writes.
 pub(crate) const CODES: [u16; 5] = [409, 429, 500, 503, 504];
 
-/// Returns the requests with an effect, starting at the given step.
 pub(crate) fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
     let moments = moments.iter();
     moments
@@ -37,8 +35,7 @@ pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbat
     each.flat_map(|action| at_each(changing, action)).collect()
 }
 
-/// Returns perturbations that move the lease to another replica, at each write. Either the leader
-/// crashes, or it's partitioned from the server.
+/// Returns perturbations that move the lease to the other replica, at each write.
 pub(crate) fn handovers(changing: &[&Moment]) -> Vec<Perturbation> {
     let mut list: Vec<Perturbation> = at_each(changing, &Disturbance::CutOff)
         .chain(at_each(changing, &Disturbance::CrashAfter))
@@ -162,7 +159,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     refusals
 }
 
-/// Lets each disturbance come first once, then each once more, and so on.
+/// Reorders a list so that each disturbance has its turn before one of them repeats.
 fn take_turns(list: Vec<Perturbation>) -> Vec<Perturbation> {
     let mut turns: Vec<(usize, Perturbation)> = Vec::with_capacity(list.len());
     for perturbation in list {
@@ -196,10 +193,9 @@ fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
     (first, later)
 }
 
-/// Maximum distance between neighbours, as a number of requests.
+/// In requests.
 const NEAR: usize = 2;
 
-/// Returns the perturbations at the given request and at nearby ones.
 pub(crate) fn neighbours<'p>(
     moments: &[Moment],
     at: &str,
@@ -211,7 +207,6 @@ pub(crate) fn neighbours<'p>(
     perturbations.iter().filter(is_near).collect()
 }
 
-/// Creates the same perturbation for each of the requests.
 fn at_each<'m>(moments: &'m [&Moment], action: &'m Disturbance) -> impl Iterator<Item = Perturbation> + 'm {
     moments.iter().map(|moment| Perturbation {
         at: moment.name.clone(),

@@ -18,32 +18,29 @@ use crate::operator::{ProcessSettings, Started};
 use crate::run::Setting;
 use crate::timeline::Actor;
 
-/// How a process has exited, or `None` if it was killed.
 pub(crate) type Ended = Option<Result<(), String>>;
 
-/// A slot for a process. When a process exits, a new one is started in the same slot.
+/// A slot for a process. When a process exits, the next one takes its slot.
 struct Replica {
     actor: Actor,
     connection: Connection,
-    /// `None` if no process is running.
+    /// `None` while no process is running.
     task: Option<JoinHandle<Result<(), String>>>,
     webhooks: Option<WebhookHandler>,
-    /// When to start the next process.
+    /// When to start the next process, if any.
     start_at: Option<Instant>,
 }
 
-/// All replicas of the operator.
 pub(crate) struct Processes<'r> {
     setting: &'r Setting,
     network: Network,
     replicas: Vec<Replica>,
-    /// Total number of processes started so far.
+    /// How many processes have been started so far, which is also the id of the next one.
     started: ProcessId,
     elects_leader: bool,
 }
 
 impl<'r> Processes<'r> {
-    /// Starts one process, or two with leader election if `replicated` is set.
     pub(crate) fn start(setting: &'r Setting, network: &Network, replicated: bool) -> Self {
         let actors: &[Actor] = match replicated {
             true => &[Actor::Operator, Actor::Replica],
@@ -67,6 +64,7 @@ impl<'r> Processes<'r> {
     fn start_one(&mut self, actor: Actor) -> Replica {
         let connection = self.network.connect(self.started, actor);
         self.started += 1;
+        // `Remote`s that the program creates connect on behalf of this process.
         context::connect(&connection);
         let settings = ProcessSettings {
             namespace: self.setting.namespace.clone(),
@@ -82,8 +80,7 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Makes the server call the webhooks of a running process. If there's none, webhooks become
-    /// unreachable.
+    /// Makes the server call the webhooks of a running process. Without one, they're unreachable.
     fn serve_webhooks(&self) {
         if !self.setting.has_webhooks {
             return;
@@ -97,7 +94,6 @@ impl<'r> Processes<'r> {
         self.network.server.serve_webhooks(Some(handler));
     }
 
-    /// Cleans up crashed processes, and schedules replacements after `pause`.
     pub(crate) fn replace_dead(&mut self, pause: Duration) {
         for replica in &mut self.replicas {
             if replica.connection.is_dead() && replica.start_at.is_none() {
@@ -108,12 +104,10 @@ impl<'r> Processes<'r> {
         self.serve_webhooks();
     }
 
-    /// Returns when the next process is going to be started.
     pub(crate) fn next_start(&self) -> Option<Instant> {
         self.replicas.iter().filter_map(|replica| replica.start_at).min()
     }
 
-    /// Starts all processes that are due.
     pub(crate) fn start_due(&mut self) {
         let now = Instant::now();
         for number in 0..self.replicas.len() {
@@ -128,7 +122,7 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Waits until a process exits without having been killed, and marks it as dead.
+    /// Waits until a process exits by itself, and marks it as dead.
     pub(crate) async fn ended(&mut self) -> (Actor, Ended) {
         poll_fn(|cx| {
             for replica in &mut self.replicas {
@@ -144,7 +138,6 @@ impl<'r> Processes<'r> {
         .await
     }
 
-    /// Kills all processes.
     pub(crate) fn stop(&mut self) {
         self.replicas.iter_mut().for_each(Replica::stop);
     }
@@ -159,7 +152,6 @@ impl Replica {
     }
 }
 
-/// Returns the webhooks of a server that refuses connections.
 fn unreachable_webhooks() -> WebhookHandler {
     let refuse = Arc::new(b"connection refused".to_vec());
     WebhookHandler::new(move |_, _| {
@@ -179,7 +171,6 @@ mod tests {
     use super::*;
     use crate::{Oracle, Simulation};
 
-    /// Acquires the lease if it's free, or if it hasn't been renewed for 20 seconds.
     async fn take_lease(client: &Client, holder: &str) -> kube::Result<bool> {
         let leases: Api<Lease> = Api::default_namespaced(client.clone());
         let now = context::now().map(|now| now.to_string());
@@ -203,7 +194,6 @@ mod tests {
         Ok(true)
     }
 
-    /// Creates a ConfigMap for each Secret.
     async fn work(client: &Client) -> kube::Result<()> {
         let secrets: Api<Secret> = Api::default_namespaced(client.clone());
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -222,7 +212,7 @@ mod tests {
         Ok(())
     }
 
-    /// Waits for the lease, but never checks whether it still holds it.
+    /// Waits for the lease, but never checks whether it still holds it. That's the bug.
     async fn lead_for_ever(client: Client) {
         let holder = context::random().unwrap_or_default().to_string();
         while !take_lease(&client, &holder).await.unwrap_or_default() {

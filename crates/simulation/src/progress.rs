@@ -8,13 +8,11 @@ use std::time::Duration;
 use crate::coverage::Coverage;
 use crate::settings::Budget;
 
-/// How often to print the progress.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Prints the progress of a search at regular intervals.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Name of the simulation. Nothing is printed if this is `None`.
+    /// `None` to print nothing.
     name: Option<String>,
     next: Duration,
 }
@@ -24,7 +22,6 @@ impl Progress {
         Self { name, next: INTERVAL }
     }
 
-    /// Prints a line, unless the last one was printed recently.
     pub(crate) fn update(&mut self, budget: &Budget, histories: usize, coverage: &Coverage) {
         if self.name.is_some() && budget.elapsed() >= self.next {
             self.next = budget.elapsed() + INTERVAL;

@@ -14,9 +14,9 @@ use crate::search::Failure;
 use crate::settings::Limit;
 use crate::timeline::Event;
 
-/// Version of the file format. Incremented for changes that older readers would misinterpret.
+/// Increment this for changes that older readers would misinterpret.
 const VERSION: u32 = 1;
-/// How many events of a timeline are written. This applies to its start and its end separately.
+/// Number of events to write from the start and from the end of a timeline.
 const MOST_EVENTS: usize = 200;
 
 #[derive(Debug, Serialize)]
@@ -24,51 +24,41 @@ const MOST_EVENTS: usize = 200;
 pub(crate) struct Record<'r> {
     version: u32,
     name: &'r str,
-    /// Location in the test's source, e.g. `tests/memcached.rs:40`.
+    /// E.g. `tests/memcached.rs:40`.
     source: &'r str,
-    /// Names of the declared objects.
     declarations: Vec<String>,
-    /// Budget of the search, e.g. `{"histories": 120}`.
+    /// E.g. `{"histories": 120}`.
     budget: Limit,
-    /// Number of histories that were run.
     histories: usize,
-    /// Requests sent by the operator when nothing is disturbed.
     requests: Vec<RequestRecord<'r>>,
-    /// All kinds of perturbations, including those that were never tried.
+    /// Includes kinds that were never tried.
     perturbations: Vec<PerturbationRecord<'r>>,
-    /// Path of the file with kept histories, relative to the package root.
+    /// Relative to the package root.
     kept_file: String,
-    /// Results of the kept histories, in file order.
+    /// In the order of the file.
     kept: Vec<KeptRecord>,
     failures: Vec<FailureRecord<'r>>,
     unused_fields: &'r [String],
     masked: &'r [String],
 }
 
-/// Coverage of a request.
 #[derive(Debug, Serialize)]
 struct RequestRecord<'r> {
     request: &'r str,
-    /// Whether the request modified the cluster.
     changes: bool,
-    /// How often each kind of perturbation hit this request.
     disturbed: &'r BTreeMap<String, usize>,
 }
 
-/// Coverage of a kind of perturbation.
 #[derive(Debug, Serialize)]
 struct PerturbationRecord<'r> {
     kind: &'r str,
     description: &'r str,
-    /// Number of histories in which it was tried.
     histories: usize,
-    /// Number of histories in which it actually happened.
     reached: usize,
 }
 
 #[derive(Debug, Serialize)]
 struct KeptRecord {
-    /// The history as a line of JSON, like in the file.
     history: String,
     outcome: &'static str,
 }
@@ -78,9 +68,7 @@ struct KeptRecord {
 struct FailureRecord<'r> {
     oracle: &'static str,
     message: &'r str,
-    /// Human-readable actions of the user.
     steps: Vec<String>,
-    /// Human-readable perturbations.
     perturbations: Vec<String>,
     /// The history as a line of JSON, which can be passed in `RBUILDER_SIMULATION` or added to the
     /// file with kept histories.
@@ -92,17 +80,13 @@ struct FailureRecord<'r> {
 
 #[derive(Debug, Serialize)]
 struct EventRecord<'r> {
-    /// Milliseconds since the start of the run.
     at: u64,
     actor: &'static str,
     text: &'r str,
-    /// HTTP status code of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u16>,
-    /// Whether the request had an effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed: bool,
-    /// Whether this is a call to an external system.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     external: bool,
 }
@@ -141,7 +125,6 @@ impl<'r> Record<'r> {
         }
     }
 
-    /// Serializes the report.
     pub(crate) fn to_text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("all keys are strings") + "\n"
@@ -193,8 +176,6 @@ impl<'r> FailureRecord<'r> {
     }
 }
 
-/// Drops the middle part of a long timeline. Returns the remaining events, and how many were
-/// dropped.
 fn shorten(events: &[Event]) -> (Vec<&Event>, usize) {
     let omitted = events.len().saturating_sub(2 * MOST_EVENTS);
     let (first, rest) = events.split_at(events.len().min(MOST_EVENTS));
@@ -298,7 +279,6 @@ mod tests {
             .run_as(&identity(), settings)
     }
 
-    /// A temporary directory.
     struct Folder(PathBuf);
 
     impl Folder {

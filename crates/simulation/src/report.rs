@@ -8,7 +8,7 @@ use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
 use crate::timeline::Event;
 
-/// How many events a report prints from the start and the end of a timeline.
+/// Number of events to print from the start and from the end of a timeline.
 const MOST_EVENTS: usize = 40;
 
 /// Result of a simulation. The `Display` implementation formats it for a terminal.
@@ -39,9 +39,8 @@ pub struct Report {
     /// Comparison with a real API server, if requested.
     pub on_server: Option<OnServer>,
     pub(crate) coverage: Coverage,
-    /// Results of the kept histories, which run before the search.
     pub(crate) kept: Vec<Kept>,
-    /// Path of the file with kept histories as shown to the user.
+    /// Path as shown to the user.
     pub(crate) kept_file: String,
 }
 
@@ -159,7 +158,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Writes a timeline. The middle of a long one is omitted.
 fn write_events(f: &mut fmt::Formatter<'_>, events: &[Event]) -> fmt::Result {
     let count = events.len();
     for (number, event) in events.iter().enumerate() {

@@ -24,93 +24,77 @@ use crate::timeline::{Actor, Event};
 use crate::traffic::Moment;
 use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
-/// The state counts as settled after nothing has changed for this long.
+/// The state counts as settled when nothing has changed for this long.
 const QUIET: Duration = Duration::from_secs(75);
-/// The same with two replicas, which renew their leases meanwhile: longer than one of them is cut off.
+/// Replicas renew their leases all the time, so wait for a shorter time, but still longer than one
+/// of them can be cut off.
 const QUIET_REPLICAS: Duration = Duration::from_secs(45);
-/// How long the operator may take to reach the expected state.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// Maximum number of requests in a step. We assume that the operator is in a loop beyond that.
+/// Beyond this many requests in a step, we assume that the operator is in a loop.
 const MOST_REQUESTS: usize = 2000;
-/// Maximum number of requests while time passes.
 const MOST_PASSING_REQUESTS: usize = 1000;
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// Maximum number of requests while nothing changes.
 const MOST_IDLE_REQUESTS: usize = 300;
-/// Delay before a crashed operator is restarted.
 const RESTART: Duration = Duration::from_secs(1);
-/// Delay before a crashed replica is restarted. This is longer than the default lease duration, so
-/// that the other replica takes over.
+/// Longer than the default lease duration, so that the other replica takes over.
 const REPLACEMENT: Duration = Duration::from_secs(20);
-/// How many times the operator may exit in response to a perturbation. A Pod would be restarted.
+/// A Pod would be restarted as well, so the operator may exit a few times in response to a
+/// perturbation.
 const MOST_ENDS: usize = 5;
-/// How many writes to include in a report about a loop.
 const LAST_WRITES: usize = 6;
 
 /// A predicate over the state of the world, which must hold at all times.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
 
-/// Settings that are the same for all runs of a simulation.
 pub(crate) struct Setting {
     pub(crate) program: Program,
-    /// Whether the server calls the operator's webhooks.
     pub(crate) has_webhooks: bool,
     /// Whether to run two replicas in some of the histories.
     pub(crate) has_replicas: bool,
-    /// Namespace that the operator watches. `None` means all namespaces.
+    /// `None` for all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Directory with the operator's roles. If `None`, all requests are permitted.
+    /// Directory with roles. If `None`, all requests are permitted.
     #[cfg_attr(not(feature = "envtest"), expect(dead_code))]
     pub(crate) roles: Option<PathBuf>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
-    /// Oracles that have been turned off.
     pub(crate) accepted: Vec<Oracle>,
-    /// Controllers that the test adds to those of every cluster.
+    /// Behaviors that the test adds to those of every cluster.
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
-    /// Whether workloads have ReplicaSets and Pods.
     pub(crate) has_pods: bool,
     pub(crate) invariants: Vec<Invariant>,
 }
 
-/// What a history is compared with.
-///
-/// A `None` in `steps` means that any state is fine after that step.
+/// What a history is compared with. A step is `None` if any state is fine after it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) steps: Vec<Option<Snapshot>>,
     pub(crate) mask: Mask,
-    /// Fields of Secrets that contain generated values. The operator must not replace these.
+    /// Fields of Secrets that contain generated values, which the operator must not replace.
     pub(crate) generated: BTreeSet<String>,
-    /// Which oracle to blame for a difference.
     pub(crate) oracle: Option<Oracle>,
 }
 
-/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) settled: Vec<Snapshot>,
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
-    /// Hours that have passed until the operator exceeded the limit for requests. `None` if it
-    /// didn't.
+    /// How many hours have passed when the operator exceeded the limit for requests, if it did.
     pub(crate) passed_hours: Option<u32>,
-    /// Names of all objects written by the operator.
     pub(crate) made: BTreeSet<String>,
-    /// Fields of Secrets in which the operator has replaced a value.
     pub(crate) replaced: BTreeSet<String>,
-    /// Whether the operator sends lists and watches which may be served from a stale cache.
+    /// Whether the operator accepts lists and watches from a stale cache.
     pub(crate) accepts_past: bool,
-    /// Whether the operator reads Pods or ReplicaSets.
     pub(crate) asks_for_pods: bool,
-    /// Perturbations that never happened, because the operator didn't send the request.
+    /// Perturbations that never happened, because the operator didn't send the request they wait
+    /// for.
     pub(crate) unreached: Vec<Perturbation>,
-    /// Error message of a rejected declaration, which also ends the run.
+    /// Set if the server rejects a declaration, which ends the run.
     pub(crate) rejected: Option<String>,
 }
 
-/// Runs a history in a new tokio runtime.
 pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
     // Programs based on kube-rs install signal handlers, and those need the I/O driver.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -127,22 +111,21 @@ struct Run<'r> {
     expected: &'r Expected,
     network: Network,
     environment: Environment,
-    /// Latest version of the world that was shown to the environment.
+    /// The version that the environment has seen.
     seen: Option<(u64, u64)>,
     notifications: watch::Receiver<u64>,
     processes: Processes<'r>,
     outcome: Outcome,
     start: Instant,
     ends: usize,
-    /// Declared objects, by index of the declaration. If someone deletes one while the operator
-    /// can't see it, the user restores it from here.
+    /// Objects as they were last declared, with the index of the declaration. The user declares
+    /// them again if one is deleted behind the operator's back.
     declared: Vec<(usize, Value)>,
-    /// An object whose reconcile still fails after the last declaration, and the error.
+    /// An object that couldn't be reconciled after the last declaration, with the error.
     failing: Option<(String, String)>,
     _context: context::Entered,
 }
 
-/// Why we stopped waiting for a step.
 enum Settled {
     AsExpected,
     Otherwise(Vec<Difference>),

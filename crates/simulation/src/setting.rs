@@ -16,7 +16,6 @@ use crate::operator::{ProcessSettings, Program};
 use crate::run::Setting;
 use crate::world::{GIVEN, ObjectName};
 
-/// Resolves all declared objects.
 #[track_caller]
 pub(crate) fn declarations(
     server: &ApiServer,
@@ -45,7 +44,6 @@ pub(crate) fn declarations(
     declarations
 }
 
-/// Adds a random object's values to all declarations of the same kind.
 #[track_caller]
 fn add_random(declarations: &mut [Declaration], object: &Value) {
     let is_same = |known: &&mut Declaration| {
@@ -64,8 +62,6 @@ fn add_random(declarations: &mut [Declaration], object: &Value) {
     );
 }
 
-/// Resolves a declared object. Namespaced objects are put into `default` if they don't have a
-/// namespace.
 #[track_caller]
 fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     let text = |pointer: &str| {
@@ -78,6 +74,7 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
         panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
     };
+    // Same as kubectl without `--namespace`.
     let namespace = match (is_namespaced, text("/metadata/namespace")) {
         (false, _) => String::new(),
         (true, namespace) if namespace.is_empty() => "default".to_owned(),
@@ -106,7 +103,6 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     }
 }
 
-/// Creates the namespaces of the declared objects, unless the test declares them on its own.
 pub(crate) fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer {
     let is_declared = |namespace: &str| {
         let mut names = declarations.iter().map(|declaration| &declaration.name);
@@ -135,9 +131,7 @@ impl Webhooks for Taken {
 }
 
 /// Installs webhook configurations, and the conversion webhooks that the operator registers.
-/// Returns whether there are any.
-///
-/// The webhooks are connected later, when a process of the operator is started.
+/// Returns whether there are any. They only work once a process of the operator runs.
 #[track_caller]
 pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -167,7 +161,7 @@ pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurat
     true
 }
 
-/// Returns the response to a request that the server can answer immediately.
+/// Returns the response if the server has it immediately, i.e. without waiting for a webhook.
 fn respond(
     server: &ApiServer,
     request: http::Request<Body>,
@@ -176,7 +170,6 @@ fn respond(
     server.call(request, by_admin).now_or_never()?.ok()
 }
 
-/// Returns whether the role of the operator permits leader election.
 pub(crate) fn may_elect(server: &ApiServer) -> bool {
     let review = serde_json::json!({
         "apiVersion": "authorization.k8s.io/v1",
@@ -189,6 +182,7 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(Body::from(review.to_string().into_bytes()));
     let request = request.expect("the path is a URI");
+    // Ask a copy, so that the review isn't part of the recorded requests.
     let Some(response) = respond(&server.copy(), request, false) else {
         return false;
     };
@@ -200,9 +194,8 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
 }
 
 impl Setting {
-    /// Returns whether the server rejects a variant. Webhooks aren't called, since there's no
-    /// process yet.
     pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
+        // There's no process yet that could answer webhooks.
         if self.has_webhooks {
             return false;
         }

@@ -7,51 +7,38 @@ use serde::Serialize;
 
 use crate::history::{History, VARIABLE};
 
-/// Number of histories per simulation.
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
-/// Number of seconds per simulation.
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
-/// Set to `1` to replay histories on a real API server.
 const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
-/// Directory for report files.
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 
-/// The default number of histories for each request that the operator makes without perturbations.
+/// Default number of histories for each request in the undisturbed run.
 const FOR_EACH_REQUEST: usize = 8;
-/// The smallest default number of histories.
 const FEWEST: usize = 45;
 
-/// Limit for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Limit {
-    /// Stop after this many histories. Always runs the same ones.
+    /// Stop after this many histories. These are always the same ones.
     Histories(usize),
-    /// Stop after this many seconds of real time. Faster machines get to run more histories.
+    /// Stop after this many seconds of real time. A faster machine gets to run more histories.
     Seconds(u64),
 }
 
-/// Settings from environment variables, which apply to all simulations of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
-    /// If set, only this history is run.
+    /// If set, run only this history.
     pub(crate) history: Option<History>,
     /// Overrides the limit in the test.
     pub(crate) limit: Option<Limit>,
-    /// Whether to replay histories on a real API server instead of searching.
     pub(crate) on_server: bool,
-    /// Where to write reports.
     pub(crate) reports: Option<PathBuf>,
-    /// Root of the package. Cargo runs tests with this as the working directory.
+    /// Root of the package, which is where cargo runs tests.
     pub(crate) package: PathBuf,
 }
 
 impl Settings {
-    /// Reads all environment variables.
-    ///
-    /// # Errors
-    ///
-    /// Returns a readable message if the value of a variable is invalid.
+    /// Reads the variables. The error tells which of them is invalid.
     pub(crate) fn from_environment() -> Result<Self, String> {
         Self::parse(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -91,7 +78,6 @@ fn parse_count<N: std::str::FromStr + PartialOrd + From<u8>>(name: &str, text: &
     count.ok_or_else(|| format!("{name}: expected a number from 1 on, found `{text}`"))
 }
 
-/// Keeps track of how much of a limit has been used up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     limit: Limit,
@@ -100,7 +86,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Starts to spend a budget now; `None` for the default.
     pub(crate) fn start(limit: Option<Limit>) -> Self {
         Self {
             limit: limit.unwrap_or(Limit::Histories(FEWEST)),
@@ -113,7 +98,6 @@ impl Budget {
         self.start.elapsed()
     }
 
-    /// Returns whether the search has to stop.
     pub(crate) fn is_spent(&self, histories: usize) -> bool {
         match self.limit {
             Limit::Histories(most) => histories >= most,
@@ -121,7 +105,7 @@ impl Budget {
         }
     }
 
-    /// Returns a budget that ends halfway between now and the end of this one.
+    /// Returns a budget that ends halfway through the rest of this one.
     pub(crate) fn half_of_rest(&self, histories: usize) -> Self {
         let limit = match self.limit {
             Limit::Histories(most) => Limit::Histories(histories + most.saturating_sub(histories) / 2),
@@ -130,7 +114,6 @@ impl Budget {
         Self { limit, ..*self }
     }
 
-    /// Adapts the default budget to the requests that the operator makes without perturbations.
     pub(crate) fn adapt(&mut self, requests: usize) {
         if self.is_default {
             self.limit = Limit::Histories(FEWEST.max(FOR_EACH_REQUEST * requests));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// Returns values that are simpler than the given one, the simplest first: closer to zero, shorter, with
-/// fewer fields. Each is simpler by itself, so that simplifying again and again ends.
+/// Returns simpler values, the simplest first: closer to zero, shorter, or with fewer fields. They
+/// never become more complex, so simplifying again and again comes to an end.
 pub(crate) fn simpler(value: &Value) -> Vec<Value> {
     match value {
         Value::Null | Value::Bool(false) => Vec::new(),
@@ -36,7 +36,6 @@ fn simpler_floats(number: f64) -> Vec<Value> {
     simpler.map(Value::from).collect()
 }
 
-/// Returns shorter texts: the beginning, and the text without its last character.
 fn simpler_texts(text: &str) -> Vec<Value> {
     let length = text.chars().count();
     let mut lengths = vec![0, 1, length / 2, length.saturating_sub(1)];

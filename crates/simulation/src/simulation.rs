@@ -35,11 +35,9 @@ pub struct Simulation {
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
-    /// Directory with the operator's roles.
     roles: Option<PathBuf>,
     accepted: Vec<Oracle>,
     replicas: usize,
-    /// File or directory with webhook configurations.
     webhooks: Option<PathBuf>,
     /// `None` for the default.
     limit: Option<Limit>,
@@ -389,6 +387,7 @@ impl Simulation {
         let (only, on_server) = (settings.history, settings.on_server);
         let mut report = on_own_thread(move || {
             let mut plain = Some(run_plain(&setting));
+            // Start over with Pods, since we now know that the operator reads them.
             if plain.as_ref().is_some_and(|outcome| outcome.asks_for_pods) {
                 setting.has_pods = true;
                 plain = None;
@@ -441,8 +440,8 @@ impl Simulation {
     }
 }
 
-/// Runs a search on a separate thread, and propagates its panics. Each history creates a tokio
-/// runtime, which isn't possible on a thread that already runs one.
+/// Each history creates a tokio runtime, which panics on a thread that already runs one. The test
+/// may be such a thread.
 fn on_own_thread(search: impl FnOnce() -> Report + Send + 'static) -> Report {
     let thread = std::thread::Builder::new().name("simulation".to_owned());
     match thread.spawn(search).map(std::thread::JoinHandle::join) {

@@ -72,7 +72,6 @@ impl fmt::Display for Event {
     }
 }
 
-/// All events of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     start: Instant,
@@ -100,7 +99,6 @@ impl Timeline {
         });
     }
 
-    /// Records a call to an external system.
     pub(crate) fn call(&mut self, actor: Actor, text: String, code: u16, changed: bool) {
         self.request(actor, text, code, changed);
         if let Some(event) = self.events.last_mut() {

@@ -10,10 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::external::Systems;
 
-/// Kinds that are excluded from snapshots, since they merely record that something has happened.
+/// These kinds merely record that something has happened, so snapshots leave them out.
 const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
 
-/// Metadata fields which differ between runs, or are maintained by the server.
 const VOLATILE: [&str; 6] = [
     "creationTimestamp",
     "generation",
@@ -23,18 +22,17 @@ const VOLATILE: [&str; 6] = [
     "uid",
 ];
 
-/// Name prefix of the namespaces that are created to make UIDs and resource versions depend on the
+/// Prefix of namespaces that we create and ignore, so that UIDs and resource versions depend on the
 /// seed.
 pub(crate) const SEED: &str = "seed-";
 
-/// Annotation on namespaces that exist before the operator is started. They're considered part of
-/// the cluster, so nothing deletes them and they aren't included in snapshots.
+/// Annotation of namespaces that exist from the start. They count as a part of the cluster, so they
+/// aren't in snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
-/// Annotation with which the Deployment controller numbers rollouts.
+/// The Deployment controller numbers rollouts with it.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// Prefix of all UIDs assigned by the simulated API server.
 pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
 /// Identifies an object by kind, namespace and name. Formatted as
@@ -68,7 +66,6 @@ impl fmt::Display for ObjectName {
 }
 
 impl ObjectName {
-    /// Inverse of the `Display` implementation.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (text, version) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
             Some((text, version)) => (text, version),
@@ -114,17 +111,15 @@ impl ObjectName {
         }
     }
 
-    /// Returns the plural name and the group, e.g. `deployments.apps`.
+    /// E.g. `deployments.apps`.
     pub(crate) fn resource(&self) -> String {
         resource_of(&self.group, &self.plural)
     }
 
-    /// Returns the URL path of the object.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.collection(), self.name)
     }
 
-    /// Returns the URL path of the collection that contains the object.
     pub(crate) fn collection(&self) -> String {
         let Self {
             group,
@@ -151,14 +146,12 @@ pub(crate) fn resource_of(group: &str, plural: &str) -> String {
     }
 }
 
-/// Returns whether an object is excluded from snapshots because it merely records what has
-/// happened.
 pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
-/// Returns whether the object is an old ReplicaSet, which a Deployment keeps for rollbacks. Snapshots
-/// exclude these, because their number depends on the history.
+/// Deployments keep old ReplicaSets for rollbacks. Their number depends on the history, so
+/// snapshots leave them out.
 fn is_old_replica_set(stored: &StoredObject) -> bool {
     let object = stored.value();
     stored.group == "apps"
@@ -167,7 +160,6 @@ fn is_old_replica_set(stored: &StoredObject) -> bool {
         && object["metadata"]["annotations"][REVISION].is_string()
 }
 
-/// Looks up an object on the server.
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
     let objects = server.objects();
     let found = objects.into_iter().find(|stored| {
@@ -179,7 +171,6 @@ pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> 
     Some(found?.object)
 }
 
-/// Returns the UIDs of an object's owners.
 pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners
@@ -203,8 +194,8 @@ pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
     })
 }
 
-/// Returns a merge patch that modifies a field which was set by one of the object's managers.
-/// Metadata and status are left alone. Returns `None` if there's no field with a simple value.
+/// Returns a merge patch for a field that one of the object's managers has set in the spec or data,
+/// if there is one with a simple value.
 pub(crate) fn foreign_change(object: &Value) -> Option<Value> {
     let managers = object["metadata"]["managedFields"].as_array()?;
     managers
@@ -238,7 +229,6 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
 pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
 
 impl Snapshot {
-    /// Takes a snapshot of the cluster and all external systems.
     pub(crate) fn take(server: &ApiServer, systems: &Systems) -> Self {
         let mut state = Self::of_cluster(server);
         state
@@ -275,7 +265,6 @@ impl Snapshot {
     }
 }
 
-/// Returns the replacement for a generated name.
 fn number_name(known: &BTreeMap<String, Value>, start: &str) -> String {
     (1..)
         .map(|number| format!("{start}<{number}>"))
@@ -301,8 +290,8 @@ fn normalize(object: &Value) -> Value {
     value
 }
 
-/// Removes the number of a rollout, which depends on the history.
 fn remove_revision(metadata: &mut Map<String, Value>) {
+    // The number depends on how many rollouts there were before.
     let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
         return;
     };
@@ -329,6 +318,7 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
             if text.parse::<Timestamp>().is_ok() {
                 *text = "<time>".to_owned();
             }
+            // Ids occur within longer strings, too.
             while let Some(start) = text.find(UID) {
                 let end = (start + UID.len() + 12).min(text.len());
                 if !text.is_char_boundary(end) {
@@ -341,15 +331,13 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
     }
 }
 
-/// A difference between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Difference {
     /// An object is missing.
     Missing(String),
     /// There's an unexpected object.
     Extra(String),
-    /// A field has a different value. Contains the object, the path, the expected value and the
-    /// actual value.
+    /// Object, path, expected value and actual value.
     Field(String, String, Value, Value),
 }
 
@@ -382,10 +370,9 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Fields to ignore in comparisons, as `<object> <path>`.
+/// What to ignore in comparisons, as `<object> <path>`.
 pub(crate) type Mask = BTreeSet<String>;
 
-/// Returns the differences between two snapshots, ignoring masked fields.
 pub(crate) fn compare(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {
     let mut differences = Vec::new();
     for (name, value) in &expected.0 {
@@ -438,7 +425,6 @@ fn compare_values(
     }
 }
 
-/// Returns the mask that hides the given differences.
 pub(crate) fn mask_of(differences: &[Difference]) -> Mask {
     let texts = differences.iter().map(|difference| match difference {
         Difference::Missing(name) | Difference::Extra(name) => name.clone(),

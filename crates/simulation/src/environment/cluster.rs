@@ -1,4 +1,4 @@
-//! A cluster for tests of behaviors.
+//! A cluster to test behaviors with.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::network::Network;
 use crate::timeline::Actor;
 use crate::world::ObjectName;
 
-/// Simulated seconds after which even a slow rollout is over.
+/// In seconds of simulated time. By then, even a slow rollout is over.
 const SETTLED: u32 = 600;
 
 /// A simulated cluster with one workload, which is named `web`.
@@ -40,7 +40,6 @@ impl Cluster {
         cluster
     }
 
-    /// Applies a merge patch to the workload.
     pub(super) async fn patch(&self, patch: &Value) {
         self.network.merge(Actor::User, &self.name, "", patch).await;
     }
@@ -54,7 +53,6 @@ impl Cluster {
         }
     }
 
-    /// Returns all objects of a kind.
     pub(super) fn objects(&self, plural: &str) -> Vec<StoredObject> {
         let mut objects = self.network.server.objects();
         objects.retain(|stored| stored.resource == plural);
@@ -77,7 +75,6 @@ pub(super) fn workload(kind: &str) -> Value {
     })
 }
 
-/// Runs a test on a paused clock.
 pub(super) fn block_on(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -22,7 +22,6 @@ use crate::network::Network;
 use crate::timeline::Actor;
 use crate::world::ObjectName;
 
-/// Duration of a single step in a slow environment.
 const SLOW: Duration = Duration::from_secs(20);
 
 /// All objects in the cluster and in external systems, as seen by a [`Behavior`] or an invariant.
@@ -68,7 +67,7 @@ pub struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Change {
-    /// Applies a merge patch to the object, or to a subresource such as `/status`.
+    /// A merge patch for the object or for a subresource, e.g. `/status`.
     Merge(&'static str, Value),
     Create(Value),
     Delete,
@@ -210,12 +209,10 @@ impl Environment {
         }
     }
 
-    /// Switches to [`Pace::Failing`].
     pub(crate) fn fail(&mut self) {
         self.pace = Pace::Failing;
     }
 
-    /// Returns the time at which the next planned act is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.planned.iter().map(|(_, due)| *due).min()
     }
@@ -232,6 +229,8 @@ impl Environment {
         let known = std::mem::take(&mut self.planned);
         for behavior in &self.behaviors {
             for act in behavior.next(&world, self.pace) {
+                // An act that is still wanted keeps its due time. Otherwise, it would be postponed
+                // whenever anything changes.
                 let due = known.iter().find(|(planned, _)| *planned == act);
                 let due = due.map_or(now + delay, |(_, due)| *due);
                 self.planned.push((act, due));
@@ -248,7 +247,6 @@ impl Environment {
     }
 }
 
-/// Returns whether `value` contains all fields of `wanted`, recursively.
 pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
         (Value::Object(fields), Value::Object(wanted)) => wanted
@@ -258,12 +256,11 @@ pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the act that updates the status to `wanted`, or `None` if it is already up to date.
+/// Returns the act that updates the status, unless it's up to date already.
 fn status_act(stored: &StoredObject, wanted: Value) -> Option<Act> {
     (!contains(&stored.value()["status"], &wanted)).then(|| Act::status(stored, wanted))
 }
 
-/// Returns whether the object has a deletion timestamp.
 fn is_going(stored: &StoredObject) -> bool {
     !stored.metadata("deletionTimestamp").is_empty()
 }

@@ -7,10 +7,9 @@ use super::{Act, Behavior, World, is_going};
 use crate::history::Pace;
 use crate::world::owner_uids;
 
-/// Upper limit for the Pods of a workload. Some histories set `replicas` to the maximum of the
-/// schema, which may well be in the millions.
+/// Some histories set `replicas` to the maximum of the schema, which may well be in the millions.
 pub(super) const MOST_PODS: i64 = 10;
-/// Label with the template hash, set on Pods of StatefulSets and DaemonSets.
+/// The controllers of StatefulSets and DaemonSets set it on their Pods.
 const REVISION_HASH: &str = "controller-revision-hash";
 
 /// Keeps the desired number of Pods for each workload, and replaces Pods of outdated templates.
@@ -35,6 +34,7 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
     };
     let is_set = workload.resource == "statefulsets";
     let pods: Vec<_> = owned(world, "", "pods", workload).collect();
+    // Pods of a StatefulSet have an ordinal, all others are interchangeable.
     let is_wanted = |(index, pod): (usize, &&StoredObject)| {
         let place = match is_set {
             true => pod
@@ -44,6 +44,7 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
                 .and_then(|number| number.parse().ok()),
             false => i64::try_from(index).ok(),
         };
+        // A ReplicaSet keeps its template, so its Pods are never outdated.
         let is_current =
             workload.resource == "replicasets" || pod.value()["metadata"]["labels"][REVISION_HASH] == *hash;
         is_current && place.is_some_and(|place| place < wanted)
@@ -84,8 +85,7 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"] })
 }
 
-/// Returns the objects of the given kind which are controlled by `workload` and aren't being
-/// deleted.
+/// Returns the objects that belong to `owner` and aren't being deleted.
 pub(super) fn owned<'w>(
     world: &'w World,
     group: &'w str,
@@ -104,14 +104,13 @@ pub(super) fn controller(owner: &StoredObject) -> Value {
     })
 }
 
-/// Hashes the template of a workload. The hash doesn't depend on the order of fields.
 pub(super) fn template_hash(workload: &StoredObject) -> String {
     let mut hash = 0x811c_9dc5;
     add_to_hash(&workload.value()["spec"]["template"], &mut hash);
     format!("{hash:x}")
 }
 
-/// Updates an FNV-1a hash with the canonical form (sorted keys) of `value`.
+/// FNV-1a with sorted keys, since the order of fields must not matter.
 fn add_to_hash(value: &Value, hash: &mut u32) {
     let mut add = |text: &str| {
         for byte in text.bytes() {
@@ -137,7 +136,6 @@ mod tests {
     use super::*;
     use crate::environment::cluster::{Cluster, block_on, workload};
 
-    /// Returns the names of a workload's Pods, before and after a patch.
     async fn pods_around(plural: &str, kind: &str, patch: Value) -> [Vec<String>; 2] {
         let mut cluster = Cluster::with(plural, &workload(kind), Pace::Prompt).await;
         let before = pods_of(&cluster);

@@ -13,11 +13,9 @@ use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 use crate::world::REVISION;
 
-/// Label with the template hash, set on ReplicaSets and their Pods.
 const TEMPLATE_HASH: &str = "pod-template-hash";
-/// Share of the replicas, in percent, for `maxSurge` and `maxUnavailable`.
+/// Default for both `maxSurge` and `maxUnavailable`, in percent of the replicas.
 const DEFAULT_SHARE: i64 = 25;
-/// Default of `revisionHistoryLimit`.
 const DEFAULT_HISTORY: i64 = 10;
 
 /// Creates and scales the ReplicaSets of Deployments, and reports their sums in the status.
@@ -37,15 +35,14 @@ impl Behavior for Rollouts {
     }
 }
 
-/// A Deployment and its ReplicaSets.
 struct Rollout<'w> {
     deployment: &'w StoredObject,
     hash: String,
     wanted: i64,
-    /// Limits of a rolling update, as numbers of Pods. `None` for the strategy `Recreate`.
+    /// `None` for the strategy `Recreate`.
     limits: Option<Limits>,
     current: Option<&'w StoredObject>,
-    /// ReplicaSets of previous templates, sorted by revision.
+    /// In order of their revisions.
     old: Vec<&'w StoredObject>,
 }
 
@@ -62,7 +59,7 @@ impl Limits {
             return None;
         }
         if wanted > MOST_PODS {
-            // One Pod at a time would never end.
+            // Otherwise, a rollout of thousands of Pods would take forever.
             let (surge, unavailable) = (wanted, wanted);
             return Some(Self { surge, unavailable });
         }
@@ -127,9 +124,8 @@ impl<'w> Rollout<'w> {
         self.old.iter().map(|set| number(set, "/spec/replicas")).sum()
     }
 
-    /// Returns whether the rollout is complete: only the current ReplicaSet has replicas, and all of
-    /// them are available.
     fn is_complete(&self) -> bool {
+        // The sum includes the old ReplicaSets, which must be empty.
         self.sum("/status/replicas") == self.wanted
             && self
                 .current
@@ -172,16 +168,17 @@ impl<'w> Rollout<'w> {
         self.remove_history()
     }
 
-    /// Creates the current ReplicaSet or scales it towards `wanted`.
     fn scale_up(&self) -> Vec<Act> {
         let most = match self.limits {
             Some(limits) => self.wanted + limits.surge - self.old_replicas(),
+            // `Recreate` has to wait for the old Pods to go.
             None if self.old.iter().any(|set| number(set, "/status/replicas") > 0) => 0,
             None => self.wanted,
         };
         let target = most.clamp(0, self.wanted);
         let Some(set) = self.current else {
             return match self.limits {
+                // `Recreate` doesn't even create the ReplicaSet before the old Pods are gone.
                 None if target < self.wanted => Vec::new(),
                 _ => self.with_revision(|revision| {
                     let body = replica_set(self.deployment, &self.hash, target, revision);
@@ -191,6 +188,7 @@ impl<'w> Rollout<'w> {
         };
         let replicas = number(set, "/spec/replicas");
         let is_latest = self.old.iter().all(|old| revision(old) < revision(set));
+        // A rollback reuses the ReplicaSet of the old template, as a new revision.
         if !is_latest {
             return self.with_revision(|revision| {
                 let annotations = json!({ REVISION: revision.to_string() });
@@ -208,8 +206,8 @@ impl<'w> Rollout<'w> {
         vec![scale(set, target)]
     }
 
-    /// Starts the next revision. Adds its number to the Deployment and passes it to `act`, which
-    /// adds it to the ReplicaSet.
+    /// Starts the next revision, which both the Deployment and the ReplicaSet (`act`) are annotated
+    /// with.
     fn with_revision(&self, act: impl FnOnce(i64) -> Act) -> Vec<Act> {
         let revision = self.sets().map(revision).max().unwrap_or(0) + 1;
         let annotations = json!({ REVISION: revision.to_string() });
@@ -220,8 +218,6 @@ impl<'w> Rollout<'w> {
         vec![act(revision), recorded]
     }
 
-    /// Scales down old ReplicaSets. Unavailable Pods are removed first, followed by available ones
-    /// that aren't needed for `maxUnavailable`.
     fn scale_down(&self) -> Vec<Act> {
         let Some(limits) = self.limits else {
             let running = self.old.iter().filter(|set| number(set, "/spec/replicas") > 0);
@@ -232,6 +228,8 @@ impl<'w> Rollout<'w> {
             number(set, "/spec/replicas") - number(set, "/status/availableReplicas")
         });
         let mut removable = self.sum("/spec/replicas") - needed - pending.max(0);
+        // Unavailable Pods go first, because removing them can't hurt. After that, remove as many
+        // available ones as `maxUnavailable` permits.
         let mut dispensable = self.sum("/status/availableReplicas") - needed;
         let mut acts = Vec::new();
         for set in &self.old {
@@ -248,7 +246,6 @@ impl<'w> Rollout<'w> {
         acts
     }
 
-    /// Deletes the oldest ReplicaSets beyond `revisionHistoryLimit`.
     fn remove_history(&self) -> Vec<Act> {
         let limit = self.deployment.value()["spec"]["revisionHistoryLimit"].as_i64();
         let kept = usize::try_from(limit.unwrap_or(DEFAULT_HISTORY)).unwrap_or(0);
@@ -298,7 +295,6 @@ mod tests {
     use super::*;
     use crate::environment::cluster::{Cluster, block_on, workload};
 
-    /// Creates a Deployment of image `web:1`, and waits until it is rolled out.
     async fn deployment(spec: Value, pace: Pace) -> Cluster {
         let mut deployment = workload("Deployment");
         for (field, value) in spec.as_object().into_iter().flatten() {
@@ -307,7 +303,6 @@ mod tests {
         Cluster::with("deployments", &deployment, pace).await
     }
 
-    /// Rolls out an image. Returns all states in between, without consecutive duplicates.
     async fn roll_out(cluster: &mut Cluster, image: &str) -> Vec<State> {
         cluster.patch(&of_image(image)).await;
         let mut states = Vec::new();
@@ -318,9 +313,7 @@ mod tests {
 
     #[derive(Clone, Debug, PartialEq)]
     struct State {
-        /// Images of the ReplicaSets.
         sets: Vec<String>,
-        /// Images of the Pods.
         pods: Vec<String>,
         available: i64,
         updated: i64,

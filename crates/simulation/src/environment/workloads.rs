@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 
-/// An arbitrary timestamp for conditions. Timestamps are ignored when states are compared.
+/// Timestamps are ignored when states are compared, so any will do.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
 /// StatefulSets, DaemonSets and ReplicaSets.
@@ -54,7 +54,7 @@ const REQUIRED_COUNTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Replaces optional counts that are zero with `null`, so that a merge patch removes them.
+/// Replaces optional counts that are zero with `null`, which makes a merge patch remove them.
 pub(super) fn without_zeros(mut status: Value, resource: &str) -> Value {
     let required = REQUIRED_COUNTS.iter().find(|(known, _)| *known == resource);
     for (name, value) in status.as_object_mut().into_iter().flatten() {
@@ -66,8 +66,6 @@ pub(super) fn without_zeros(mut status: Value, resource: &str) -> Value {
     status
 }
 
-/// Returns the next status of a workload. In a slow environment, replicas become ready one at a
-/// time.
 fn status(stored: &StoredObject, pace: Pace) -> Value {
     let object = stored.value();
     let generation = object["metadata"]["generation"].clone();
@@ -77,6 +75,7 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
         Pace::Prompt => wanted,
         // A new template makes all replicas unready. ReplicaSets keep their template.
         Pace::Slow if !is_observed && stored.resource != "replicasets" => 0,
+        // In a slow environment, replicas become ready one at a time.
         Pace::Slow => {
             let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
             (before + 1).min(wanted)
@@ -115,7 +114,6 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     without_zeros(status, &stored.resource)
 }
 
-/// The progress of a Deployment's rollout.
 #[derive(Clone, Copy)]
 pub(super) enum Progress {
     Complete,

@@ -9,7 +9,6 @@ use super::{Oracle, Violation};
 use crate::traffic::Deletion;
 use crate::world::ObjectName;
 
-/// Reports the deletion of a PersistentVolumeClaim whose owner isn't being deleted.
 pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     let name = &deletion.name;
     let loses = name.resource() == "persistentvolumeclaims" && deletion.owner_lives;
@@ -19,8 +18,8 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     })
 }
 
-/// Reports a write that recreates a Secret with different values, after the operator has deleted it
-/// while its owner existed. Copies of other Secrets may be deleted and recreated freely.
+/// Reports a Secret that the operator has deleted while its owner existed, and now recreates with
+/// other values. Copies of other Secrets don't count.
 pub(crate) fn repeated_secret(
     name: &ObjectName,
     deletions: &[Deletion],
@@ -38,19 +37,15 @@ pub(crate) fn repeated_secret(
     })
 }
 
-/// Tracks the values that the operator has generated for Secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    /// Values written by the operator, keyed by field.
+    /// By field.
     made: BTreeMap<String, Value>,
-    /// Fields in which the operator has replaced its own value by a different one.
+    /// Fields whose value from the operator has been replaced by the operator.
     pub(crate) replaced: BTreeSet<String>,
 }
 
 impl Secrets {
-    /// Compares a Secret before and after a write by the operator.
-    ///
-    /// The operator may restore a value if somebody else has modified it in the meantime.
     pub(crate) fn observe(&mut self, name: &ObjectName, before: Option<&Value>, after: &Value) {
         let fields = after["data"].as_object();
         for (key, value) in fields.into_iter().flatten() {
@@ -59,6 +54,7 @@ impl Secrets {
             let same_object =
                 before.is_some_and(|before| before["metadata"]["uid"] == after["metadata"]["uid"]);
             let made = self.made.insert(field.clone(), value.clone());
+            // It's fine to restore a value that somebody else has modified, so look at who made it.
             if same_object && known != Some(value) && made.as_ref() == known {
                 self.replaced.insert(field);
             }
@@ -66,7 +62,6 @@ impl Secrets {
     }
 }
 
-/// Reports a write that replaces a generated value, such as a password.
 pub(crate) fn replaced_secret(field: &str) -> Violation {
     let message = format!("the operator replaces {field}, which it has generated before, by another value");
     Violation::new(Oracle::Data, message)

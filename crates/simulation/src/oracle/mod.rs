@@ -74,7 +74,6 @@ impl fmt::Display for Oracle {
     }
 }
 
-/// Violation of an oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) oracle: Oracle,

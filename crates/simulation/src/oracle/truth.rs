@@ -6,30 +6,25 @@ use super::{Oracle, Violation};
 use crate::world::{ObjectName, owner_uids};
 use rbuilder_testing::fake::StoredObject;
 
-/// Conditions which claim that an object works.
 const WORKING: [&str; 2] = ["Available", "Ready"];
 
-/// Claims that were made by statuses in the current step.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// Maps the UID of an object to the generation for which it has claimed to be ready.
+    /// Generation for which an object has claimed to be ready, by UID.
     ready: BTreeMap<String, i64>,
-    /// Generations of workloads by UID.
     workloads: BTreeMap<String, i64>,
     pub(crate) violations: Vec<Violation>,
 }
 
 impl Claims {
-    /// Resets all claims. This is called when someone other than the operator has changed the
-    /// cluster, since that may turn a true claim into a false one.
+    /// Called when someone other than the operator has changed the cluster, since that may turn a
+    /// true claim into a false one.
     pub(crate) fn forget(&mut self) {
         self.ready.clear();
     }
 
-    /// Checks the objects after the operator has written `written`.
-    ///
-    /// An object that claims to be ready must not own an unready workload. Once it has made that
-    /// claim, its workloads must not change within the same generation.
+    /// Checks that the object just written doesn't claim to be ready while it owns an unready
+    /// workload, and that no workload changes after such a claim for the same generation.
     pub(crate) fn observe(&mut self, objects: &[StoredObject], written: &ObjectName) {
         self.observe_workloads(objects);
         let mut claiming = objects.iter().filter(|stored| claims_ready(stored));
@@ -73,8 +68,7 @@ impl Claims {
     }
 }
 
-/// Checks the claims in a settled state. Returns a violation for each object that claims to be
-/// ready while one of its workloads isn't, or whose status is about an older generation.
+/// Checks the claims in a settled state.
 pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for stored in objects.iter().filter(|stored| !is_workload(stored)) {
@@ -101,14 +95,13 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     violations
 }
 
-/// Finds a workload owned by the object that isn't ready, or a Job that has failed.
+/// Finds a workload that isn't ready or a Job that has failed among the dependents of an object.
 fn unready_child<'o>(stored: &StoredObject, objects: &'o [StoredObject]) -> Option<&'o StoredObject> {
     let mut family = descendants(stored, objects).into_iter();
     family.find(|child| is_workload(child) && !is_ready(child) || has_failed(child))
 }
 
-/// Returns whether the object is a failed Job. We don't draw conclusions from a Job that's still
-/// running.
+// We don't draw conclusions from a Job that's still running.
 fn has_failed(stored: &StoredObject) -> bool {
     let conditions = stored.value()["status"]["conditions"].as_array();
     let is_failed =
@@ -144,7 +137,6 @@ fn is_ready(stored: &StoredObject) -> bool {
         && status["readyReplicas"].as_i64().unwrap_or(0) >= wanted
 }
 
-/// Returns whether a custom resource claims to be ready in its current generation.
 fn claims_ready(stored: &StoredObject) -> bool {
     if !stored.is_custom {
         return false;
@@ -160,7 +152,7 @@ fn claims_ready(stored: &StoredObject) -> bool {
     })
 }
 
-/// Returns all direct and indirect dependents of an object.
+// Owner references form a graph, possibly with cycles.
 fn descendants<'o>(root: &StoredObject, objects: &'o [StoredObject]) -> Vec<&'o StoredObject> {
     let mut known = BTreeSet::from([root.metadata("uid")]);
     let mut found: Vec<&StoredObject> = Vec::new();

@@ -19,11 +19,9 @@ use crate::placement::changing;
 use crate::run::Expected;
 use crate::world::{Snapshot, compare, mask_of};
 
-/// Three months, in hours.
 const HOURS: u32 = 90 * 24;
 
 impl Search<'_> {
-    /// Tries the other paces of the environment, i.e. slow and failing.
     pub(super) fn paces(&mut self, base: &Base) {
         let slow = History {
             environment: Pace::Slow,
@@ -34,6 +32,7 @@ impl Search<'_> {
             environment: Pace::Failing,
             ..base.history.clone()
         };
+        // Nothing becomes ready, so only the state after the last deletion is known.
         let mut expected = base.expected.clone();
         let last = expected.steps.len() - 1;
         expected.steps[..last].fill(None);
@@ -45,7 +44,6 @@ impl Search<'_> {
         self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
     }
 
-    /// Tries to delete all objects with foreground propagation.
     pub(super) fn foreground(&mut self, base: &Base) {
         let mut history = base.history.clone();
         for step in &mut history.steps {
@@ -125,7 +123,6 @@ impl Search<'_> {
         })
     }
 
-    /// If there are several objects, declares them in reverse order.
     pub(super) fn orders(&mut self, base: &Base) {
         let count = self.setting.declarations.len();
         if count < 2 {
@@ -135,6 +132,7 @@ impl Search<'_> {
         history.steps[..count].reverse();
         let mut expected = base.expected.clone();
         let last = expected.steps.len() - 1;
+        // In between, other objects exist than in the usual order.
         for (number, state) in expected.steps.iter_mut().enumerate() {
             if number != count - 1 && number != last {
                 *state = None;
@@ -216,9 +214,6 @@ impl Search<'_> {
     }
 
     /// Reports a field that has no effect outside of the object itself.
-    ///
-    /// Only fields that are set in the declaration are considered. An unset field might be ignored
-    /// for good reasons, e.g. if it's a deprecated alias of a field that's set.
     fn note_unused(
         &mut self,
         base: &Base,
@@ -242,6 +237,8 @@ impl Search<'_> {
             return;
         }
         let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
+        // Only look at fields that are set. An unset one may be ignored for good reasons, e.g.
+        // because it's a deprecated alias of another field.
         let declared = &self.setting.declarations[number].object;
         let set = changes
             .keys()

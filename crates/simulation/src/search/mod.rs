@@ -25,7 +25,6 @@ use crate::settings::Budget;
 use crate::timeline::Event;
 use crate::world::{Snapshot, compare, mask_of};
 
-/// Give up after this many failures.
 const MOST_FAILURES: usize = 3;
 
 /// A history in which the operator misbehaves.
@@ -47,13 +46,11 @@ pub(crate) struct Search<'s> {
     budget: Budget,
     progress: Progress,
     found: Report,
-    /// Names of all requests that have been disturbed.
     disturbed: BTreeSet<String>,
-    /// The outcome of the history without perturbations, if it has run.
+    /// The outcome of the undisturbed history, if it has run already.
     plain: Option<Outcome>,
 }
 
-/// An undisturbed history and its result.
 struct Base {
     history: History,
     outcome: Outcome,
@@ -61,7 +58,7 @@ struct Base {
 }
 
 impl Base {
-    /// Returns the perturbations for a history with two replicas, or for one in which time passes.
+    /// Returns how to disturb a history with two replicas, or one in which time passes.
     fn disturbances(&self) -> Vec<Perturbation> {
         if self.history.replicated {
             return handovers(&changing(&self.outcome.moments, 0));
@@ -75,14 +72,13 @@ impl Base {
     }
 }
 
-/// Runs the history without perturbations.
 pub(crate) fn run_plain(setting: &Setting) -> Outcome {
     let (history, expected) = plain(setting);
     run(setting, &history, &expected)
 }
 
-/// Returns the history without perturbations, and its states as far as they are known before it runs: after
-/// the last deletion, nothing must be left.
+/// Returns the undisturbed history with the states that we know in advance: nothing must be left
+/// after the last deletion.
 fn plain(setting: &Setting) -> (History, Expected) {
     let history = History::plain(setting.declarations.len());
     let mut steps = vec![None; history.steps.len() - 1];
@@ -95,7 +91,7 @@ fn plain(setting: &Setting) -> (History, Expected) {
 }
 
 impl<'s> Search<'s> {
-    /// Begins a search. `plain` is the outcome of [`run_plain`], if it has run in this setting.
+    /// Begins a search. `plain` is what [`run_plain`] has returned, if it has run in this setting.
     pub(crate) fn new(
         setting: &'s Setting,
         plain: Option<Outcome>,
@@ -112,7 +108,6 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs the kept histories first, and then searches until the budget is exhausted.
     pub(crate) fn search(mut self, kept: Vec<History>) -> Report {
         self.search_all(kept);
         self.progress
@@ -130,6 +125,7 @@ impl<'s> Search<'s> {
         };
         self.found.requests = base.outcome.moments.len();
         let calls = base.outcome.moments.iter().filter(|moment| moment.is_external);
+        // External calls count twice, see `Simulation::histories`.
         self.budget.adapt(self.found.requests + calls.count());
         self.found.coverage.add_requests(&base.outcome.moments);
         self.repeat(&base, kept);
@@ -159,7 +155,7 @@ impl<'s> Search<'s> {
                 self.disturb(&bases[0], pair.to_vec());
             }
         }
-        // Most histories disturb the first declaration: they are the shortest.
+        // Spend most of the budget on the first declaration, since its histories are the shortest.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
             for number in 1..queues.len().max(2) {
                 for number in [0, 0, number] {
@@ -177,7 +173,6 @@ impl<'s> Search<'s> {
         self.found.disturbed = self.disturbed.len().min(self.found.requests);
     }
 
-    /// Replays the kept histories.
     fn repeat(&mut self, base: &Base, kept: Vec<History>) {
         for history in kept {
             let expected = self.expect(base, &history);
@@ -192,7 +187,6 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a history once for each perturbation.
     fn disturb_each(&mut self, base: &Base, perturbations: &[Perturbation]) {
         for perturbation in perturbations {
             if self.is_done() {
@@ -203,11 +197,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a single history.
-    ///
-    /// It must settle in the same states as without its perturbations. Additionally, a step that
-    /// modifies a declaration must end in the same state as declaring the modified version from
-    /// scratch.
+    /// Runs a single history, and compares it with undisturbed ones.
     pub(crate) fn replay(mut self, history: &History) -> Report {
         let Some(base) = self.base() else {
             return self.found;
@@ -221,7 +211,7 @@ impl<'s> Search<'s> {
     }
 
     /// Returns the state after time has passed in the undisturbed version of `history`, and the
-    /// index of that step. `None` if no time passes, or if the run stops early.
+    /// index of that step.
     fn state_after_time(&mut self, history: &History) -> Option<(usize, Snapshot)> {
         let number = history
             .steps
@@ -236,7 +226,6 @@ impl<'s> Search<'s> {
         outcome.passed_hours.is_none().then_some((number, state))
     }
 
-    /// Determines the states in which a history must settle.
     fn expect(&mut self, base: &Base, history: &History) -> Expected {
         let mut expected = base.expected.clone();
         expected.steps.clear();
@@ -296,8 +285,7 @@ impl<'s> Search<'s> {
         outcome
     }
 
-    /// Runs the undisturbed history, which declares everything and deletes it again. Returns `None`
-    /// if even that fails.
+    /// Runs the undisturbed history. Returns `None` if even that fails.
     fn base(&mut self) -> Option<Base> {
         let (history, mut expected) = plain(self.setting);
         let outcome = match self.plain.take() {
@@ -315,11 +303,13 @@ impl<'s> Search<'s> {
         if self.report(&history, &expected, &outcome) {
             return None;
         }
+        // The same seed must lead to the same events. If not, comparing anything else is pointless.
         let again = self.run(&history, &expected);
         if let Some(difference) = first_difference(&outcome.events, &again.events) {
             self.fail(Oracle::Determinism, difference, history, again.events);
             return None;
         }
+        // Whatever differs with another seed is random or depends on the time, so mask it.
         let other = History {
             seed: 1,
             ..history.clone()
@@ -352,7 +342,6 @@ impl<'s> Search<'s> {
         self.try_history(&history, &base.expected);
     }
 
-    /// Disturbs two requests per history until the budget is exhausted.
     fn pairs(&mut self, bases: &[Base], singles: &[Vec<Perturbation>]) {
         let mut random = Random::new(1);
         if singles.iter().all(Vec::is_empty) {
@@ -364,6 +353,7 @@ impl<'s> Search<'s> {
                 _ => random.below(bases.len()),
             };
             let (base, singles) = (&bases[number], &singles[number]);
+            // Count it anyway, so that the loop ends.
             if singles.len() < 2 {
                 self.found.histories += 1;
                 continue;
@@ -380,7 +370,6 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a history that is different as a whole, rather than being disturbed at a request.
     fn try_kind(&mut self, kind: &str, history: &History, expected: &Expected) {
         if !self.is_done() {
             self.found.coverage.note(kind);
@@ -396,10 +385,11 @@ impl<'s> Search<'s> {
         self.report(history, expected, &outcome);
     }
 
-    /// Records the failure of a run, if any. Returns whether it failed.
+    /// Records the failure of a run, if any, and returns whether there was one.
     fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
         for violation in &outcome.violations {
             let mut known = self.found.failures.iter();
+            // `Report::failures` has at most one history per oracle.
             if !known.any(|failure| failure.oracle == violation.oracle) {
                 self.add(history, expected, outcome, violation);
             }
@@ -407,7 +397,6 @@ impl<'s> Search<'s> {
         !outcome.violations.is_empty()
     }
 
-    /// Shrinks a failing history and records it.
     fn add(&mut self, history: &History, expected: &Expected, outcome: &Outcome, violation: &Violation) {
         let oracle = violation.oracle;
         let Reported {
@@ -439,7 +428,6 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Describes the first event in which two runs differ.
 fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
     let position = expected.iter().zip(found).position(|(one, other)| one != other);
     let position = match position {

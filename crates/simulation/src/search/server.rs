@@ -9,14 +9,8 @@ use crate::world::Snapshot;
 use super::Search;
 
 impl Search<'_> {
-    /// Compares the simulation of a history with a run on a real API server.
-    ///
-    /// If no history is given, uses one which declares the objects and goes through all of their
-    /// variants.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the servers can't be used, or if the history needs control over time.
+    /// Compares the simulation of a history (by default, one with all variants of all declarations)
+    /// with a run on a real API server. Panics if the server can't be used.
     pub(crate) fn replay_on_server(mut self, history: Option<History>) -> Report {
         if self.setting.has_webhooks {
             self.found.on_server = Some(OnServer::Skipped(
@@ -51,9 +45,8 @@ impl Search<'_> {
         self.found
     }
 
-    /// Builds a history that updates each declaration to each of its variants and back. Variants
-    /// are skipped if the server rejects them, or if the operator already misbehaves in the
-    /// simulation.
+    /// Builds a history that updates each declaration to each of its variants and back. Leaves out
+    /// variants that the server rejects or with which the operator already fails in the simulation.
     fn long_history(&mut self, base: &History) -> History {
         let count = self.setting.declarations.len();
         let mut changes = Vec::new();
@@ -77,8 +70,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the state contains Pods created by a workload controller, which a plain API
-/// server doesn't have.
+/// Returns whether the state contains Pods of workloads, for which a plain API server lacks a
+/// controller.
 fn has_pods_of_workloads(state: &Snapshot) -> bool {
     let mut pods = state.0.iter().filter(|(name, _)| name.starts_with("pods "));
     pods.any(|(_, pod)| {
@@ -88,7 +81,6 @@ fn has_pods_of_workloads(state: &Snapshot) -> bool {
     })
 }
 
-/// Returns whether a history can do without control over time and without other controllers.
 fn can_be_replayed(history: &History) -> bool {
     let is_plain = |step: &Step| matches!(step, Step::Apply(_) | Step::ApplyWith(..) | Step::Delete(_));
     history.perturbations.is_empty()

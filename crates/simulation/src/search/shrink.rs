@@ -11,10 +11,9 @@ use crate::run::{Expected, Outcome};
 use crate::simpler::simpler;
 use crate::timeline::Event;
 
-/// The largest number of simpler declarations to try for a failure.
+/// Complex values have many simpler ones, and each try is a run.
 const MOST_TRIES: usize = 100;
 
-/// A history that an oracle reports.
 #[derive(Clone)]
 pub(super) struct Reported {
     pub(super) history: History,
@@ -24,7 +23,6 @@ pub(super) struct Reported {
 }
 
 impl Search<'_> {
-    /// Removes perturbations, and simplifies random values, as long as the same oracle reports the history.
     pub(super) fn shrink(&mut self, reported: Reported) -> Reported {
         let mut best = self.remove_perturbations(reported);
         for number in 0..best.history.steps.len() {
@@ -48,7 +46,6 @@ impl Search<'_> {
         best
     }
 
-    /// Returns whether a step declares random values of the schema.
     fn is_random(&self, step: &Step) -> bool {
         let Step::ApplyWith(number, changes) = step else {
             return false;
@@ -56,8 +53,7 @@ impl Search<'_> {
         self.setting.declarations[*number].random.contains(changes)
     }
 
-    /// Simplifies the values that a step declares: the first simpler ones that the oracle still reports are
-    /// simplified in turn.
+    /// Takes the first simpler values that still fail, and goes on from there.
     fn simplify(&mut self, mut best: Reported, step: usize) -> Reported {
         let mut tries = 0;
         'simplified: loop {
@@ -84,8 +80,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the expected states if a step declares other values: it must settle in the state of these
-    /// values from nothing.
+    /// Adapts the expected states to other values of a step.
     fn expect_with(
         &mut self,
         expected: &Expected,
@@ -94,6 +89,7 @@ impl Search<'_> {
         changes: BTreeMap<String, Value>,
     ) -> Expected {
         let mut expected = expected.clone();
+        // They must lead to the same state as if they had been declared from scratch.
         if expected.steps[step].is_some() {
             let count = self.setting.declarations.len();
             let mut fresh = History::plain(count);
@@ -104,7 +100,7 @@ impl Search<'_> {
         expected
     }
 
-    /// Runs a history. Returns what the oracle of a known violation reports.
+    /// Runs a history, and returns it if the same oracle as before reports a violation.
     fn reports(&mut self, history: &History, expected: &Expected, known: &Violation) -> Option<Reported> {
         let Outcome {
             violations, events, ..
@@ -121,7 +117,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns simpler changes of a declared object: without one of them, or with a simpler value. One remains.
+/// Returns simpler changes to a declaration. At least one change must remain, otherwise it would be
+/// the declared object itself.
 fn simpler_changes(changes: &BTreeMap<String, Value>) -> Vec<BTreeMap<String, Value>> {
     let object = Value::Object(changes.clone().into_iter().collect());
     let all = simpler(&object).into_iter();
