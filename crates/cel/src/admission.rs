@@ -83,7 +83,7 @@ fn simple(ty: Type) -> Arc<Decl> {
     declare(DeclKind::Simple(ty))
 }
 
-/// Returns a declaration without sizes, since the cost of match conditions is not estimated.
+/// Match conditions have no cost estimate, so the sizes don't matter.
 fn declare(kind: DeclKind) -> Arc<Decl> {
     Arc::new(Decl {
         kind,
@@ -99,7 +99,7 @@ fn object(fields: &[(&str, Arc<Decl>)]) -> Arc<Decl> {
     declare(DeclKind::Object(fields.collect()))
 }
 
-/// Declares `AdmissionRequest` without its objects.
+/// `AdmissionRequest` without its objects, which are variables of their own.
 fn request() -> Arc<Decl> {
     let string = || simple(Type::String);
     let kind = |last| object(&[("group", string()), ("version", string()), (last, string())]);

@@ -5,14 +5,13 @@
 
 use std::ops::Range;
 
-/// A node of the tree.
 #[derive(Debug)]
 pub(crate) struct Expr {
-    /// The index of the node in the tables of the checker and the estimator.
+    /// Index into the tables of the checker and the estimator.
     pub(crate) id: usize,
-    /// The bytes of the source that the node was parsed from.
+    /// Where it is in the source, in bytes.
     pub(crate) at: Range<usize>,
-    /// The number of nodes on the longest path from this node to a leaf, both included.
+    /// Nodes on the longest path down to a leaf, including this one and the leaf.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -32,11 +31,11 @@ pub(crate) enum Kind {
         target: Option<Box<Expr>>,
         args: Vec<Expr>,
     },
-    /// The items. The flag is set for an optional item, `?item`.
+    /// The flag is set for `[?item]`.
     List(Vec<(Expr, bool)>),
-    /// The entries. The flag is set for an optional entry, `?key: value`.
+    /// The flag is set for `{?key: value}`.
     Map(Vec<(Expr, Expr, bool)>),
-    /// `Name{…}`: a message of one of CEL's built-in types. Its fields are not parsed.
+    /// `Name{…}`. We don't parse the fields, since Kubernetes declares no message types.
     Message(String),
     Fold(Box<Fold>),
     /// `let name = value in body`. CEL has no syntax for this; only macros expand to it.
@@ -58,13 +57,13 @@ pub(crate) enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// A loop over the items of a list or the keys of a map. `all`, `exists`, `map` and other macros
-/// expand to it.
+/// A loop over the items of a list or the keys of a map, to which `all`, `exists`, `map` and other
+/// macros expand.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// The second variable of macros that take an index or key and a value.
+    /// Set by macros that take an index or key in addition to the value.
     pub(crate) second: Option<String>,
     pub(crate) init: Expr,
     pub(crate) condition: Expr,
@@ -73,7 +72,6 @@ pub(crate) struct Fold {
 }
 
 impl Kind {
-    /// Returns the number of nodes on the longest path below a node of this kind.
     pub(crate) fn depth(&self) -> usize {
         let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);
         match self {
@@ -90,6 +88,6 @@ impl Kind {
     }
 }
 
-/// The variable that accumulates the result of a loop. Expressions cannot refer to it, since `@` is
-/// not allowed in identifiers.
+/// The loop variable with the result so far. No expression can refer to it, since `@` isn't allowed
+/// in identifiers.
 pub(crate) const ACCUMULATOR: &str = "@result";

@@ -2,11 +2,10 @@
 
 use rbuilder_schema::{Schema, SchemaType};
 
-/// A size limit that is missing on a list, map or string.
 #[derive(Clone)]
 pub(crate) struct MissingBound {
     pub(crate) path: String,
-    /// The validation that sets the bound.
+    /// The validation to add, e.g. `max_items`.
     pub(crate) bound: &'static str,
 }
 
@@ -17,8 +16,8 @@ impl MissingBound {
     }
 }
 
-/// Returns the help for a rule on the value at `path`: at most four bounds to add. `unbounded` is
-/// the innermost unbounded list or map that contains the value.
+/// Returns the help for a rule that is over budget: up to four bounds to add. `unbounded` is the
+/// innermost list or map around the value that lacks one.
 pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&MissingBound>) -> String {
     let mut missing: Vec<MissingBound> = unbounded.into_iter().cloned().collect();
     collect_missing(schema, path, &mut missing);
@@ -30,8 +29,6 @@ pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&Miss
     format!("bound the values it reads: add {}", bounds.join(", "))
 }
 
-/// Collects the unbounded lists, maps and strings within a value. Stops early once there are more
-/// than enough.
 fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>) {
     let bound = match schema.schema_type {
         Some(SchemaType::Array) if schema.max_items.is_none() => Some("max_items"),
@@ -56,6 +53,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
         collect_missing(values, &format!("{path}.*"), missing);
     }
     for (name, property) in &schema.properties {
+        // Only a few are shown, so don't visit the rest of a large schema.
         if missing.len() > 8 {
             return;
         }
@@ -63,7 +61,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
     }
 }
 
-/// Returns whether the size of a string is known without `max_length`.
+/// Strings of these kinds have a known size even without `max_length`.
 fn has_fixed_size(schema: &Schema) -> bool {
     !schema.enumeration.is_empty()
         || matches!(schema.format.as_deref(), Some("date" | "date-time" | "duration"))

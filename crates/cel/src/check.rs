@@ -16,20 +16,17 @@ use super::mismatch::describe_mismatch;
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
 
-/// The result of checking a tree.
 pub(crate) struct Checked {
-    /// The type of each node, indexed by id.
+    /// By id of the node.
     pub(crate) types: Vec<Type>,
-    /// The overloads that match each call, indexed by id.
+    /// By id of the call. More than one overload matches if an argument is `dyn`.
     pub(crate) overloads: Vec<Vec<&'static Overload>>,
-    /// The type of the entire expression.
     pub(crate) result: Type,
-    /// The variables used by the expression, except loop variables.
+    /// Variables that the expression mentions, except for those of loops.
     pub(crate) used: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks a tree. `nodes` is the number of its nodes, and `variables` are the variables in scope.
 pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
     let mut checker = Checker {
         scopes: variables
@@ -56,7 +53,7 @@ pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str
     }
 }
 
-/// Names of types that can be used as values.
+/// Types that can be used as values, e.g. in `type(x) == string`.
 const TYPE_NAMES: &[&str] = &[
     "bool",
     "bytes",
@@ -72,30 +69,29 @@ const TYPE_NAMES: &[&str] = &[
     "uint",
 ];
 
-/// Qualified names of Kubernetes types that can be used as values.
+/// Same, for the types of Kubernetes' libraries.
 const QUALIFIED_TYPE_NAMES: &[&str] = &["net.CIDR", "net.IP"];
 
-/// Names of protocol buffer types that have CEL values. Other types can be named, but do not have
-/// any values.
+/// Protocol buffer types that have CEL values. Rules may mention other ones, but nothing is of such
+/// a type.
 const MESSAGE_TYPE_NAMES: &[&str] = &["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
-/// Returns the name of a type that has CEL values, or `None` for other names.
 pub(crate) fn type_name(path: &str) -> Option<&'static str> {
     let names = [TYPE_NAMES, QUALIFIED_TYPE_NAMES, MESSAGE_TYPE_NAMES];
     names.into_iter().flatten().copied().find(|name| *name == path)
 }
 
 struct Checker {
-    /// The names in scope, innermost last.
+    /// Innermost last.
     scopes: Vec<(String, Type)>,
-    /// The number of leading `scopes` that are variables of the expression. Loop variables follow.
+    /// How many of the `scopes` are variables of the expression. Those of loops follow.
     free: usize,
     bindings: Bindings,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
     used: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    /// Set for the arguments of `format`, whose list may mix types.
+    /// Set within the arguments of `format`, since their list may mix types.
     in_format: bool,
 }
 
@@ -117,7 +113,7 @@ impl Checker {
         if matches!(expr.kind, Kind::Select { .. })
             && let Some(path) = path(expr)
         {
-            // A variable can have a qualified name, such as `authorizer.requestResource`.
+            // Variables may have qualified names, e.g. `authorizer.requestResource`.
             if let Some((_, ty)) = self.scopes.iter().rfind(|(known, _)| *known == path) {
                 return ty.clone();
             }
@@ -180,7 +176,7 @@ impl Checker {
         self.error(at, format!("unknown variable `{name}`"), Some(help))
     }
 
-    /// Returns `name` if it is a field of `self`, so that the help can suggest `self.name`.
+    /// If `name` is a field of `self`, the user has probably forgotten the `self.`
     fn root_field(&self, name: &str) -> Option<String> {
         let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
             return None;
@@ -286,7 +282,7 @@ impl Checker {
             self.check(arg);
         }
         self.in_format = outer;
-        // In `optional.of(x)`, the target is part of the function's name.
+        // In `optional.of(x)`, what looks like the target is a part of the function's name.
         if let Some(qualified) = target
             .as_deref()
             .and_then(path)
@@ -345,6 +341,7 @@ impl Checker {
         if let Some(result) = result {
             return result;
         }
+        // The argument's error has been reported already, and would only be repeated here.
         if given.contains(&Type::Error) {
             return Type::Error;
         }
@@ -376,7 +373,6 @@ impl Checker {
         Type::map(or_fresh(keys), or_fresh(values))
     }
 
-    /// Returns the type of an item or value. An optional item or value, `?item`, is unwrapped.
     fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
         if !optional {
             return ty;
@@ -395,8 +391,8 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes requires all items to have the same type, and `dyn` does not match any
-            // other type.
+            // Kubernetes requires all items to have the same type, and `dyn` counts as a type of
+            // its own.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
             }
@@ -445,7 +441,6 @@ impl Checker {
         self.bindings.resolve(&result)
     }
 
-    /// Returns the types of the loop variables.
     fn loop_types(&mut self, range: Type, fold: &Fold) -> (Type, Type) {
         let two = fold.second.is_some();
         match self.bindings.resolve(&range) {
@@ -464,7 +459,6 @@ impl Checker {
         }
     }
 
-    /// Checks the clauses of a literal format string.
     fn format_literal(&mut self, function: &str, target: Option<&Expr>) {
         let Some(Expr {
             kind: Kind::Literal(Literal::String(text)),
@@ -474,6 +468,7 @@ impl Checker {
         else {
             return;
         };
+        // cel-go parses literal formats when it compiles the rule.
         if let Some(clause) = find_unknown_clause(text) {
             let message = format!("unrecognized formatting clause `{clause}`");
             let help = "use one of `%s`, `%d`, `%f`, `%e`, `%b`, `%o`, `%x`, `%X` and `%%`".to_owned();
@@ -481,9 +476,8 @@ impl Checker {
         }
     }
 
-    /// Checks literals that the API server parses when it compiles the rule.
     fn literals(&mut self, function: &str, args: &[Expr]) {
-        // The optional second argument of `findAll` is a limit.
+        // The second argument of `findAll` is a limit, so the pattern isn't the last one.
         let read = match function {
             "find" | "findAll" => args.first(),
             _ => args.last(),
@@ -526,8 +520,7 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Returns whether a path names a type that `type(x)` can be compared with, such as
-/// `google.protobuf.Timestamp`.
+/// Returns whether `type(x)` can be compared with a path, e.g. `google.protobuf.Timestamp`.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();
@@ -536,7 +529,6 @@ fn is_type_name(path: &str) -> bool {
         || (first == "google" && last.starts_with(|letter: char| letter.is_ascii_uppercase()))
 }
 
-/// Returns the type of a message of one of CEL's built-in types, or `None` for other messages.
 fn type_of_message(name: &str) -> Option<Type> {
     Some(match name.strip_prefix("google.protobuf.")? {
         "Timestamp" => Type::Timestamp,
@@ -549,7 +541,7 @@ fn type_of_message(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns `a.b.c` if the expression consists of nothing else.
+/// Returns `a.b.c` if the expression is nothing but that.
 pub(crate) fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),
@@ -562,7 +554,6 @@ pub(crate) fn path(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Replaces the type parameters of a signature with the type variables of a call.
 fn instance(ty: &Type, fresh: &[usize]) -> Type {
     match ty {
         Type::Variable(number) => fresh

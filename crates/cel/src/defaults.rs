@@ -28,7 +28,7 @@ pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     found
 }
 
-/// Does not visit `additionalProperties`, where defaults are not allowed.
+/// Skips `additionalProperties`, where defaults aren't allowed.
 fn visit(schema: &Schema, path: &str, found: &mut Vec<RuleDiagnostic>) {
     if let Some(default) = &schema.default {
         let default = Default { path, whole: default };
@@ -42,15 +42,12 @@ fn visit(schema: &Schema, path: &str, found: &mut Vec<RuleDiagnostic>) {
     }
 }
 
-/// A default and the path of its field.
 struct Default<'d> {
     path: &'d str,
     whole: &'d Value,
 }
 
 impl Default<'_> {
-    /// Checks a value inside the default against the rules of its schema. `is_correlated` is false
-    /// inside lists, whose items have no old value.
     fn check_value(
         &self,
         value: &Value,
@@ -59,7 +56,7 @@ impl Default<'_> {
         is_correlated: bool,
         found: &mut Vec<RuleDiagnostic>,
     ) {
-        // Rules on an embedded object can also read fields that are missing in its schema.
+        // Rules on an embedded object may read fields that its schema doesn't declare.
         if schema.embedded_resource || value.is_null() {
             return;
         }
@@ -80,6 +77,7 @@ impl Default<'_> {
             Value::Array(items) => {
                 for item in items {
                     if let Some(inner) = &schema.items {
+                        // Items have no old value to compare with, so they aren't correlated.
                         self.check_value(item, inner, &format!("{path}[]"), false, found);
                     }
                 }
@@ -137,7 +135,7 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     let Ok(plan) = Plan::new(parsed.root, checked) else {
         return Verdict::Unknown;
     };
-    // A create runs transition rules only if they have `optionalOldSelf`.
+    // On create, transition rules only run if they have `optionalOldSelf`.
     let olds: &[Option<&Value>] = match is_optional {
         true => &[Some(value), None],
         false => &[Some(value)],
@@ -160,13 +158,10 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     broken.next().unwrap_or(Verdict::Holds)
 }
 
-/// The result of a rule for a default.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Holds,
-    /// The rule is false.
     Fails,
-    /// The rule fails with an error.
     Stops(String),
     Unknown,
 }
@@ -177,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the result for a schema of `.spec.field` with this rule and default.
+    /// `expected` is a part of the message, or `None` if nothing is reported.
     fn check(schema: Value, rule: &str, default: Value, expected: Option<&str>) {
         let mut field = schema;
         field["default"] = default;
@@ -233,7 +228,7 @@ mod tests {
         // The evaluator does not support named time zones.
         let zone = "timestamp(self).getHours('Europe/Rome') == 1";
         check(zone, json!("2024-01-01T00:00:00Z"), None);
-        // One operand is enough to decide.
+        // The other operand fails, but `false` decides.
         let both = "timestamp(self).getDate('a')>0 && false";
         check(both, json!("2024-01-01T00:00:00Z"), FALSE);
     }

@@ -2,20 +2,14 @@
 
 use rbuilder_schema::Schema;
 
-/// Checks that a path leads to a field. Its segments are `.name`, or `['name']` for a map key or a
+/// Checks that a path leads to a field. It consists of `.name`, or `['name']` for a map key or a
 /// name with special characters.
-///
-/// # Errors
-/// Returns the reason if the path does not lead to a field.
 pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), String> {
     normalize_field_path(path, schema).map(|_| ())
 }
 
-/// Normalizes a path as in the API server's errors, such as `a.b` for `.a.b` and `a[b]` for the key
-/// `b` in the map `a`.
-///
-/// # Errors
-/// Returns the reason if the path does not lead to a field.
+/// Normalizes a path to how the API server prints it, e.g. `a.b` for `.a.b` and `a[b]` for the key
+/// `b` of the map `a`.
 pub(crate) fn normalize_field_path(path: &str, schema: &Schema) -> Result<String, String> {
     let mut schema = schema;
     let mut rest = path;

@@ -21,18 +21,16 @@ use std::sync::LazyLock;
 
 use super::types::Type;
 
-/// An overload of a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
-    /// Whether the function is called as a method of its first argument.
+    /// Whether it's called as a method of its first argument.
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// The number of type parameters. They are numbered from `Type::Variable(0)`.
+    /// How many type parameters there are. They are numbered from `Type::Variable(0)`.
     pub(crate) variables: usize,
 }
 
-/// All functions by name.
 pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut functions: BTreeMap<&'static str, Vec<Overload>> = BTreeMap::new();
     for line in SIGNATURES.lines().filter(|line| !line.is_empty()) {
@@ -43,7 +41,7 @@ pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = L
     functions
 });
 
-/// Returns the names of functions, without operators, for suggestions.
+/// Function names to suggest, i.e. without operators.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> + Clone {
     FUNCTIONS.keys().copied().filter(|name| {
         name.chars()
@@ -204,7 +202,7 @@ error: decision.() -> string
 errored: decision.() -> bool
 ";
 
-/// Returns the overloads of a function. All order comparisons share the overloads of `_<_`.
+/// Comparisons share the overloads of `_<_`.
 pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     let function = match function {
         "_<=_" | "_>_" | "_>=_" => "_<_",
@@ -213,7 +211,6 @@ pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     FUNCTIONS.get(function).map(Vec::as_slice)
 }
 
-/// Parses a single overload of a signature.
 fn parse_overload(form: &'static str) -> Option<Overload> {
     let (call, result) = form.rsplit_once(" -> ")?;
     let (target, args) = call.split_once('(')?;
@@ -233,7 +230,6 @@ fn parse_overload(form: &'static str) -> Option<Overload> {
     })
 }
 
-/// Splits at commas outside of angle brackets.
 fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     let mut depth = 0;
     let mut parts: Vec<&str> = parameters
@@ -251,7 +247,7 @@ fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     parts
 }
 
-/// Parses types and numbers type parameters in order of appearance.
+/// Numbers the type parameters in the order in which they appear.
 #[derive(Default)]
 struct Reader {
     letters: Vec<char>,

@@ -8,20 +8,19 @@ use super::ast::Literal;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     Ident(String),
-    /// `` `field-name` `` after a dot.
+    /// `` `field-name` ``, after a dot.
     Escaped(String),
     Literal(Literal),
     /// An operator or a bracket.
     Symbol(&'static str),
 }
 
-/// Longer symbols come first: the lexer takes the first match.
+/// The lexer takes the first match, so longer symbols have to come first.
 const SYMBOLS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     "{", "}", ".", ",",
 ];
 
-/// Splits an expression into tokens and their byte ranges.
 pub(crate) fn read_tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnostic> {
     let mut lexer = Lexer { text, position: 0 };
     let mut tokens = Vec::new();
@@ -58,7 +57,6 @@ impl<'t> Lexer<'t> {
         Err(Diagnostic::error(start..self.position.max(start), message))
     }
 
-    /// Consumes bytes as long as they match.
     fn take(&mut self, fits: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| fits(*byte)).count();
@@ -114,8 +112,7 @@ impl<'t> Lexer<'t> {
         self.error(start, format!("unexpected character `{letter}`"))
     }
 
-    /// Returns whether a string literal starts here. The prefixes `r` and `b` may precede the
-    /// quote.
+    /// A string literal may have the prefixes `r` and `b`, in any order.
     fn is_string(&self) -> bool {
         let prefix = self
             .rest()
@@ -199,7 +196,7 @@ impl<'t> Lexer<'t> {
             .rest()
             .get(..digits)
             .and_then(|code| u32::from_str_radix(code, radix).ok());
-        // In bytes literals, an escape sequence is a byte; in strings it is a character.
+        // An escape sequence stands for a byte in a bytes literal, but for a character in a string.
         let byte = code.and_then(|code| u8::try_from(code).ok());
         match (code.and_then(char::from_u32), byte) {
             (_, Some(byte)) if bytes => {
@@ -253,7 +250,8 @@ impl<'t> Lexer<'t> {
             self.position += 1;
             return Ok(Token::Literal(Literal::Uint(value)));
         }
-        // `-9223372036854775808` is lexed as a minus sign and a number above `i64::MAX`.
+        // We see `-9223372036854775808` as a minus sign and a number that is one more than
+        // `i64::MAX`.
         match i64::try_from(value) {
             Ok(value) => Ok(Token::Literal(Literal::Int(value))),
             Err(_) if value == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),

@@ -69,12 +69,11 @@ use types::{Decl, Type};
 /// A diagnostic about a range of bytes of an expression.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
-/// The maximum cost of a single rule: the cost of a run times the number of runs per object.
+/// For a single rule: cost of a run times the number of runs per object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
-/// The maximum total cost of all rules in a CRD.
+/// For all rules of a CRD together.
 pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 
-/// The type that an expression must evaluate to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResultType {
     Bool,
@@ -90,17 +89,13 @@ impl ResultType {
     }
 }
 
-/// The result of checking an expression.
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// The upper bound of a single run's cost. `None` if the expression has errors or cannot be
-    /// checked.
+    /// Upper bound of a single run, or `None` if the expression has errors or can't be checked.
     cost: Option<u64>,
-    /// The variables that the expression uses.
     used: Vec<String>,
 }
 
-/// Parses and checks an expression, and estimates its cost for values declared by `decl`.
 fn examine_expression(
     text: &str,
     variables: &[(&str, Type)],
@@ -130,14 +125,15 @@ fn examine_expression(
         );
         diagnostics.push(Diagnostic::error(parsed.root.at.clone(), message));
     }
-    // Warnings do not prevent an estimate: a deprecated field name has the same cost.
+    // A warning (e.g. about a deprecated field name) doesn't change the cost.
     let is_understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
     let cost = match decl {
         Some(decl) if is_understood => Some(cost::estimate_cost(&parsed.root, &checked, decl)),
         _ => None,
     };
     let used = checked.used.clone();
-    // The API server evaluates conversions of constants when it compiles a rule.
+    // The API server converts constants when it compiles a rule, so a failure makes the rule
+    // invalid.
     if is_understood && let Err(error) = Plan::new(parsed.root, checked) {
         diagnostics.push(Diagnostic::error(error.at, error.text));
         return Examined {
@@ -153,8 +149,8 @@ fn examine_expression(
     }
 }
 
-/// Adds the location of a syntax error to the message, since errors are shown at the rule and not
-/// at a single token.
+/// Adds the location to the message of a syntax error, because errors are reported for the rule as
+/// a whole.
 fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     if error.is_error() {
         let place = match text.get(error.place.clone()).unwrap_or_default() {
@@ -166,7 +162,6 @@ fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     error
 }
 
-/// Shortens an expression for a message.
 fn abbreviate(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let mut shown: String = line.chars().take(40).collect();

@@ -1,7 +1,7 @@
 //! Validates literals that the API server parses when it compiles a rule: formats, durations and
 //! timestamps.
 
-/// Returns the first clause, including its `%`, that `string.format` does not support.
+/// Returns the first clause (including its `%`) that `string.format` doesn't know.
 pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     let mut rest = format;
     while let Some((_, after)) = rest.split_once('%') {
@@ -25,7 +25,7 @@ pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     None
 }
 
-/// Returns whether Go's `time.ParseDuration` accepts a string: a sequence of numbers with units.
+/// Returns whether Go's `time.ParseDuration` accepts a string.
 pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {
@@ -52,8 +52,7 @@ pub(crate) fn is_duration(text: &str) -> bool {
     parts > 0
 }
 
-/// Returns whether Go's `time.Parse` accepts a string as an RFC 3339 time. cel-go also requires a
-/// year of at least 1.
+/// Returns whether Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects the year 0.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;
@@ -90,7 +89,6 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         && text.get(19..).is_some_and(is_fraction_and_zone)
 }
 
-/// Returns whether a string is an optional fraction followed by `Z` or an offset.
 fn is_fraction_and_zone(text: &str) -> bool {
     let is_digit = |letter: char| letter.is_ascii_digit();
     let zone = match text.strip_prefix(['.', ',']) {
@@ -102,6 +100,7 @@ fn is_fraction_and_zone(text: &str) -> bool {
         .strip_prefix(['+', '-'])
         .and_then(|rest| rest.split_once(':'));
     zone == "Z"
+        // Go accepts hour 24 and minute 60 in offsets.
         || offset.is_some_and(|(hours, minutes)| {
             let below = |text: &str, limit: u32| {
                 text.len() == 2

@@ -11,7 +11,7 @@ use super::nodes::Nodes;
 
 type Result = std::result::Result<Expr, Diagnostic>;
 
-/// Expands `name(…)`: the macro `has(a.b)`, or a call of a function.
+/// Expands `name(…)`, which is a call unless it's `has(a.b)`.
 pub(crate) fn expand_function(
     name: &str,
     mut args: Vec<Expr>,
@@ -38,7 +38,7 @@ pub(crate) fn expand_function(
     }
 }
 
-/// Expands `target.name(…)`: a macro, or a call of a method.
+/// Expands `target.name(…)`, which may be a macro or a call.
 pub(crate) fn expand_method(
     target: Expr,
     name: &str,
@@ -97,7 +97,6 @@ impl Maker<'_> {
         self.nodes.make(self.at, Kind::List(items))
     }
 
-    /// Removes the loop variables from the front of the arguments.
     fn variables(
         &self,
         args: &mut Vec<Expr>,
@@ -181,8 +180,7 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// Expands `map` and `transformList`: a list with one item for each item of `target`, or for
-    /// each item that passes the test if `filtered` is set.
+    /// Expands `map` and `transformList`, both with a test (`filtered`) and without.
     fn list(&mut self, target: Expr, mut args: Vec<Expr>, count: usize, filtered: bool) -> Result {
         let variables = self.variables(&mut args, count)?;
         let test = filtered.then(|| args.remove(0));
@@ -214,9 +212,9 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// Makes a step conditional on a test.
     fn when(&mut self, test: Option<Expr>, step: Expr) -> Expr {
         let Some(test) = test else { return step };
+        // Keep the result if the item doesn't pass.
         let same = self.accumulator();
         self.call("_?_:_", vec![test, step, same])
     }
@@ -284,7 +282,7 @@ impl Maker<'_> {
     }
 }
 
-/// Copies an expression into new nodes.
+// `target` occurs twice in the expansion, but ids must be unique.
 fn copy(expr: &Expr, nodes: &mut Nodes) -> Expr {
     let mut again = |expr: &Expr| copy(expr, nodes);
     let kind = match &expr.kind {

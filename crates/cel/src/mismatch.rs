@@ -1,6 +1,5 @@
 //! Messages about calls whose argument types do not match any overload of the function.
 
-/// Returns the message and the help for a call with arguments of these types.
 pub(crate) fn describe_mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
     let operator = function.trim_matches('_').trim_start_matches('@');
     let message = match (function, given) {

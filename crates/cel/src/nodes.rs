@@ -5,20 +5,16 @@ use std::ops::Range;
 use super::Diagnostic;
 use super::ast::{Expr, Kind};
 
-/// The maximum depth of a tree.
+/// We traverse trees recursively, so limit their depth to save the stack.
 const MAX_DEPTH: usize = 300;
-/// The maximum number of nodes of a tree.
 const MAX_NODES: usize = 20_000;
 
-/// Creates nodes and assigns their ids.
 #[derive(Default)]
 pub(crate) struct Nodes {
     count: usize,
-    /// The maximum depth of the nodes created so far.
     depth: usize,
 }
 
-/// A warning about an expression that is too large to be checked.
 pub(crate) fn too_large(at: Range<usize>) -> Diagnostic {
     Diagnostic::warning(at, "the expression is too large to be checked here")
 }
@@ -28,7 +24,6 @@ impl Nodes {
         self.count
     }
 
-    /// Fails if the tree has become too large to be traversed recursively.
     pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<(), Diagnostic> {
         match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
             true => Ok(()),

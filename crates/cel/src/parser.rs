@@ -9,14 +9,13 @@ use super::lexer::{self, Token};
 use super::macros;
 use super::nodes::{Nodes, too_large};
 
-/// The maximum nesting of brackets that is checked. The API server allows 250 levels.
+/// The API server allows 250 levels of brackets. We recurse deeper for each of them.
 const MAX_NESTING: usize = 100;
 
-/// A tree and the number of its nodes.
 pub(crate) struct Parsed {
     pub(crate) root: Expr,
     pub(crate) nodes: usize,
-    /// Syntax that only newer API servers accept.
+    /// About syntax that older API servers don't accept.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
@@ -51,7 +50,7 @@ struct Parser {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The binary operators in ascending order of precedence. All are left-associative.
+/// In ascending order of precedence. All are left-associative.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -82,14 +81,12 @@ impl Parser {
         self.unexpected(&format!("`{symbol}`"))
     }
 
-    /// Returns the byte range of the next token.
     fn here(&self) -> Range<usize> {
         self.tokens
             .get(self.position)
             .map_or(self.end..self.end, |(_, at)| at.clone())
     }
 
-    /// Returns the bytes from `start` to the end of the last consumed token.
     fn since(&self, start: usize) -> Range<usize> {
         let end = self
             .position
@@ -151,13 +148,13 @@ impl Parser {
             if times == 0 {
                 continue;
             }
-            // A sign is part of the literal after it, but not if the literal is in parentheses.
+            // A sign belongs to the literal after it, unless that's in parentheses.
             let is_literal = matches!(self.peek(), Some(Token::Literal(_)));
             let mut operand = self.member()?;
             if symbol == "-" && times == 1 && is_literal && self.negated(&mut operand) {
                 return Ok(operand);
             }
-            // Pairs of operators cancel out.
+            // cel-go lets pairs of operators cancel out.
             if times % 2 == 1 {
                 operand = self.nodes.call(&self.since(start), function, vec![operand]);
             }
@@ -173,7 +170,6 @@ impl Parser {
         }
     }
 
-    /// Applies a minus sign to a numeric literal. Returns `false` for any other operand.
     fn negated(&mut self, operand: &mut Expr) -> bool {
         match &mut operand.kind {
             Kind::Literal(Literal::Int(number)) => {
@@ -233,7 +229,7 @@ impl Parser {
             let name = self.nodes.make(&at, Kind::Literal(Literal::String(field)));
             return Ok(self.nodes.call(&self.since(start), "_?._", vec![operand, name]));
         }
-        // cel-go's grammar allows backquotes around fields only, not around functions.
+        // cel-go's grammar has backquotes for fields, but not for functions.
         if !is_quoted && self.accept("(") {
             let args = self.exprs(")")?;
             let at = self.since(start);
@@ -297,7 +293,7 @@ impl Parser {
         Ok(self.nodes.make(&at, Kind::Ident(name)))
     }
 
-    /// Skips the fields of a message. The opening brace has been consumed.
+    /// Skips to the closing brace. The opening one has been consumed.
     fn message(&mut self, name: String, start: usize) -> Result<Expr> {
         let mut open = 1;
         while open > 0 {
@@ -312,7 +308,6 @@ impl Parser {
         Ok(self.nodes.make(&self.since(start), Kind::Message(name)))
     }
 
-    /// Parses expressions up to the closing bracket.
     fn exprs(&mut self, close: &'static str) -> Result<Vec<Expr>> {
         let mut exprs = Vec::new();
         while !self.accept(close) {

@@ -5,23 +5,19 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A rule and its result.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recorded {
-    /// The name of the schema that contains the rule.
     pub(crate) schema: String,
-    /// The path of the value that the rule applies to.
     pub(crate) path: String,
     pub(crate) rule: String,
-    /// The first compile error.
+    /// The first error, if it doesn't compile.
     pub(crate) error: Option<String>,
-    /// The cost of a single run.
+    /// Of a single run.
     pub(crate) cost: Option<u64>,
-    /// The number of runs per object.
+    /// How often it runs for an object at most.
     pub(crate) times: Option<u64>,
 }
 
-/// Returns every recorded rule and the schema that contains it.
 pub(crate) fn recorded_rules() -> impl Iterator<Item = (Recorded, Value)> {
     let schemas: Value =
         serde_json::from_str(include_str!("../tests/schemas.json")).expect("schemas by name");

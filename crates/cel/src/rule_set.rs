@@ -13,15 +13,15 @@ use super::parser::parse_expression;
 use super::types::{Decl, Type};
 use super::{Diagnostic, ResultType, check, field_path};
 
-/// The maximum total cost of all rules for an object.
+/// For all rules of an object together.
 const REQUEST_BUDGET: u64 = 10_000_000;
-/// The maximum length of an evaluated message, in bytes.
+/// In bytes. Longer messages are ignored.
 const MAX_MESSAGE: usize = 5 * 1024;
 
 /// The remaining budget for the rules of an object, in the API server's units.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// `None` once a rule has exceeded the budget.
+    /// `None` once it is exceeded.
     remaining: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Budget {
         self.remaining.unwrap_or(0)
     }
 
-    /// Subtracts a cost. Returns whether the budget covers it; otherwise the budget is exceeded.
+    /// Returns false if the budget doesn't cover the cost, and is exceeded from then on.
     fn pay(&mut self, cost: u64) -> bool {
         self.remaining = self.remaining.and_then(|remaining| remaining.checked_sub(cost));
         self.remaining.is_some()
@@ -101,7 +101,6 @@ struct Rule {
     uses_old: bool,
 }
 
-/// A compiled expression.
 #[derive(Debug)]
 struct Program {
     text: String,
@@ -109,7 +108,6 @@ struct Program {
 }
 
 impl Program {
-    /// Compiles an expression. Also returns the variables that it uses.
     fn compile(
         text: &str,
         variables: &[(&str, Type)],
@@ -143,12 +141,10 @@ impl Program {
     }
 }
 
-/// Why an expression cannot be compiled.
 #[derive(Debug)]
 enum CompileError {
-    /// The API server rejects it as well.
     Invalid(String),
-    /// It is too large to be checked here.
+    /// We don't check expressions of this size.
     TooLarge,
 }
 
@@ -262,7 +258,7 @@ impl Rule {
                 return rule;
             }
         }
-        // An invalid message expression is not allowed in a CRD: the rule then uses its message.
+        // A CRD can't have an invalid message expression. If it has one anyway, use the message.
         rule.message = source
             .message_expression
             .as_deref()
@@ -276,7 +272,6 @@ impl Rule {
         rule
     }
 
-    /// Runs the rule. Returns `None` if it holds or does not apply.
     fn evaluate(&self, index: usize, values: &Values<'_>, budget: &mut Budget) -> Option<Violation> {
         let program = match self.program.as_ref()? {
             Ok(program) => program,
@@ -307,7 +302,6 @@ impl Rule {
         }
     }
 
-    /// Returns the violation of a rule whose evaluation failed.
     fn stopped(&self, index: usize, text: &str) -> Violation {
         let rule = self.shown();
         let detail = match text.starts_with("no such overload") {
@@ -319,8 +313,6 @@ impl Rule {
         self.error(index, detail)
     }
 
-    /// Returns the violation for a rule that exceeds the limit of a single run. No further rules
-    /// run.
     fn over_limit(&self, index: usize, budget: &mut Budget) -> Violation {
         budget.exceed();
         let rule = self.shown();
@@ -330,7 +322,6 @@ impl Rule {
         self.error(index, detail)
     }
 
-    /// Returns the violation for a rule that is false.
     fn fails(&self, index: usize, values: &Values<'_>, budget: &mut Budget) -> Violation {
         let violation = |kind, detail| Violation {
             rule: index,
@@ -355,7 +346,6 @@ impl Rule {
         }
     }
 
-    /// Returns the rule's message, or the API server's default.
     fn message(&self) -> String {
         match self.source.message.as_deref() {
             None | Some("") => format!("failed rule: {}", self.shown()),
@@ -363,7 +353,7 @@ impl Rule {
         }
     }
 
-    /// Returns the text that identifies the rule in an error: its message, or else its expression.
+    /// Returns how errors call the rule: by its message or, without one, its expression.
     fn shown(&self) -> &str {
         match self.source.message.as_deref() {
             None | Some("") => self.source.rule.trim(),
@@ -390,18 +380,16 @@ impl Rule {
     }
 }
 
-/// The result of a message expression.
 enum Message {
     Text(String),
-    /// The expression fails or has no usable result: the rule's `message` is used instead.
+    /// The expression fails, or returns nothing usable. Use the rule's `message`.
     Unusable,
-    /// A budget was exceeded.
     Stops(String),
     Unsupported(&'static str),
 }
 
 fn evaluate_message(program: &Program, values: &Values<'_>, budget: &mut Budget) -> Message {
-    // The API server passes `oldSelf` to message expressions as it is, never as an optional.
+    // In message expressions, `oldSelf` is never an optional. The API server passes it as it is.
     let run = program.run(values, false);
     if let Err(Stop::Unsupported(what)) = run.result {
         return Message::Unsupported(what);

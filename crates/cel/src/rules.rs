@@ -51,7 +51,7 @@ pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     walk.found
 }
 
-/// Returns whether a schema, or a schema nested in it, contains a rule.
+/// Returns whether there's a rule in a schema or below it.
 pub(crate) fn has_rules(schema: &Schema) -> bool {
     !schema.validations.is_empty()
         || schema.properties.values().any(|property| has_rules(property))
@@ -59,26 +59,22 @@ pub(crate) fn has_rules(schema: &Schema) -> bool {
         || schema.additional_properties.as_deref().is_some_and(has_rules)
 }
 
-/// The lists and maps that enclose a value.
 #[derive(Clone)]
 pub(crate) struct Scope {
     pub(crate) path: String,
-    /// The maximum number of values at this path in an object. `None` if there is no bound.
+    /// How many values an object may have at this path, if that's bounded.
     times: Option<u64>,
-    /// The innermost list or map without a bound.
+    /// The innermost list or map around it that lacks a bound.
     pub(crate) unbounded: Option<MissingBound>,
-    /// The innermost list whose old and new items are not correlated.
+    /// The innermost list around it whose old and new items we can't match up.
     uncorrelatable: Option<String>,
 }
 
-/// The estimated cost of a rule.
 pub(crate) struct Cost {
-    /// The cost of a single run.
     pub(crate) once: u64,
-    /// The maximum number of runs per object.
     pub(crate) times: u64,
     place: RulePlace,
-    /// The rule, abbreviated.
+    /// Abbreviated.
     rule: String,
 }
 
@@ -88,7 +84,6 @@ impl Cost {
     }
 }
 
-/// A rule and the value it applies to.
 struct Site<'s> {
     rule: &'s Cel,
     schema: &'s Schema,
@@ -97,7 +92,7 @@ struct Site<'s> {
 }
 
 impl<'s> Site<'s> {
-    /// Returns the same rule, placed at one of its arguments.
+    /// The same rule, but reported at one of its arguments.
     fn at(&self, origin: Origin) -> Site<'s> {
         let place = RulePlace {
             origin,
@@ -107,7 +102,6 @@ impl<'s> Site<'s> {
     }
 }
 
-/// A traversal of a schema.
 #[derive(Default)]
 pub(crate) struct Walk {
     pub(crate) found: Vec<RuleDiagnostic>,
@@ -173,7 +167,8 @@ impl Walk {
         self.add(examined, &site.place, "");
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
-            // The message is evaluated at most once per object, for the first rule that fails.
+            // The server evaluates at most one message per object, that of the first rule that
+            // fails.
             let site = site.at(rule.message_expression_origin.or(rule.origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
@@ -206,7 +201,6 @@ impl Walk {
         }
     }
 
-    /// Checks how `oldSelf` is used.
     fn check_transition(&mut self, site: &Site<'_>, examined: &Examined) {
         let uses_old = examined.used.iter().any(|name| name == "oldSelf");
         if let (true, Some(list)) = (uses_old, &site.scope.uncorrelatable) {
@@ -215,7 +209,7 @@ impl Walk {
             let help = "make it a list of type `map` (`list_type = \"map\"`), or put the rule on the list";
             self.error(&site.place, message, help);
         }
-        // A rule without `oldSelf` in its text is reported when the marker is parsed.
+        // If the text doesn't even mention `oldSelf`, the marker's parser has reported that.
         let mentioned = site.rule.rule.contains("oldSelf");
         if mentioned && !uses_old && site.rule.optional_old_self.is_some() && examined.cost.is_some() {
             let help = "remove it, or compare with `oldSelf`";
@@ -252,7 +246,7 @@ impl Walk {
             .costs
             .iter()
             .fold(0u64, |sum, cost| sum.saturating_add(cost.total()));
-        // Rules over their own limit have been reported already.
+        // Rules over their own limit have been reported, and fixing them may be enough.
         if total <= CRD_BUDGET || self.costs.iter().any(|cost| cost.total() > RULE_BUDGET) {
             return;
         }
@@ -291,7 +285,6 @@ impl Scope {
         }
     }
 
-    /// Returns the scope of a list's items or a map's values.
     fn inside(&self, step: &str, limit: Option<u64>, bound: &'static str) -> Scope {
         let unbounded = match limit {
             None => Some(MissingBound {
@@ -318,7 +311,6 @@ fn factor(cost: u64, budget: u64) -> String {
     }
 }
 
-/// Returns the help for a `field_path` that does not resolve in the value at `scope`.
 fn suggest_field_path(path: &str, scope: &str, schema: &Schema) -> String {
     if let Some(relative) = path.strip_prefix(scope)
         && !scope.is_empty()

@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use rbuilder_schema::{Schema, SchemaType, cel_name};
 
-/// The largest request that the API server accepts, in bytes.
+/// The API server accepts requests of up to 3 MiB.
 pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
-/// The type of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Any type. Operations are checked at run time.
+    /// Checked at run time.
     Dyn,
-    /// The type of an expression for which an error has been reported.
+    /// An error has been reported for the expression, so accept anything.
     Error,
     Bool,
     Int,
@@ -28,16 +27,16 @@ pub(crate) enum Type {
     Null,
     Duration,
     Timestamp,
-    /// A type as a value: the result of `type(x)`.
+    /// What `type(x)` returns.
     Kind,
     List(Arc<Type>),
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
-    /// An object with fields. Every object schema is a distinct type.
+    /// Every object schema is a type of its own.
     Object(Arc<Decl>),
-    /// A type in one of Kubernetes' libraries.
+    /// A type of Kubernetes' libraries, e.g. `quantity`.
     Opaque(&'static str),
-    /// A type that has not been inferred yet.
+    /// Not inferred yet.
     Variable(usize),
 }
 
@@ -67,7 +66,7 @@ impl Type {
         Type::Optional(Arc::new(inner))
     }
 
-    /// Returns the name of the type in messages.
+    /// Returns what messages call the type.
     pub(crate) fn name(&self) -> String {
         match self {
             Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
@@ -90,13 +89,12 @@ impl Type {
     }
 }
 
-/// A value with a schema, as seen by CEL rules.
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
-    /// The maximum number of bytes, items or keys; 0 for a value of fixed size.
+    /// In bytes, items or keys. 0 for a value of fixed size.
     pub(crate) max_size: u64,
-    /// The minimum length in JSON, in bytes.
+    /// Of the JSON.
     pub(crate) min_bytes: u64,
 }
 
@@ -105,7 +103,7 @@ pub(crate) enum DeclKind {
     Simple(Type),
     List(Arc<Decl>),
     Map(Arc<Decl>),
-    /// The fields by CEL name. `None` for a field that rules cannot access.
+    /// By CEL name. `None` if rules can't see the field.
     Object(BTreeMap<String, Option<Arc<Decl>>>),
 }
 
@@ -118,9 +116,8 @@ fn simple(ty: Type, max_size: u64, min_bytes: u64) -> Decl {
 }
 
 impl Decl {
-    /// Returns the declaration of a schema, or `None` if rules cannot access its values. If
-    /// `is_object` is set, the value is a Kubernetes object and has `metadata`, `apiVersion` and
-    /// `kind`.
+    /// Returns `None` if rules can't see the values. With `is_object`, the value has `metadata`,
+    /// `apiVersion` and `kind`.
     pub(crate) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
         if schema.int_or_string {
             let max_size = schema
@@ -173,13 +170,12 @@ impl Decl {
         }
     }
 
-    /// Returns the declaration of a field, of the items of a list (`@items`), or of the keys or
-    /// values of a map (`@keys`, `@values`).
+    /// Returns the declaration of a field, or of `@items`, `@keys` or `@values`.
     pub(crate) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
         match (&self.kind, step) {
             (DeclKind::List(items), "@items") => Some(items.clone()),
             (DeclKind::Map(values), "@items" | "@values") => Some(values.clone()),
-            // Kubernetes declares the keys of a map without a size.
+            // Kubernetes declares keys without a size.
             (DeclKind::Map(_), "@keys") => Some(Arc::new(simple(Type::String, 0, 2))),
             (DeclKind::Object(fields), name) => fields.get(name).cloned().flatten(),
             _ => None,
@@ -204,7 +200,7 @@ fn string(schema: &Schema) -> Decl {
                     .max()
             };
             let max_size = match max_length {
-                // A character has at most four bytes.
+                // UTF-8 takes up to four bytes per character.
                 Some(max_length) => max_length.saturating_mul(4),
                 None if schema.enumeration.is_empty() => MAX_REQUEST - 2,
                 None => longest().unwrap_or(0) as u64,

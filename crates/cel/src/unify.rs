@@ -2,20 +2,18 @@
 
 use super::types::Type;
 
-/// The types inferred so far, indexed by type variable.
+/// The types inferred so far, by number of the type variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     bound: Vec<Option<Type>>,
 }
 
 impl Bindings {
-    /// Creates a type variable.
     pub(crate) fn fresh(&mut self) -> usize {
         self.bound.push(None);
         self.bound.len() - 1
     }
 
-    /// Replaces type variables with the types inferred for them.
     pub(crate) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -29,7 +27,7 @@ impl Bindings {
         }
     }
 
-    /// Replaces type variables with the types inferred for them, and the others with `dyn`.
+    /// Same as [`resolve`](Self::resolve), but turns what we couldn't infer into `dyn`.
     pub(crate) fn settle(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -43,14 +41,13 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a value of type `given` can be assigned to `expected`. Infers types only if
-    /// it can.
+    /// Returns whether `given` can be assigned to `expected`. Infers types only in this case.
     pub(crate) fn accepts(&mut self, given: &Type, expected: &Type) -> bool {
         self.all_accept(std::slice::from_ref(given), std::slice::from_ref(expected))
     }
 
-    /// Returns whether all values can be assigned. Infers types only if all of them can.
     pub(crate) fn all_accept(&mut self, given: &[Type], expected: &[Type]) -> bool {
+        // Work on a copy, so that a failure leaves no bindings behind.
         let mut trial = self.clone();
         let fits =
             given.len() == expected.len() && given.iter().zip(expected).all(|(a, b)| trial.assign(a, b));
@@ -87,8 +84,7 @@ impl Bindings {
         }
     }
 
-    /// Binds a variable to a type. Returns whether the types are compatible, and whether the
-    /// variable was already bound.
+    /// Returns whether the types are compatible, and whether the variable was bound already.
     fn bind(&mut self, number: usize, ty: &Type) -> (bool, bool) {
         if *ty == Type::Variable(number) {
             return (true, true);
@@ -115,7 +111,7 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a type contains a variable. Binding the variable to such a type would create
+    /// Returns whether a type contains a variable. If so, binding the variable to it would create
     /// an infinite type.
     fn mentions(&self, ty: &Type, number: usize) -> bool {
         match ty {
@@ -134,7 +130,7 @@ impl Bindings {
     }
 }
 
-/// Returns whether `a` is at least as general as `b`, given that they are assignable to each other.
+/// Returns whether `a` is at least as general as `b`. They must be assignable to each other.
 pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,

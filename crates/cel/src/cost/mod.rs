@@ -34,25 +34,21 @@ use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::check::{self, Checked};
 use super::types::{Decl, Type};
 
-/// The cost of reading a variable or a field.
 const READ: u64 = 1;
-/// The cost of creating a list.
 const NEW_LIST: u64 = 10;
-/// The cost of creating a map.
 const NEW_MAP: u64 = 30;
 
 mod price;
 
 use price::{Call, Price};
 
-/// The bounds of a cost or a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
     min: u64,
     pub(crate) max: u64,
 }
 
-/// The size of an unbounded value.
+/// For values without a bound in the schema.
 const UNKNOWN: Estimate = Estimate {
     min: 0,
     max: u64::MAX,
@@ -88,9 +84,8 @@ impl Estimate {
         }
     }
 
-    /// Multiplies by a factor and rounds up.
     fn scaled(self, factor: f64) -> Estimate {
-        // Casting a float with `as` saturates.
+        // `as` saturates, so infinity becomes `u64::MAX`.
         let scale = |value: u64| (value as f64 * factor).ceil() as u64;
         Estimate {
             min: scale(self.min),
@@ -98,7 +93,6 @@ impl Estimate {
         }
     }
 
-    /// Returns the bounds of a value that is one of two alternatives.
     fn or(self, other: Estimate) -> Estimate {
         Estimate {
             min: self.min.min(other.min),
@@ -107,7 +101,7 @@ impl Estimate {
     }
 }
 
-/// The sizes of the keys and values of a list or map that the expression creates.
+/// Sizes of the keys and values of a list or map that the expression creates itself.
 #[derive(Clone, Copy)]
 struct Entries {
     is_list: bool,
@@ -180,14 +174,12 @@ impl Path {
     }
 }
 
-/// A variable of a loop or a binding.
 struct Local {
     path: Path,
     size: Option<Estimate>,
     entries: Option<Entries>,
 }
 
-/// Returns the maximum cost of a single run.
 pub(crate) fn estimate_cost(root: &Expr, checked: &Checked, decl: &Arc<Decl>) -> u64 {
     let mut estimator = Estimator {
         checked,
@@ -204,9 +196,7 @@ struct Estimator<'e> {
     checked: &'e Checked,
     decl: &'e Arc<Decl>,
     locals: BTreeMap<String, Vec<Local>>,
-    /// The path of each node, indexed by id.
     paths: Vec<Path>,
-    /// The size of each node, once it is known.
     sizes: Vec<Option<Estimate>>,
     entries: Vec<Option<Entries>>,
 }
@@ -260,8 +250,8 @@ impl Estimator<'_> {
             }
             Kind::Fold(fold) => self.fold(expr, fold),
             Kind::Bind { name, value, body } => {
-                // cel-go represents a binding as a loop over an empty list, so the cost includes
-                // the list.
+                // cel-go binds a variable with a loop over an empty list, so the cost includes that
+                // list.
                 let sum = Estimate::exactly(NEW_LIST).plus(self.cost(value));
                 self.bind(name, value);
                 let sum = sum.plus(self.cost(body));
@@ -274,7 +264,7 @@ impl Estimator<'_> {
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Estimate {
-        // The qualified name of a type is a single variable.
+        // The name of a type is a single variable, even if it has dots.
         if *self.ty(expr) == Type::Kind
             && let Some(name) = check::path(expr)
         {
@@ -328,7 +318,6 @@ impl Estimator<'_> {
         self.paths[expr.id].clone()
     }
 
-    /// Returns the size that the schema declares for the value at a path.
     fn declared_size(&self, path: &Path) -> Option<Estimate> {
         if path.is_empty() {
             return None;
@@ -417,6 +406,8 @@ impl Estimator<'_> {
         }
         let sum = sum.plus(self.cost(&fold.result));
         self.unbind(ACCUMULATOR);
+        // The size comes last, because a round may have overwritten the path of the range (see
+        // `Path`).
         let rounds = self.size(&fold.range);
         match fold.init.kind {
             Kind::Literal(_) => self.sizes[expr.id] = self.known_size(&fold.init),
@@ -435,7 +426,8 @@ impl Estimator<'_> {
             self.entries[expr.id] = self.entries_of(arg);
             return cost;
         }
-        // Look up each size before the next argument can overwrite the path (see `Path`).
+        // Look up each size right away, before the next argument can overwrite the path (see
+        // `Path`).
         let mut costs = Vec::with_capacity(args.len());
         for arg in args {
             costs.push(self.cost(arg));
@@ -485,7 +477,6 @@ impl Estimator<'_> {
         })
     }
 
-    /// Records the path and size of `list[1]` and `map['a']`, which are declared in the schema.
     fn note_index(&mut self, call: &Call<'_>, result: &mut Option<Estimate>) {
         let step = match (call.function, call.parameters.first()) {
             ("_[_]", Some(Type::List(_))) => "@items",
@@ -515,7 +506,6 @@ fn literal_size(expr: &Expr) -> Option<u64> {
     })
 }
 
-/// Returns whether the values of a type have a fixed size.
 fn is_scalar(ty: &Type) -> bool {
     match ty {
         Type::Bool | Type::Double | Type::Duration | Type::Int | Type::Timestamp | Type::Uint => true,

@@ -7,32 +7,27 @@ use super::{Estimate, Estimator, NEW_LIST, Path, UNKNOWN};
 use crate::ast::{ACCUMULATOR, Expr, Kind, Literal};
 use crate::types::Type;
 
-/// The cost of traversing a character of a string.
 const PER_CHARACTER: f64 = 0.1;
-/// The factor per character of a pattern, applied to the cost of traversing the string.
+/// Per character of a pattern, on top of traversing the string.
 const PER_PATTERN_CHARACTER: f64 = 0.25;
 
-/// A call resolved to a single overload.
 pub(super) struct Call<'c> {
     pub(super) expr: &'c Expr,
     pub(super) function: &'c str,
-    /// The types of the target and the arguments in this overload.
+    /// In this overload.
     pub(super) parameters: &'c [Type],
     pub(super) target: Option<&'c Expr>,
     pub(super) args: &'c [Expr],
     pub(super) costs: &'c [Estimate],
 }
 
-/// The cost of a call and, if known, the size of its result.
 pub(super) enum Price {
-    /// The cost including the arguments.
     Whole(Estimate, Option<Estimate>),
-    /// The cost excluding the arguments.
     Own(Estimate, Option<Estimate>),
 }
 
 impl Estimator<'_> {
-    /// Returns the price of a call. `None` for most functions, whose calls cost 1.
+    /// Returns the price of a call, or `None` for the many functions that simply cost 1.
     pub(super) fn price_call(&mut self, call: &Call<'_>) -> Option<Price> {
         let target = call.target.map(|target| self.size(target));
         let first = call.args.first().map(|arg| self.size(arg));
@@ -42,6 +37,8 @@ impl Estimator<'_> {
         match (call.function, target, first, second) {
             ("_&&_" | "_||_", None, ..) => match call.costs {
                 [left, right] => Some(Price::Whole(
+                    // The right operand may not run at all, so only the left one counts for the
+                    // minimum.
                     Estimate {
                         min: left.min,
                         max: left.plus(*right).max,
@@ -133,7 +130,6 @@ impl Estimator<'_> {
         }
     }
 
-    /// Returns the price of a function that creates a list from a list.
     fn price_list_call(
         &mut self,
         call: &Call<'_>,
@@ -228,7 +224,7 @@ impl Estimator<'_> {
 
     fn item_size(&self, list: &Expr) -> Estimate {
         let path = self.path(list);
-        // cel-go copies the path here, so nothing is overwritten (see `Path`).
+        // cel-go copies the path here, so appending to it overwrites nothing (see `Path`).
         let steps = path.steps();
         if path.is_empty() || steps[0] == ACCUMULATOR {
             return UNKNOWN;
@@ -279,19 +275,17 @@ impl Estimator<'_> {
     }
 }
 
-/// Returns the cost of a comparison, which traverses the shorter operand.
+// Comparing stops at the end of the shorter operand.
 fn comparison(left: Estimate, right: Estimate) -> Estimate {
     let max = left.max.min(right.max);
     Estimate { min: max.min(1), max }.scaled(PER_CHARACTER)
 }
 
-/// Returns the cost of matching a string against a pattern.
 fn search(string: Estimate, pattern: Estimate) -> Estimate {
     let string = string.plus(Estimate::exactly(1)).scaled(PER_CHARACTER);
     string.times(pattern.scaled(PER_PATTERN_CHARACTER))
 }
 
-/// Returns the cost of parsing a selector.
 fn selector(string: Estimate) -> Estimate {
     let requirements = string.scaled(0.5).scaled((NEW_LIST + 40) as f64);
     Estimate::exactly(NEW_LIST)
@@ -299,7 +293,6 @@ fn selector(string: Estimate) -> Estimate {
         .plus(requirements)
 }
 
-/// Returns the size of a string after replacing every occurrence of `old` with `new`.
 fn replaced(string: Estimate, old: Estimate, new: Estimate) -> Estimate {
     let count = |string: u64, old: u64| (string as f64 / old as f64).ceil() as u64;
     let (max, kept) = match old.min {

@@ -7,13 +7,12 @@ use super::value::{List, Value};
 use super::{Evaluator, Outcome, Stop};
 use crate::ast::{Expr, Kind};
 
-/// A field or an index.
 #[derive(Clone, Copy)]
 struct Qualifier<'p> {
     key: Key<'p>,
-    /// Whether an absent value is an empty optional.
+    /// Whether an absent value leads to an empty optional instead of an error.
     optional: bool,
-    /// Whether the qualifier is the field in a `has` macro.
+    /// Whether it's the field of a `has` macro.
     test: bool,
 }
 
@@ -23,11 +22,9 @@ enum Key<'p> {
     Index(&'p Expr),
 }
 
-/// The cost of a variable, a field or an index.
 const READ: u64 = 1;
 
 impl<'v, 'p> Evaluator<'v, 'p> {
-    /// Evaluates an attribute that is not part of another one.
     pub(super) fn attribute(&mut self, expr: &'p Expr) -> Outcome<'v> {
         let result = self.resolve(expr, Vec::new());
         if matches!(result, Err(Stop::OverLimit | Stop::Unsupported(_))) {
@@ -36,14 +33,15 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         let is_test = matches!(expr.kind, Kind::Select { test: true, .. });
         match (is_test, is_conditional(base(expr))) {
             (false, false) => self.charge(READ)?,
-            // `has` refunds the cost of the attribute, which a conditional does not have.
+            // `has` refunds the attribute itself, even for a conditional, which hasn't paid for
+            // one.
             (true, true) => self.cost = self.cost.saturating_sub(READ),
             _ => {}
         }
         result
     }
 
-    /// Evaluates an attribute without its own cost. `outer` contains further qualifiers, from right
+    /// Evaluates an attribute without charging for it. `outer` are further qualifiers, from right
     /// to left.
     fn resolve(&mut self, expr: &'p Expr, mut outer: Vec<Qualifier<'p>>) -> Outcome<'v> {
         let mut expr = expr;
@@ -77,7 +75,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         self.qualify_all(value, &outer)
     }
 
-    /// Applies qualifiers, given from right to left.
+    /// Applies qualifiers, which are given from right to left.
     fn qualify_all(&mut self, value: Value<'v>, qualifiers: &[Qualifier<'p>]) -> Outcome<'v> {
         let (mut value, mut is_optional) = match value {
             Value::Optional(None) => return Ok(value),
@@ -94,6 +92,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             if let Err(stop @ Stop::Unsupported(_)) = found {
                 return Err(stop);
             }
+            // Looking up an absent value through an optional is free.
             let is_paid = !is_optional || !matches!(found, Ok(None));
             if is_paid {
                 self.charge(READ)?;
@@ -119,7 +118,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         })
     }
 
-    /// Evaluates an index. Its cost is that of the qualifier.
+    /// Evaluates an index, for which the qualifier pays.
     fn index(&mut self, index: &'p Expr) -> Outcome<'v> {
         match self.plan.is_attribute(index) && !self.plan.is_constant(index) {
             true => self.resolve(index, Vec::new()),
@@ -128,7 +127,6 @@ impl<'v, 'p> Evaluator<'v, 'p> {
     }
 }
 
-/// Splits off the last field or index.
 fn split(expr: &Expr) -> Option<(&Expr, Qualifier<'_>)> {
     let (operand, key, optional, test) = match &expr.kind {
         Kind::Select { operand, field, test } => (&**operand, Key::Field(field), false, *test),
@@ -143,7 +141,6 @@ fn split(expr: &Expr) -> Option<(&Expr, Qualifier<'_>)> {
     Some((operand, qualifier))
 }
 
-/// Returns the expression to which the fields and indices are applied.
 fn base(expr: &Expr) -> &Expr {
     split(expr).map_or(expr, |(operand, _)| base(operand))
 }
@@ -152,15 +149,13 @@ fn is_conditional(expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Call { function, .. } if function == "_?_:_")
 }
 
-/// Looks up a key. If `may_be_absent` is set, an absent value results in `None` instead of an
-/// error.
 fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Result<Option<Value<'v>>, Stop> {
     let is_key = matches!(
         key,
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_)
     );
     if !is_key {
-        // The API server's error contains the name of a Go type.
+        // The API server's message mentions a Go type here, which we don't know.
         return Err(Stop::Unsupported("an index of an unusual type"));
     }
     let missing = |what: &str| match may_be_absent {
@@ -183,7 +178,7 @@ fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Resul
     }
 }
 
-/// Converts an index. Returns `None` if it is negative.
+/// Returns `None` for a negative index.
 fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
     let unsupported = || Stop::error(format!("unsupported index value {} in list", text::show(key)));
     let index = match key {
@@ -198,7 +193,7 @@ fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
     };
     let index = usize::try_from(index).ok();
     let is_inside = index.is_some_and(|index| index < list.len());
-    // Lists in the object only accept integers.
+    // Lists that come from the object accept nothing but integers.
     if is_inside && matches!(list, List::Json(_)) && !matches!(key, Value::Int(_)) {
         return Err(Stop::error(format!("unsupported index: {}", text::show(key))));
     }

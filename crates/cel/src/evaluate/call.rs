@@ -31,7 +31,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             _ => {}
         }
         let overload = self.plan.overload(expr);
-        // cel-go evaluates all arguments of operators, and otherwise stops at the first error.
+        // cel-go evaluates all arguments of an operator, but stops at the first error for anything
+        // else.
         let stops_early =
             target.iter().count() + args.len() > 2 || (overload.is_none() && !is_operator(function));
         let mut values: Vec<Option<Value<'v>>> = Vec::with_capacity(args.len() + 1);
@@ -67,8 +68,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         result
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). Either operand can
-    /// determine the result, even if the other fails.
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). One operand can decide
+    /// even if the other fails.
     fn junction(&mut self, left: &'p Expr, right: &'p Expr, decisive: bool) -> Outcome<'v> {
         let mut stop = None;
         for side in [left, right] {
@@ -77,7 +78,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => stop = stop.or(Some(Stop::no_overload())),
                 Err(Stop::OverLimit) => return Err(Stop::OverLimit),
-                // An error in one operand does not determine the result if the other is unknown.
+                // If an operand is unknown, an error in the other one doesn't decide anything.
                 Err(unknown @ Stop::Unsupported(_)) => stop = Some(unknown),
                 Err(error) => stop = stop.or(Some(error)),
             }
@@ -95,7 +96,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         Ok(Value::Bool(holds))
     }
 
-    /// Evaluates `or`, or `orValue` if `unwraps` is set. Both are free.
+    /// Evaluates `or`, or `orValue` if `unwraps` is set. cel-go doesn't charge for either.
     fn or(&mut self, target: &'p Expr, other: &'p Expr, unwraps: bool) -> Outcome<'v> {
         match self.evaluate(target)? {
             Value::Optional(None) => self.evaluate(other),
@@ -105,8 +106,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Evaluates a list that cel-go converts to a set when it compiles the rule: a constant list of
-    /// primitive values. Returns `None` for other lists.
+    /// Evaluates a constant list of primitive values, which cel-go turns into a set when it
+    /// compiles the rule. Returns `None` for other lists.
     fn constant_set(&mut self, expr: &Expr, list: &'p Expr) -> Option<Value<'v>> {
         if self.plan.overload(expr).is_none() || !self.plan.is_constant(list) {
             return None;
@@ -125,7 +126,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         is_set.then_some(set)
     }
 
-    /// Looks up a value in a set of constants, which is free.
+    /// cel-go doesn't charge for looking up a value in such a set.
     fn is_in_constant_set(&mut self, item: &'p Expr, set: &Value<'v>) -> Outcome<'v> {
         match self.evaluate(item)? {
             Value::Bytes(_) => Err(super::value::UNHASHABLE),
@@ -134,7 +135,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
     }
 }
 
-/// Functions that cel-go implements once for all overloads.
+/// cel-go has a single implementation of these for all overloads.
 fn is_operator(function: &str) -> bool {
     function.starts_with(['_', '!', '-', '@'])
         || matches!(function, "size" | "type" | "dyn" | "matches" | "sort")
@@ -152,7 +153,7 @@ fn invoke<'v>(
             .unwrap_or_else(|| lists::call(function, args).unwrap_or_else(|| mismatch(function, args)));
     }
     if pattern.is_some() && !matches!(args.first(), Some(Value::String(_))) {
-        // Literal patterns are compiled along with the rule, which also changes the error.
+        // A literal pattern is compiled together with the rule, which also leads to another error.
         return Err(Stop::no_overload());
     }
     if function == "distinct" && !matches!(args.first(), Some(Value::List(_))) {
@@ -172,7 +173,6 @@ fn invoke<'v>(
     })
 }
 
-/// Returns the error for a call whose arguments do not match any overload.
 fn mismatch<'v>(function: &str, args: &[Value<'v>]) -> Outcome<'v> {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
     Err(Stop::error(format!(
@@ -181,7 +181,6 @@ fn mismatch<'v>(function: &str, args: &[Value<'v>]) -> Outcome<'v> {
     )))
 }
 
-/// Returns whether the overload, or any overload if it is unknown, accepts the arguments.
 fn accepts(function: &str, overload: Option<&'static Overload>, args: &[Value<'_>]) -> bool {
     let fits = |overload: &Overload| {
         overload.args.len() == args.len()
@@ -197,8 +196,7 @@ fn accepts(function: &str, overload: Option<&'static Overload>, args: &[Value<'_
     }
 }
 
-/// Returns whether a value has the given type. For lists and maps, this is determined by the first
-/// item.
+/// Like cel-go, only looks at the first item of a list or map.
 fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Error | Type::Variable(_), _)

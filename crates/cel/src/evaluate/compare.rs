@@ -7,10 +7,7 @@ use serde_json::Value as Json;
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// Compares two values with `==`. Values of different types differ, except for numbers.
-///
-/// # Errors
-/// Returns an error if the API server cannot compare the values.
+/// Compares two values with `==`. Numbers of different types may be equal, nothing else.
 pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::Null, Value::Null) => Ok(true),
@@ -19,7 +16,7 @@ pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     }
 }
 
-/// Compares two values like list items: `null` is not special.
+/// Like [`equal`], but without its special case for `null`.
 fn equal_items(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     Ok(match (one, other) {
         (Value::Null, other) => matches!(other, Value::Null),
@@ -80,7 +77,7 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     }
     for (one, other) in one.iter().zip(other.iter()) {
         let is_equal = match is_made {
-            // A list created by the expression treats an error as equal.
+            // cel-go treats an error as equal in lists that the expression has created.
             true => match equal(&one?, &other?) {
                 Err(Stop::Error(_)) => true,
                 result => result?,
@@ -94,9 +91,8 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// Compares parts of two objects. An object may contain values of a different type than its schema
-/// declares. The API server calls the first part's comparison, and a scalar differs from a value
-/// that cannot be read.
+/// Compares parts of two objects. They may hold values of other types than the schema declares. The
+/// API server lets the first part compare itself, and scalars differ from whatever cannot be read.
 fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
     let one = one?;
     let asks = matches!(one, Value::List(_) | Value::Map(_) | Value::Preserved(_));
@@ -106,8 +102,8 @@ fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
     }
 }
 
-/// Compares lists of type `set`: each item of the second list must be in the first, and cover it.
-/// An item that cannot be read is not equal to any item, not even to itself.
+/// Compares lists of type `set`: each item of the second list must be in the first one, and
+/// together they must cover it. An item that can't be read isn't even equal to itself.
 fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
     let (mut known, mut has_unreadable) = (Vec::new(), false);
     for item in one.iter() {
@@ -136,7 +132,6 @@ fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
     Ok(!has_unreadable && seen.into_iter().all(|seen| seen))
 }
 
-/// Compares lists of type `map`: items with the same keys must be equal.
 fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Result<bool, Stop> {
     let known = one.to_vec()?;
     let keys: Result<Vec<Keys>, Stop> = known.iter().map(|item| Keys::hashed(item, names)).collect();
@@ -145,7 +140,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Re
     for item in other.iter() {
         let item = item?;
         let wanted = Keys::hashed(&item, names)?;
-        // The last item with the same keys counts.
+        // If several items have the same keys, the last one counts.
         let mut found = None;
         for (index, candidate) in known.iter().enumerate() {
             if keys[index] == wanted {
@@ -161,7 +156,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Re
     Ok(seen.into_iter().all(|seen| seen))
 }
 
-/// Returns whether two set items are the same. Numbers of different types differ.
+/// Unlike with `==`, `1` and `1.0` are different items.
 pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::List(_) | Value::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => Err(Stop::error(
@@ -171,25 +166,22 @@ pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool
     }
 }
 
-/// The most keys that the API server uses as a key of a Go map. It formats more of them as a text.
+/// Up to this many keys, the API server uses the values themselves as a key of a Go map. Beyond
+/// that, it formats them as a text.
 const MOST_HASHED: usize = 3;
 
-/// The values of an item's keys in a list of type `map`, as texts that include their types. Absent
-/// keys are equal.
+/// The key fields of an item in a list of type `map`, as texts that include their types. Absent
+/// ones are equal to each other.
 #[derive(PartialEq)]
 pub(super) struct Keys(Vec<Option<String>>);
 
 impl Keys {
-    /// Returns the values of the keys with the given names.
     pub(super) fn of(item: &Value<'_>, names: &[String]) -> Keys {
         Keys(names.iter().map(|name| key_of(item, name)).collect())
     }
 
-    /// Same as [`Keys::of`], for a comparison of lists.
-    ///
-    /// # Errors
-    /// Returns an error if a value is an object or a list, which Go cannot use as a key of a map.
-    /// The schema of a key allows neither, but a stored object may contain them.
+    /// Same as [`Keys::of`], but fails for objects and lists, which Go cannot hash. The schema of a
+    /// key allows neither, but a stored object may still contain them.
     fn hashed(item: &Value<'_>, names: &[String]) -> Result<Keys, Stop> {
         let unhashable = names.iter().find_map(|name| match raw_key(item, name)? {
             Json::Object(_) => Some("map[string]interface {}"),
@@ -211,12 +203,11 @@ fn key_of(item: &Value<'_>, name: &str) -> Option<String> {
     };
     match map.find(&Value::string(cel_name(name))) {
         Ok(value) => value.map(|value| format!("{value:?}")),
-        // A value of another type than its schema declares is compared as it is.
+        // If it isn't what the schema declares, compare it as it is.
         Err(_) => raw_key(item, name).map(|raw| format!("{raw:?}")),
     }
 }
 
-/// Returns the value of a key in an object's JSON.
 fn raw_key<'v>(item: &Value<'v>, name: &str) -> Option<&'v Json> {
     match item {
         Value::Map(Map::Json(map)) => map.fields.get(&cel_name(name)),
@@ -250,8 +241,8 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     };
     for (name, value) in map.fields {
         if map.schema_of(name).is_none() {
-            // Unknown fields are compared as they are. The API server ignores unknown fields that
-            // only one of the objects contains.
+            // Unknown fields are compared as they are. If only one object has such a field, the API
+            // server ignores it.
             let Map::Json(other) = other else {
                 return Err(Stop::no_overload());
             };
@@ -264,7 +255,7 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
             }
             continue;
         }
-        // The API server looks up the name as if it were a CEL name.
+        // The API server treats the name as a CEL name here, even though it's the one in JSON.
         let key = Value::string(name.as_str());
         let is_equal = match (one.find(&key).transpose(), other.find(&key).transpose()) {
             (Some(one), Some(other)) => equal_parts(one, other)?,
@@ -281,7 +272,7 @@ fn equal_json(one: &Json, other: &Json) -> bool {
     one == other
 }
 
-/// Compares two numbers. Returns `None` if either is NaN.
+/// Returns `None` for NaN.
 fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
     match (one, other) {
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
@@ -295,7 +286,7 @@ fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Compares a float with an integer. The integer is rounded to a float, as in Go.
+/// Go rounds the integer to a float, so do the same.
 #[allow(clippy::cast_precision_loss)]
 fn compare_double(one: f64, other: &Value<'_>) -> Option<Ordering> {
     match other {
@@ -305,10 +296,6 @@ fn compare_double(one: f64, other: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Compares two values with `<` and similar operators.
-///
-/// # Errors
-/// Returns an error if the values have no order.
 pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Stop> {
     Ok(match (one, other) {
         (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
@@ -324,7 +311,6 @@ pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Stop
     })
 }
 
-/// Returns whether a list contains an item, or a map contains a key.
 pub(super) fn contains<'v>(item: &Value<'v>, container: &Value<'v>) -> Outcome<'v> {
     let found = match container {
         Value::Map(map) => map.find(item)?.is_some(),
@@ -338,7 +324,8 @@ pub(super) fn list_contains<'v>(list: &List<'v>, item: &Value<'v>) -> Result<boo
     let is_made = matches!(list, List::Made(_));
     let mut problem = None;
     for candidate in list.iter() {
-        // Lists in the object compare from the item's side, others from the value's side.
+        // In lists from the object, the candidate compares itself with `item`. In all others, it's
+        // the other way around.
         let result = match (is_made, candidate) {
             (true, candidate) => equal_items(item, &candidate?),
             (false, candidate) => candidate.and_then(|candidate| equal_items(&candidate, item)),

@@ -5,21 +5,18 @@ use super::value::{List, Map, Value};
 use crate::functions::Overload;
 use crate::types::Type;
 
-/// The cost of creating a list.
 const NEW_LIST: u64 = 10;
 
-/// A call whose arguments have been evaluated.
 pub(super) struct Priced<'c, 'v> {
     pub(super) function: &'c str,
-    /// The overload, if the argument types are known when the rule is compiled.
+    /// `None` if the overload isn't known when the rule is compiled, because an argument is `dyn`.
     pub(super) overload: Option<&'static Overload>,
-    /// The arguments. `None` if an argument failed.
+    /// `None` for arguments that have failed.
     pub(super) args: &'c [Option<Value<'v>>],
-    /// The result. `None` if the call failed.
+    /// `None` if the call has failed.
     pub(super) result: Option<&'c Value<'v>>,
 }
 
-/// Multiplies by a factor and rounds up.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -29,7 +26,6 @@ fn scaled(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
 }
 
-/// The cost of reading a string.
 fn scan(size: u64) -> u64 {
     scaled(size, 0.1)
 }
@@ -41,14 +37,12 @@ impl Priced<'_, '_> {
             .map_or(1, |arg| arg.as_ref().map_or(1, Value::size))
     }
 
-    /// Returns whether the overload is known and its parameter has a matching type.
     fn takes(&self, index: usize, test: fn(&Type) -> bool) -> bool {
         self.overload
             .and_then(|overload| overload.args.get(index))
             .is_some_and(test)
     }
 
-    /// Returns the cost of the call.
     pub(super) fn cost(&self) -> u64 {
         match self.function {
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => self
@@ -73,7 +67,6 @@ impl Priced<'_, '_> {
         }
     }
 
-    /// Returns the cost of parsing the second argument, if it is a string.
     fn parsed(&self) -> u64 {
         match self.takes(1, |ty| *ty == Type::String) {
             true => scan(self.size(1)),
@@ -85,12 +78,11 @@ impl Priced<'_, '_> {
         scan(self.size(0) + 1) * scaled(pattern, 0.25)
     }
 
-    /// Returns the cost of functions that only have a price if their overload is known.
     fn overload_cost(&self) -> u64 {
         let smaller = self.size(0).min(self.size(1));
         let is_text = |ty: &Type| matches!(ty, Type::String | Type::Bytes);
         match self.function {
-            // Equality has only one overload.
+            // Equality has a single overload, so it doesn't matter whether we know the types.
             "_==_" | "_!=_" => scan(smaller),
             _ if self.overload.is_none() => 1,
             "startsWith" | "endsWith" => scan(self.size(1)),
@@ -120,7 +112,6 @@ impl Priced<'_, '_> {
         }
     }
 
-    /// The cost of creating a list.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -131,7 +122,6 @@ impl Priced<'_, '_> {
         ((size as f64 * factor) as u64).saturating_add(1 + NEW_LIST)
     }
 
-    /// Returns the cost of comparing all items of a list with each other.
     fn compared(&self, index: usize) -> u64 {
         let size = self.size(index);
         let first = match self.args.get(index) {
@@ -158,7 +148,6 @@ fn is_opaque(value: &Value<'_>) -> bool {
     )
 }
 
-/// Returns the cost of visiting a value and everything in it.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -17,7 +17,6 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         result
     }
 
-    /// Runs the rounds. The variables of a round are above `depth`.
     fn rounds(&mut self, fold: &'p Fold, range: &Value<'v>, depth: usize) -> Result<(), Stop> {
         match (range, fold.second.is_some()) {
             (Value::List(list), with_index) => {
@@ -64,7 +63,6 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Runs a round. Returns whether the loop continues.
     fn round(
         &mut self,
         fold: &'p Fold,
@@ -81,6 +79,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 self.scopes.truncate(depth + 1);
                 return Ok(false);
             }
+            // Like in cel-go, an error in the condition doesn't end the loop. These aren't errors.
             Err(stop @ (Stop::OverLimit | Stop::Unsupported(_))) => return Err(stop),
             _ => {}
         }

@@ -13,16 +13,13 @@ use super::library::time::{self, parse_duration_format};
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// A list in the object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonList<'v> {
     pub(super) items: &'v [Json],
-    /// The schema of the list.
     schema: &'v Schema,
     item_schema: &'v Schema,
 }
 
-/// A map or an object in the object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonMap<'v> {
     pub(super) fields: &'v serde_json::Map<String, Json>,
@@ -31,10 +28,8 @@ pub(super) struct JsonMap<'v> {
     is_object: bool,
 }
 
-/// Converts a value. `is_object` is set for an entire object.
-///
-/// # Errors
-/// Returns an error if the value does not match the schema.
+/// Converts a value. `is_object` is set for an object with `apiVersion` and so on, as opposed to a
+/// part of one.
 pub(super) fn read<'v>(json: &'v Json, schema: &'v Schema, is_object: bool) -> Outcome<'v> {
     if json.is_null() {
         return match schema.nullable {
@@ -92,7 +87,7 @@ pub(super) fn read<'v>(json: &'v Json, schema: &'v Schema, is_object: bool) -> O
     }
 }
 
-/// Converts a value without a schema, such as an object in an admission request.
+/// Converts a value without a schema, e.g. an object in an admission request.
 pub(super) fn read_untyped(json: &Json) -> Value<'_> {
     match json {
         Json::Null => Value::Null,
@@ -115,7 +110,6 @@ fn invalid<'v>(message: &str) -> Outcome<'v> {
     Err(Stop::error(message))
 }
 
-/// Returns the name of the Go type.
 fn go_type(json: &Json) -> &'static str {
     match json {
         Json::Null => "<nil>",
@@ -129,8 +123,8 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn read_string<'v>(text: &str, schema: &Schema) -> Outcome<'v> {
-    // The reason why a string does not match its format comes from Go. The schema validation
-    // reports it as well.
+    // Go's parsers say why a string doesn't match its format, and we don't have their messages. The
+    // schema validation reports the value anyway.
     let unsupported = || Stop::Unsupported("the text does not have the format of its schema");
     match schema.format.as_deref() {
         Some("duration") => match parse_duration_format(text) {
@@ -165,7 +159,6 @@ impl<'v> JsonList<'v> {
     }
 }
 
-/// The schemas of an entire object's fields.
 struct ObjectFields {
     text: Schema,
     metadata: Schema,
@@ -185,12 +178,11 @@ static OBJECT_FIELDS: LazyLock<ObjectFields> = LazyLock::new(|| {
 });
 
 impl<'v> JsonMap<'v> {
-    /// Returns whether the value has named fields instead of keys.
+    /// Returns true for an object with named fields, and false for a map.
     fn has_fields(&self) -> bool {
         self.is_object || !self.schema.properties.is_empty()
     }
 
-    /// Returns the schema of a field or of the values.
     pub(super) fn schema_of(&self, key: &str) -> Option<&'v Schema> {
         match key {
             "apiVersion" | "kind" if self.is_object => return Some(&OBJECT_FIELDS.text),
@@ -203,8 +195,7 @@ impl<'v> JsonMap<'v> {
         }
     }
 
-    /// Looks up a field by its CEL name, or the value of a key. An absent field and a `null` field
-    /// are treated the same.
+    /// Looks up a field by its CEL name, or the value of a key. A `null` field counts as absent.
     pub(super) fn find(&self, key: &str) -> Option<Outcome<'v>> {
         let unescaped;
         let name = match self.has_fields() {
@@ -221,8 +212,8 @@ impl<'v> JsonMap<'v> {
         Some(read(value, self.schema_of(name)?, false))
     }
 
-    /// Returns the field with the CEL name `key`.
     fn unescape(&self, key: &str) -> String {
+        // A CEL name without `__` isn't escaped.
         let is_plain = !key.contains("__");
         if is_plain {
             return key.to_owned();
@@ -232,7 +223,6 @@ impl<'v> JsonMap<'v> {
         found.map_or(key, String::as_str).to_owned()
     }
 
-    /// Returns the CEL names of the fields, or the keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = String> + '_ {
         let has_fields = self.has_fields();
         self.fields

@@ -12,8 +12,6 @@ use super::library::url::{Url, check_request_uri, parse_url};
 use super::value::{Map, Value};
 use super::{Outcome, Stop};
 
-/// Calls a function. The target, if any, is the first argument. Returns `None` for unknown
-/// functions.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
     if let Some(name) = function.strip_prefix("format.")
         && args.is_empty()
@@ -140,7 +138,7 @@ fn version<'v>(parsed: Result<Semver, String>) -> Outcome<'v> {
 }
 
 fn on_version<'v>(function: &str, version: &Semver, rest: &[Value<'v>]) -> Option<Outcome<'v>> {
-    // Go's 64-bit integers wrap around on overflow.
+    // Go converts to a signed integer, which wraps around.
     #[allow(clippy::cast_possible_wrap)]
     let int = |number: u64| Ok(Value::Int(number as i64));
     Some(match (function, rest) {
@@ -165,7 +163,7 @@ fn on_address<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
         ("masked", [Value::Cidr(cidr)]) => Value::Cidr(cidr.masked()),
         ("containsIP", [Value::Cidr(cidr), Value::Ip(ip)]) => Value::Bool(cidr.contains_ip(*ip)),
         ("containsCIDR", [Value::Cidr(cidr), Value::Cidr(other)]) => Value::Bool(cidr.contains(*other)),
-        // A string that is not an address is an argument of the wrong type.
+        // If the string isn't an address, the API server complains about the argument's type.
         ("containsIP", [Value::Cidr(cidr), Value::String(text)]) => match parse_ip(text) {
             Ok(ip) => Value::Bool(cidr.contains_ip(ip)),
             Err(_) => return Some(Err(Stop::no_overload())),

@@ -8,8 +8,6 @@ use super::text;
 use super::value::{List, Map, Value};
 use super::{Outcome, Stop};
 
-/// Calls a function. The target, if any, is the first argument. Returns `None` for unknown
-/// functions.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
     Some(match (function, args) {
         ("isSorted", [Value::List(list)]) => is_sorted(list),
@@ -69,7 +67,7 @@ fn no_flatten(value: &Value<'_>, depth: &str) -> Stop {
 fn is_sorted<'v>(list: &List<'v>) -> Outcome<'v> {
     let items = list.to_vec()?;
     for pair in items.windows(2) {
-        // Items without an order do not count as unsorted.
+        // Items without an order never count as unsorted.
         if compare::order(&pair[0], &pair[1]) == Ok(Ordering::Greater) {
             return Ok(Value::Bool(false));
         }
@@ -91,7 +89,7 @@ fn sum<'v>(list: &List<'v>) -> Outcome<'v> {
     })
 }
 
-/// Returns the minimum or maximum. `worse` is the order of an item relative to a better one.
+/// `worse` is how an item compares to a better one.
 fn extreme<'v>(list: &List<'v>, name: &str, worse: Ordering) -> Outcome<'v> {
     let items = list.to_vec()?;
     let mut items = items.into_iter();
@@ -178,7 +176,7 @@ fn range<'v>(size: i64) -> Outcome<'v> {
             "lists.range: size must be non-negative, got {size}"
         )));
     }
-    // The cost of a list is its length, so a longer list exceeds the cost limit anyway.
+    // A list of this size exceeds the cost limit anyway.
     let most = 10_000_000;
     if size > most {
         return Err(Stop::error(format!(

@@ -33,9 +33,9 @@ pub(crate) use plan::{Plan, PlanError};
 pub(crate) enum Stop {
     /// The expression fails, with the API server's message.
     Error(String),
-    /// The expression exceeds the cost limit. Unlike an error, no operator absorbs it.
+    /// Over the cost limit. Unlike an error, no operator can absorb it.
     OverLimit,
-    /// The evaluator does not support the expression or a value: the API server's result is unknown.
+    /// We don't support the expression or a value, so we don't know the API server's result.
     Unsupported(&'static str),
 }
 
@@ -51,13 +51,11 @@ impl Stop {
 
 type Outcome<'v> = Result<Value<'v>, Stop>;
 
-/// The maximum cost of a single run.
+/// Cost of a single run.
 const LIMIT: u64 = 1_000_000;
-/// The maximum number of nodes that an evaluation visits. Some loops are free, so the cost limit is
-/// not enough.
+/// Nodes to visit. Some loops are free, so the cost limit alone doesn't end them.
 const STEPS: u64 = 20_000_000;
 
-/// The result of a rule's expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Output {
     Bool(bool),
@@ -75,23 +73,21 @@ impl Output {
     }
 }
 
-/// The result of a single run, and its cost.
 pub(crate) struct Run {
     pub(crate) result: Result<Output, Stop>,
     pub(crate) cost: u64,
 }
 
-/// The values of `self` and `oldSelf`.
 #[derive(Clone, Copy)]
 pub(crate) struct Values<'v> {
     pub(crate) own: &'v serde_json::Value,
     pub(crate) old: Option<&'v serde_json::Value>,
     pub(crate) schema: &'v Schema,
-    /// Whether the value is an entire object, with `apiVersion`, `kind` and a name.
+    /// Whether the value is an object with `apiVersion`, `kind` and a name.
     pub(crate) is_object: bool,
 }
 
-/// Evaluates an expression. If `is_optional` is set, `oldSelf` is an optional.
+/// Evaluates an expression. `oldSelf` is an optional if `is_optional` is set.
 pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     let read = |json| json::read(json, values.schema, values.is_object);
     let old = values.old.map(read);
@@ -117,7 +113,7 @@ pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     }
 }
 
-/// Evaluates an expression with untyped variables. There is no authorizer.
+/// Evaluates an expression with untyped variables, and without an authorizer.
 pub(crate) fn run_with_variables<'v>(
     plan: &Plan,
     variables: &[(&'v str, &'v serde_json::Value)],
@@ -139,26 +135,24 @@ pub(crate) fn run_with_variables<'v>(
     evaluator.evaluate(&plan.root).map(Output::of)
 }
 
-/// The value of a variable.
 enum Slot<'v, 'p> {
-    /// The value can be an error: `||` and `&&` may absorb it in a later step of a loop.
+    /// May be an error, because `||` and `&&` may absorb it in a later step of a loop.
     Ready(Outcome<'v>),
-    /// The value of a binding, which is evaluated when it is first read.
+    /// A binding, which is evaluated the first time someone reads it.
     Pending(&'p Expr),
 }
 
 struct Evaluator<'v, 'p> {
     plan: &'p Plan,
-    /// The variables in scope, innermost last.
+    /// Innermost last.
     scopes: Vec<(&'p str, Slot<'v, 'p>)>,
     cost: u64,
     steps: u64,
-    /// The number of constant nodes that enclose the current node. They are free.
+    /// How many constant nodes we are in. Constants are free.
     free: usize,
 }
 
 impl<'v, 'p> Evaluator<'v, 'p> {
-    /// Adds to the cost. Fails if the run exceeds the limit.
     fn charge(&mut self, cost: u64) -> Result<(), Stop> {
         if self.free == 0 {
             self.cost = self.cost.saturating_add(cost);
@@ -211,7 +205,6 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Returns the value of a variable.
     fn variable(&mut self, name: &str) -> Outcome<'v> {
         let Some(index) = self.scopes.iter().rposition(|(known, _)| *known == name) else {
             return Err(Stop::error(format!("no such attribute(s): {name}")));
@@ -220,6 +213,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             Slot::Ready(value) => return value.clone(),
             Slot::Pending(value) => *value,
         };
+        // The value of a binding must not see the variables inside its body, so hide them
+        // meanwhile.
         let inner = self.scopes.split_off(index);
         let value = self.evaluate(pending);
         self.scopes.extend(inner);

@@ -9,7 +9,6 @@ use super::text;
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// Calls an operator. Returns `None` for functions that aren't operators.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Pattern>) -> Option<Outcome<'v>> {
     Some(match (function, args) {
         ("!_", [Value::Bool(value)]) => Ok(Value::Bool(!value)),
@@ -31,10 +30,9 @@ pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Patt
     })
 }
 
-/// Returns the error for an operator that the value does not support.
 fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
     match value {
-        // These types look for a method of their own.
+        // cel-go looks for a method of these types, and reports it differently if there is none.
         Value::String(_) | Value::Duration(_) | Value::Timestamp(_) => Err(Stop::no_overload()),
         _ => Err(Stop::error(format!("no such overload: {function}"))),
     }
@@ -43,7 +41,7 @@ fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
 fn differ<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     match compare::equal(left, right) {
         Ok(equal) => Ok(Value::Bool(!equal)),
-        // Values that cannot be compared are different.
+        // What can't be compared is different.
         Err(Stop::Error(_)) => Ok(Value::Bool(true)),
         Err(stop) => Err(stop),
     }
@@ -107,8 +105,8 @@ fn add<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     }
 }
 
-/// Concatenates two lists. Sets keep each item once, and items of a `map` list replace items with
-/// the same keys.
+/// Concatenates two lists. Sets keep each item once, and in lists of type `map`, items of the
+/// second list replace those with the same keys.
 fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
     let kind = left.kind();
     let mut items = left.to_vec()?;
@@ -211,7 +209,7 @@ fn size<'v>(value: &Value<'v>) -> Outcome<'v> {
 
 fn matches<'v>(text: &Value<'v>, regex: &Value<'v>, pattern: Option<&Pattern>) -> Outcome<'v> {
     match (text, regex) {
-        // Literal patterns are compiled along with the rule, which also changes the error.
+        // A literal pattern is compiled together with the rule, which also leads to another error.
         (text, _) if pattern.is_some() && !matches!(text, Value::String(_)) => Err(Stop::no_overload()),
         (Value::String(text), Value::String(regex)) => {
             let found = text::with_pattern(regex, pattern, |pattern| pattern.is_match(text))?;

@@ -14,32 +14,26 @@ use crate::check::{Checked, path, type_name};
 use crate::functions::Overload;
 use crate::types::Type;
 
-/// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) root: Expr,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
-    /// Whether a node is a constant, by id.
+    /// By id.
     constants: Vec<bool>,
-    /// The regular expressions of nodes whose pattern is a literal, by id.
+    /// Compiled patterns by id, for nodes where the pattern is a literal.
     patterns: Vec<Option<Pattern>>,
 }
 
-/// A failed conversion of a constant.
 #[derive(Debug)]
 pub(crate) struct PlanError {
-    /// The bytes of the conversion.
     pub(crate) at: Range<usize>,
-    /// The API server's message.
     pub(crate) text: String,
 }
 
 impl Plan {
-    /// Compiles a tree that contains no errors.
-    ///
-    /// # Errors
-    /// Returns an error if a conversion of a constant fails.
+    /// Compiles a tree without errors. Fails if a conversion of a constant does, e.g.
+    /// `duration('x')`.
     pub(crate) fn new(root: Expr, checked: Checked) -> Result<Plan, PlanError> {
         let nodes = checked.types.len();
         let mut plan = Plan {
@@ -72,7 +66,6 @@ impl Plan {
         self.patterns[expr.id].as_ref()
     }
 
-    /// Returns the overload of a call, if its types are known.
     pub(super) fn overload(&self, expr: &Expr) -> Option<&'static Overload> {
         match self.overloads[expr.id].as_slice() {
             [overload] => Some(overload),
@@ -80,7 +73,6 @@ impl Plan {
         }
     }
 
-    /// Returns the type's name if the expression is a type.
     pub(super) fn type_name(&self, expr: &Expr) -> Option<&'static str> {
         let is_name = matches!(expr.kind, Kind::Ident(_) | Kind::Select { test: false, .. });
         if !is_name || self.types[expr.id] != Type::Kind {
@@ -90,8 +82,8 @@ impl Plan {
         type_name(&path)
     }
 
-    /// Returns whether cel-go evaluates an expression as an attribute: a variable, or something to
-    /// which a field or an index can be applied.
+    /// Returns whether cel-go evaluates an expression as an attribute, i.e. a variable or something
+    /// with fields or indices.
     pub(super) fn is_attribute(&self, expr: &Expr) -> bool {
         match &expr.kind {
             Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_none(),
@@ -102,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Marks the constants of a subtree. Visits children first.
+    /// Marks the constants of a subtree. Children come first, since a node depends on them.
     fn visit(&self, expr: &Expr, found: &mut Found) {
         for child in children(expr) {
             self.visit(child, found);
@@ -138,7 +130,6 @@ impl Plan {
         found.constants[expr.id] = constant;
     }
 
-    /// Returns the error of a conversion.
     fn failure(&self, id: usize) -> Option<PlanError> {
         let expr = find(&self.root, id)?;
         let mut evaluator = Evaluator {
@@ -146,6 +137,7 @@ impl Plan {
             scopes: Vec::<(&str, Slot<'_, '_>)>::new(),
             cost: 0,
             steps: STEPS,
+            // Constants are free.
             free: 1,
         };
         match evaluator.evaluate(expr) {
@@ -158,14 +150,13 @@ impl Plan {
     }
 }
 
-/// The results of a traversal, by id.
 struct Found {
     constants: Vec<bool>,
     patterns: Vec<Option<Pattern>>,
     conversions: Vec<usize>,
 }
 
-/// The conversions that cel-go applies to constants when it compiles a rule.
+/// cel-go applies these to constants when it compiles a rule.
 const CONVERSIONS: &[&str] = &[
     "bool",
     "bytes",

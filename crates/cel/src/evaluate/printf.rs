@@ -5,15 +5,12 @@ use super::value::Value;
 use super::{Stop, text};
 use rbuilder_schema::go::{quote, scientific};
 
-/// The number of decimals for `%f` and `%e` without a precision.
+/// For `%f` and `%e` without a precision.
 const DECIMALS: usize = 6;
-/// Go pads with zeros up to any precision; this is far beyond the number of digits in a float.
+/// Go pads with zeros to any precision. This is far more than the digits of any float.
 const MAX_DECIMALS: usize = 10_000;
 
-/// Formats a string with arguments.
-///
-/// # Errors
-/// Returns the API server's message if a clause is invalid or does not match its argument.
+/// Formats a string. Errors are those of the API server.
 pub(super) fn format(format: &str, args: &[Value<'_>]) -> Result<String, Stop> {
     let mut formatted = String::with_capacity(format.len());
     let mut rest = format;
@@ -45,7 +42,7 @@ pub(super) fn format(format: &str, args: &[Value<'_>]) -> Result<String, Stop> {
     Ok(formatted)
 }
 
-/// A clause such as `%.3f`.
+/// E.g. `%.3f`.
 struct Clause {
     verb: char,
     decimals: usize,
@@ -81,7 +78,7 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
             let decimals = decimals.min(MAX_DECIMALS);
             Ok((Clause { verb, decimals }, &rest[1..]))
         }
-        // Go only inspects a single byte.
+        // Go looks at a single byte here.
         verb => {
             let byte = char::from(rest.as_bytes().first().copied().unwrap_or_default());
             let shown = if verb.is_ascii() { verb } else { byte };
@@ -143,21 +140,20 @@ impl Clause {
         Ok(with_groups(&text))
     }
 
-    /// Formats a number with an exponent, like Go's `x/text` in English.
+    /// Formats a number with an exponent, like Go's `x/text` does in English.
     fn scientific(&self, arg: &Value<'_>) -> Result<String, Stop> {
         let rule = "scientific clause can only be used on doubles";
         let number = float(arg).ok_or_else(|| wrong(rule, arg))?;
         if let Some(word) = special(number) {
             return Ok(word.to_owned());
         }
-        // In `%6e`, which cel-go uses, 6 is a width, not a precision.
+        // cel-go uses `%6e`, where 6 is a width and not a precision.
         let text = scientific(number, DECIMALS);
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         Ok(format!("{digits}×10{}", superscript(exponent)))
     }
 }
 
-/// Returns the exponent in superscript digits.
 fn superscript(exponent: &str) -> String {
     exponent
         .trim_start_matches('+')
@@ -184,7 +180,6 @@ fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// Separates groups of three digits with commas.
 fn with_groups(text: &str) -> String {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sign, digits) = match whole.strip_prefix('-') {
@@ -218,7 +213,6 @@ fn float(arg: &Value<'_>) -> Option<f64> {
     }
 }
 
-/// Returns the error for a clause that does not match its argument.
 fn wrong(rule: &str, arg: &Value<'_>) -> Stop {
     Stop::error(format!("{rule}, was given {}", arg.type_name()))
 }
@@ -248,7 +242,7 @@ fn write_string(arg: &Value<'_>) -> Result<String, Stop> {
     }
 }
 
-/// Formats a value inside a list or map, as a CEL literal.
+/// Formats a value within a list or map, which looks like a CEL literal.
 fn write_item(item: &Value<'_>) -> Result<String, Stop> {
     Ok(match item {
         Value::Int(_) | Value::Uint(_) => write_decimal(item)?,
@@ -293,6 +287,7 @@ fn write_collection(value: &Value<'_>) -> Result<String, Stop> {
                 let value = map.find(&key)?.ok_or_else(missing)?;
                 entries.push((written, write_item(&value)?));
             }
+            // Like cel-go, sort the entries, because maps have no order in Go.
             entries.sort_by(|(one, _), (other, _)| one.cmp(other));
             let entries: Vec<String> = entries
                 .into_iter()

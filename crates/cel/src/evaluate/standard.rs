@@ -8,8 +8,6 @@ use super::text;
 use super::value::Value;
 use super::{Outcome, Stop};
 
-/// Calls a function. The target, if any, is the first argument. Returns `None` for unknown
-/// functions.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
     Some(match (function, args) {
         ("bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint", [value]) => {
@@ -62,7 +60,7 @@ fn convert<'v>(to: &str, value: &Value<'v>) -> Outcome<'v> {
         "bytes" => to_bytes(value),
         "double" => to_double(value),
         "duration" if matches!(value, Value::Int(_)) => {
-            // The checker in older API servers accepts it.
+            // The checker of older API servers accepts it, but there's no implementation.
             return Err(Stop::error("no such overload: duration(int)"));
         }
         "duration" => to_duration(value),
@@ -74,7 +72,6 @@ fn convert<'v>(to: &str, value: &Value<'v>) -> Outcome<'v> {
     converted.ok_or_else(|| failed(value, to))
 }
 
-/// Returns the error for a failed conversion.
 fn failed(value: &Value<'_>, to: &str) -> Stop {
     let to = match to {
         "duration" => "google.protobuf.Duration",
@@ -116,7 +113,7 @@ fn to_double<'v>(value: &Value<'v>) -> Option<Value<'v>> {
     }))
 }
 
-/// Parses a float like Go's `strconv.ParseFloat`, without hexadecimal and underscores.
+/// Parses a float like Go's `strconv.ParseFloat`, but without hexadecimal digits and underscores.
 fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = unsigned.to_ascii_lowercase();
@@ -124,6 +121,7 @@ fn parse_float(text: &str) -> Option<f64> {
     if lower == "nan" && unsigned.len() < text.len() {
         return None;
     }
+    // Rust parses "1e999" as infinity, while Go reports that it's out of range.
     let is_word = matches!(lower.as_str(), "inf" | "infinity" | "nan");
     let number: f64 = (is_number || is_word).then(|| text.parse().ok())??;
     (is_word || number.is_finite()).then_some(number)
@@ -164,7 +162,7 @@ fn to_uint<'v>(value: &Value<'v>) -> Outcome<'v> {
         Value::Int(value) => u64::try_from(*value).map_err(|_| overflow())?,
         Value::Double(value) if *value >= 0.0 && *value < u64::MAX as f64 => *value as u64,
         Value::Double(_) => return Err(overflow()),
-        // Go does not accept a sign here.
+        // Unlike Rust, Go doesn't accept a sign here.
         Value::String(text) if text.starts_with('+') => return Err(failed(value, "uint")),
         Value::String(text) => text.parse().map_err(|_| failed(value, "uint"))?,
         _ => return Err(failed(value, "uint")),
@@ -192,7 +190,7 @@ fn to_string<'v>(value: &Value<'v>) -> Outcome<'v> {
     }
 }
 
-/// Converts a value to a string. Returns `None` for types that have no conversion.
+/// Returns `None` for types that can't be converted.
 pub(super) fn as_text(value: &Value<'_>) -> Result<Option<String>, Stop> {
     Ok(Some(match value {
         Value::Bool(value) => value.to_string(),
@@ -240,11 +238,8 @@ fn time_part<'v>(part: &str, time: Timestamp, offset: i64) -> Option<Outcome<'v>
     Some(Ok(Value::Int(value)))
 }
 
-/// Returns the offset of a time zone in seconds.
-///
-/// # Errors
-/// Returns an error if the zone is invalid or a name: only the API server's host knows the rules
-/// for named zones.
+/// Returns the offset of a time zone in seconds. We don't support names, since only the API
+/// server's host knows their rules.
 fn zone_offset(zone: &str) -> Result<i64, Stop> {
     let Some((hours, minutes)) = zone.split_once(':') else {
         return match zone {

@@ -7,8 +7,6 @@ use super::text;
 use super::value::Value;
 use super::{Outcome, Stop};
 
-/// Calls a function. The target, if any, is the first argument. Returns `None` for unknown
-/// functions.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Pattern>) -> Option<Outcome<'v>> {
     let string = |text: String| Some(Ok(Value::string(text)));
     match (function, args) {
@@ -62,7 +60,6 @@ fn on_string<'v>(
     })
 }
 
-/// Go's `unicode.IsSpace`.
 fn is_go_space(letter: char) -> bool {
     letter.is_whitespace()
 }
@@ -128,8 +125,7 @@ fn last_index_from<'v>(text: &str, part: &str, offset: i64) -> Outcome<'v> {
     found.map_or(Ok(Value::Int(-1)), int)
 }
 
-/// Replaces the first `count` occurrences, or all if it is negative. An empty string is found
-/// around each character.
+/// A negative `count` replaces all occurrences. An empty `old` matches around each character.
 fn replace(text: &str, old: &str, new: &str, count: i64) -> String {
     match usize::try_from(count) {
         Ok(count) => text.replacen(old, new, count),
@@ -137,8 +133,7 @@ fn replace(text: &str, old: &str, new: &str, count: i64) -> String {
     }
 }
 
-/// Splits at a separator into at most `count` parts, or all if it is negative. An empty separator
-/// splits into characters.
+/// A negative `count` doesn't limit the number of parts. An empty separator splits into characters.
 fn split(text: &str, separator: &str, count: i64) -> Vec<String> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     if most == 0 {
@@ -195,7 +190,6 @@ fn join<'v>(items: &[Value<'v>], separator: &str) -> Outcome<'v> {
     Ok(Value::string(joined))
 }
 
-/// Quotes a string with CEL's escape sequences.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -226,8 +220,8 @@ fn find<'v>(text: &str, regex: &str, pattern: Option<&Pattern>) -> Outcome<'v> {
     Ok(Value::string(found.map_or("", |range| &text[range])))
 }
 
-/// Finds all matches like Go's `FindAllString`: an empty match directly after another match does
-/// not count.
+/// Finds all matches like Go's `FindAllString`, where an empty match right after another match
+/// doesn't count.
 fn find_all<'v>(text: &str, regex: &str, count: i64, pattern: Option<&Pattern>) -> Outcome<'v> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let found = text::with_pattern(regex, pattern, |pattern| {

@@ -6,7 +6,7 @@ use super::Stop;
 use super::value::Value;
 use rbuilder_schema::go;
 
-/// Formats a value like Go's `%v`, for errors.
+/// Formats a value like Go's `%v`, as in error messages.
 pub(super) fn show(value: &Value<'_>) -> String {
     match value {
         Value::Null => "NULL_VALUE".to_owned(),
@@ -23,7 +23,6 @@ pub(super) fn show(value: &Value<'_>) -> String {
     }
 }
 
-/// Returns the name of a value's Go type, for errors.
 pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "types.Null",
@@ -49,11 +48,8 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// Runs a regular expression, using the compiled one if available.
-///
-/// # Errors
-/// Returns an error if the expression is invalid, or if its result is unknown without Unicode
-/// tables.
+/// Runs a regular expression, which may have been compiled already. Fails if it's invalid, or if we
+/// can't tell without Unicode tables.
 pub(super) fn with_pattern<T>(
     text: &str,
     compiled: Option<&Pattern>,
@@ -63,7 +59,7 @@ pub(super) fn with_pattern<T>(
     let pattern = match compiled {
         Some(pattern) => pattern,
         None => {
-            // Go's error quotes part of the expression.
+            // Go's message quotes a part of the expression, which our parser doesn't report.
             parsed = Pattern::parse(text)
                 .map_err(|_| Stop::Unsupported("an invalid regular expression that is not a literal"))?;
             &parsed

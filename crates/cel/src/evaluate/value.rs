@@ -14,7 +14,7 @@ use super::library::time::Timestamp;
 use super::library::url::Url;
 use super::{Outcome, Stop};
 
-/// A CEL value. It borrows from the object and its schema, and is cheap to copy.
+/// A CEL value. Cheap to copy, since it borrows from the object and its schema.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'v> {
     Null,
@@ -27,7 +27,7 @@ pub(super) enum Value<'v> {
     /// In nanoseconds.
     Duration(i64),
     Timestamp(Timestamp),
-    /// The name of a type, as the value of `type(x)`.
+    /// What `type(x)` returns.
     Type(&'static str),
     List(List<'v>),
     Map(Map<'v>),
@@ -38,34 +38,30 @@ pub(super) enum Value<'v> {
     Cidr(Cidr),
     Semver(Rc<Semver>),
     Format(&'static NamedFormat),
-    /// A value without a schema. Rules can only compare it.
+    /// A value without a schema. All that rules can do with it is compare it.
     Preserved(&'v Json),
 }
 
-/// How two lists are compared and concatenated.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ListKind<'v> {
     Atomic,
     Set,
-    /// The names of the fields that identify an item.
+    /// With the fields that identify an item.
     Map(&'v [String]),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum List<'v> {
-    /// A list in the object.
     Json(JsonList<'v>),
-    /// A list created by the expression.
     Made(Rc<Vec<Value<'v>>>),
-    /// The concatenation of two lists, of which the first is a set or a map.
+    /// The sum of two lists, the first of which is a set or a map. It remains one.
     Merged(Rc<Vec<Value<'v>>>, ListKind<'v>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Map<'v> {
-    /// A map or an object in the object.
     Json(JsonMap<'v>),
-    /// A map created by the expression, in insertion order.
+    /// In insertion order.
     Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
 }
 
@@ -86,7 +82,6 @@ impl<'v> Value<'v> {
         Value::Optional(Some(Rc::new(value)))
     }
 
-    /// Returns whether values of this type have an order.
     pub(super) fn has_order(&self) -> bool {
         matches!(
             self,
@@ -101,7 +96,6 @@ impl<'v> Value<'v> {
         )
     }
 
-    /// Returns the name of the value's type at run time, as in errors and `type(x)`.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "null_type",
@@ -127,7 +121,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns the size that determines the cost of a call.
+    /// Returns the size on which the cost of a call depends.
     pub(super) fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.chars().count() as u64,
@@ -141,7 +135,6 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns whether `optional.ofNonZeroValue` treats the value as absent.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Value::Null => true,
@@ -153,7 +146,7 @@ impl<'v> Value<'v> {
             Value::Bytes(bytes) => bytes.is_empty(),
             Value::Duration(value) => *value == 0,
             Value::Timestamp(time) => time.is_zero(),
-            // It is unknown whether lists and maps in the object are zero.
+            // We don't know whether the API server treats lists and maps of the object as zero.
             Value::List(List::Made(items)) => items.is_empty(),
             Value::Map(Map::Made(entries)) => entries.is_empty(),
             _ => false,
@@ -169,7 +162,6 @@ impl<'v> List<'v> {
         }
     }
 
-    /// Returns an item. Fails if the value in the object does not match its schema.
     pub(super) fn get(&self, index: usize) -> Option<Outcome<'v>> {
         match self {
             List::Json(list) => list.get(index),
@@ -202,8 +194,6 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// Looks up a key. Fails if the key has the wrong type, or if the value does not match its
-    /// schema.
     pub(super) fn find(&self, key: &Value<'v>) -> Result<Option<Value<'v>>, Stop> {
         match self {
             Map::Json(map) => match key {
@@ -225,11 +215,10 @@ impl<'v> Map<'v> {
     }
 }
 
-/// Looking up bytes in a map created by the expression makes the API server panic.
+/// The API server panics if it looks up bytes in a map that the expression has created.
 pub(super) const UNHASHABLE: Stop = Stop::Unsupported("a key of type bytes");
 
-/// Finds an entry in a map created by the expression. Whole numbers of different types are the same
-/// key.
+/// Finds an entry in a map that the expression has created. `1`, `1u` and `1.0` are the same key.
 pub(super) fn find_entry<'e, 'v>(
     entries: &'e [(Value<'v>, Value<'v>)],
     key: &Value<'v>,
@@ -237,7 +226,6 @@ pub(super) fn find_entry<'e, 'v>(
     entries.iter().find(|(known, _)| is_same_key(known, key))
 }
 
-/// Returns whether two keys are equal.
 pub(super) fn is_same_key(one: &Value<'_>, other: &Value<'_>) -> bool {
     match (one, other) {
         (Value::String(one), Value::String(other)) => one == other,
@@ -250,7 +238,6 @@ pub(super) fn is_same_key(one: &Value<'_>, other: &Value<'_>) -> bool {
     }
 }
 
-/// Returns the number if it is whole.
 fn whole(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number)),

@@ -3,17 +3,13 @@
 use super::ip::{Ip, parse_address};
 use rbuilder_schema::go::quote;
 
-/// An address and the number of bits in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Cidr {
     pub(in super::super) ip: Ip,
     pub(in super::super) bits: u8,
 }
 
-/// Parses a range like CEL's `cidr`.
-///
-/// # Errors
-/// Returns the API server's message.
+/// Parses a range like CEL's `cidr`, with the API server's error messages.
 pub(in super::super) fn parse_cidr(text: &str) -> Result<Cidr, String> {
     const CONTEXT: &str = "network address parse error during conversion from string";
     let cidr = parse_prefix(text).map_err(|reason| {
@@ -47,7 +43,6 @@ fn parse_prefix(text: &str) -> Result<Cidr, String> {
     }
 }
 
-/// Returns the first bits of an address, followed by zeros.
 fn masked(ip: Ip, bits: u8) -> u128 {
     match bits {
         0 => 0,
@@ -64,7 +59,6 @@ impl Cidr {
         self.bits <= other.bits && self.contains_ip(other.ip)
     }
 
-    /// Returns the range that starts with the first address in the network.
     pub(in super::super) fn masked(&self) -> Cidr {
         let bits = masked(self.ip, self.bits);
         let ip = match self.ip {
@@ -74,7 +68,7 @@ impl Cidr {
         Cidr { ip, bits: self.bits }
     }
 
-    /// Returns the size of the network address in bytes.
+    /// In bytes.
     pub(in super::super) fn size(&self) -> u64 {
         u64::from(self.bits).div_ceil(8)
     }

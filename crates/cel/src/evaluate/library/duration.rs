@@ -1,9 +1,8 @@
 //! Durations: 64-bit nanoseconds, as in Go.
 
-/// Nanoseconds per second.
 pub(in super::super) const SECOND: i64 = 1_000_000_000;
 
-/// Parses a duration like Go's `time.ParseDuration`, such as `-1h30m` or `1.5s`.
+/// Parses a duration like Go's `time.ParseDuration`, e.g. `-1h30m` or `1.5s`.
 pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
     let is_negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -26,7 +25,6 @@ pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
     }
 }
 
-/// Parses a number and its unit.
 fn parse_part(text: &str) -> Option<(u64, &str)> {
     let unit_at = text
         .find(|c: char| c != '.' && !c.is_ascii_digit())
@@ -48,7 +46,7 @@ fn parse_part(text: &str) -> Option<(u64, &str)> {
     Some((value.checked_add(fraction_of(fraction, factor))?, rest))
 }
 
-/// Returns a fraction of a unit. Digits that do not fit into 63 bits are ignored.
+/// Like Go, ignores digits that don't fit into 63 bits.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -82,7 +80,7 @@ fn nanoseconds(unit: &str) -> Option<u64> {
     })
 }
 
-/// Parses a string with the format `duration`: a Go duration, or words such as `2 hours 3 days`.
+/// Parses a string of the format `duration`: a Go duration, or words such as `2 hours 3 days`.
 pub(in super::super) fn parse_duration_format(text: &str) -> Option<i64> {
     parse_duration(text).or_else(|| parse_words(text))
 }
@@ -109,8 +107,8 @@ fn parse_words(text: &str) -> Option<i64> {
     total
 }
 
-/// Returns the units denoted by a word. The API server adds the duration once for each matching
-/// spelling.
+/// Returns the units that a word stands for. There may be several, because the API server adds the
+/// duration once for each spelling that matches.
 fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     const HOUR: i64 = 3600 * SECOND;
     const UNITS: &[(&[&str], &str, i64)] = &[
@@ -128,15 +126,15 @@ fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     })
 }
 
-/// Formats a duration like CEL: the seconds with as many decimals as necessary.
+/// Formats a duration like CEL: in seconds, with as many decimals as necessary.
 #[allow(clippy::cast_precision_loss)]
 pub(in super::super) fn format_duration(duration: i64) -> String {
-    // Go adds whole seconds and the remainder as floats.
+    // Go adds whole seconds and the rest as floats. Do the same, since the sum may be rounded.
     let seconds = (duration / SECOND) as f64 + (duration % SECOND) as f64 / 1e9;
     format!("{seconds}s")
 }
 
-/// Converts a duration to a larger unit, rounded toward zero. Go uses floats for this.
+/// Rounds toward zero. Go goes through floats here, so do the same.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 pub(in super::super) fn in_unit(duration: i64, unit: i64) -> i64 {
     let scale = unit as f64;

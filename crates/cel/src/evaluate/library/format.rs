@@ -7,19 +7,17 @@ use rbuilder_schema::names::{
 
 use super::url::check_request_uri;
 
-/// A format that validates strings.
 #[derive(Debug)]
 pub(in super::super) struct NamedFormat {
-    /// The name in `format.named`.
+    /// Name in `format.named`.
     key: &'static str,
-    /// The name that identifies the format when comparing.
+    /// Two formats are equal if these are.
     pub(in super::super) name: &'static str,
-    /// The length of its regular expression, used for the cost.
+    /// Length of its regular expression, which determines the cost.
     pub(in super::super) regex_size: u64,
     validate: fn(&str) -> Vec<String>,
 }
 
-/// Creates a row of the table.
 const fn row(
     key: &'static str,
     name: &'static str,
@@ -51,13 +49,12 @@ const FORMATS: &[NamedFormat] = &[
     row("datetime", "datetime", 71, |text| schema_format("date-time", text, "invalid datetime")),
 ];
 
-/// Returns a format by its name in `format.named`.
 pub(in super::super) fn named_format(key: &str) -> Option<&'static NamedFormat> {
     FORMATS.iter().find(|format| format.key == key)
 }
 
 impl NamedFormat {
-    /// Returns the reasons why a string does not match the format. Empty if it does.
+    /// Returns why a string doesn't match the format, or nothing if it does.
     pub(in super::super) fn validate(&self, text: &str) -> Vec<String> {
         (self.validate)(text)
     }
@@ -70,10 +67,10 @@ fn schema_format(format: &str, text: &str, message: &str) -> Vec<String> {
     }
 }
 
-/// Masks a trailing dash, because names to which a suffix will be appended may end with one.
+/// Masks a trailing dash, which is fine in a prefix, because something follows it in the end.
 fn mask_trailing_dash(text: &str) -> String {
     match text.strip_suffix('-') {
-        // Go removes two bytes, which are ASCII in any name that can be valid.
+        // Go cuts off two bytes. In any name that can be valid, these are two ASCII characters.
         Some(_) if text.len() > 1 => {
             let kept = &text.as_bytes()[..text.len() - 2];
             format!("{}a", String::from_utf8_lossy(kept))

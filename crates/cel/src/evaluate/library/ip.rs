@@ -4,17 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rbuilder_schema::go::quote;
 
-/// An address without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Ip {
     V4(Ipv4Addr),
     V6(Ipv6Addr),
 }
 
-/// Parses an address like CEL's `ip`.
-///
-/// # Errors
-/// Returns the API server's message.
+/// Parses an address like CEL's `ip`, with the API server's error messages.
 pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
     let quoted = quote(text);
     let (ip, zone) = parse_address(text)
@@ -28,10 +24,7 @@ pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
     Ok(ip)
 }
 
-/// Parses an address. Also returns whether it has a zone.
-///
-/// # Errors
-/// Returns Go's message.
+/// Parses an address, with Go's error messages. The flag is set if there was a zone.
 pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
         Some(b'.') => parse_v4(text).map(|octets| (Ip::V4(octets.into()), false)),
@@ -45,7 +38,7 @@ pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
     })
 }
 
-/// The message and the text that it refers to.
+/// Message, and the text that it refers to.
 type Problem<'t> = (&'static str, &'t str);
 
 fn parse_v4(text: &str) -> Result<[u8; 4], Problem<'_>> {
@@ -176,7 +169,7 @@ impl Ip {
         }
     }
 
-    /// Returns the number of bytes.
+    /// In bytes.
     pub(in super::super) fn size(&self) -> u64 {
         match self {
             Ip::V4(_) => 4,
@@ -184,7 +177,8 @@ impl Ip {
         }
     }
 
-    /// Returns the address as a number, in the upper bits.
+    /// Returns the address as a number, in the upper bits so that prefixes of v4 and v6 look the
+    /// same.
     pub(super) fn bits(&self) -> u128 {
         match self {
             Ip::V4(ip) => u128::from(ip.to_bits()) << 96,
@@ -228,7 +222,6 @@ impl Ip {
         !(is_multicast || self.is_unspecified() || self.is_loopback() || self.is_link_local_unicast())
     }
 
-    /// Formats the address canonically.
     pub(in super::super) fn format(&self) -> String {
         match self {
             Ip::V4(ip) => ip.to_string(),
@@ -237,7 +230,7 @@ impl Ip {
     }
 }
 
-/// Formats an IPv6 address in hexadecimal only: std formats some of them as IPv4.
+/// std formats some IPv6 addresses with a trailing IPv4 address, Go never does.
 fn format_v6(ip: &Ipv6Addr) -> String {
     let segments = ip.segments();
     let zeros = |start: usize| {
@@ -246,7 +239,7 @@ fn format_v6(ip: &Ipv6Addr) -> String {
             .take_while(|segment| **segment == 0)
             .count()
     };
-    // The first of the longest runs of at least two zeros becomes `::`.
+    // RFC 5952: the first of the longest runs of at least two zeros becomes `::`.
     let (start, length) = (0..8)
         .map(|start| (start, zeros(start)))
         .filter(|(_, length)| *length >= 2)

@@ -6,44 +6,38 @@ const WRONG_FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
 const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
-/// The maximum number of digits that Go stores in 64 bits.
+/// Go stores up to this many digits in 64 bits.
 const MAX_DIGITS: i32 = 18;
-/// Larger exponents are not supported here.
+/// Beyond this, powers of ten no longer fit into 128 bits by far.
 const MAX_EXPONENT: i32 = 1000;
 
-/// A decimal number: an integer times a power of ten.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Quantity {
     value: Value,
     exponent: i32,
 }
 
-/// The integer of a quantity. Go stores small numbers in 64 bits, and only these can be converted
-/// to integers.
+/// Go stores small numbers in 64 bits, and only these can be converted to integers. So keep track
+/// of which ones would be small.
 #[derive(Clone, Debug)]
 enum Value {
     Small(i64),
     Large(i128),
 }
 
-/// The reason why a quantity is unknown.
 #[derive(Debug)]
 pub(in super::super) enum Problem {
-    /// The API server's message.
     Invalid(&'static str),
-    /// The number is too large to be computed here.
+    /// We can't compute with a number that large.
     TooLarge,
 }
 
-/// The parts of a quantity string.
 struct Parts<'t> {
     is_negative: bool,
-    /// The digits before the point, without leading zeros.
+    /// Without leading zeros.
     whole: &'t str,
-    /// The digits after the point.
     fraction: &'t str,
     suffix: &'t str,
-    /// Whether there is any digit.
     has_digits: bool,
 }
 
@@ -84,11 +78,8 @@ fn split(text: &str) -> Result<Parts<'_>, Problem> {
     })
 }
 
-/// The factor denoted by a suffix.
 enum Factor {
-    /// A power of ten.
     Decimal(i32),
-    /// A power of two.
     Binary(u32),
 }
 
@@ -110,7 +101,7 @@ fn factor(suffix: &str) -> Option<Factor> {
         "Ti" => Factor::Binary(40),
         "Pi" => Factor::Binary(50),
         "Ei" => Factor::Binary(60),
-        // Go truncates to 32 bits.
+        // Go casts the exponent to 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         suffix => Factor::Decimal(suffix.strip_prefix(['e', 'E'])?.parse::<i64>().ok()? as i32),
     })
@@ -122,10 +113,6 @@ pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
     Some(first.compare(&second))
 }
 
-/// Parses a quantity.
-///
-/// # Errors
-/// Returns an error if the text is not a quantity, or if its number is too large.
 pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> {
     if text.is_empty() {
         return Err(Problem::Invalid(WRONG_FORMAT));
@@ -158,7 +145,7 @@ pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> 
     large(&digits, places, &factor, parts.is_negative)
 }
 
-/// Returns a number that Go does not store in 64 bits: the number of billionths, rounded up.
+/// Returns a number that doesn't fit into Go's 64 bits, in billionths (rounded up).
 fn large(digits: &str, places: i32, factor: &Factor, is_negative: bool) -> Result<Quantity, Problem> {
     let mut value: i128 = digits.parse().map_err(|_| Problem::TooLarge)?;
     let mut exponent = -places;
@@ -176,7 +163,7 @@ fn large(digits: &str, places: i32, factor: &Factor, is_negative: bool) -> Resul
         exponent = -9;
     }
     if matches!(factor, Factor::Binary(_)) {
-        // The cap is 2^63 - 1.
+        // Go caps binary quantities at 2^63 - 1.
         let most = i128::from(i64::MAX).checked_mul(power_of_ten(-exponent).ok_or(Problem::TooLarge)?);
         value = value.min(most.ok_or(Problem::TooLarge)?);
     }
@@ -209,7 +196,7 @@ impl Quantity {
         i64::try_from(self.number().signum()).unwrap_or(0)
     }
 
-    /// Returns the integer, or `None` if Go would need more than 64 bits or a fraction.
+    /// Returns `None` if there's a fraction, or if Go would need more than 64 bits.
     pub(in super::super) fn as_integer(&self) -> Option<i64> {
         let Value::Small(value) = self.value else {
             return None;
@@ -241,7 +228,7 @@ impl Quantity {
         };
         match (scaled(self), scaled(other)) {
             (Some(one), Some(other)) => one.cmp(&other),
-            // If two numbers have the same sign, only one of them is too large.
+            // They have the same sign, so at most one of them is too large to be scaled.
             (None, _) => {
                 if self.sign() > 0 {
                     Ordering::Greater
@@ -259,8 +246,8 @@ impl Quantity {
         }
     }
 
-    /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if the result is too
-    /// large.
+    /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if we can't represent
+    /// the result.
     pub(in super::super) fn plus(&self, other: &Quantity, is_minus: bool) -> Option<Quantity> {
         let exponent = self.exponent.min(other.exponent);
         let is_small = matches!((&self.value, &other.value), (Value::Small(_), Value::Small(_)));
@@ -276,7 +263,7 @@ impl Quantity {
             true => one.checked_sub(other_number)?,
             false => one.checked_add(other_number)?,
         };
-        // Go keeps the scale of the other number if either is zero.
+        // If either is zero, Go keeps the scale of the other one.
         let (sum, exponent) = match (self.number(), other.number()) {
             (_, 0) if is_small => (self.number(), self.exponent),
             (0, number) if is_small => (if is_minus { -number } else { number }, other.exponent),
@@ -290,7 +277,6 @@ impl Quantity {
     }
 }
 
-/// Returns a power of ten like Go's `math.Pow10`.
 fn go_power(exponent: i32) -> f64 {
     match exponent {
         -323..=308 => format!("1e{exponent}").parse().unwrap_or(0.0),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rbuilder_schema::go::quote;
 
-/// A version. Build metadata is ignored.
+/// A version without its build metadata, which plays no role in comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Semver {
     pub(in super::super) major: u64,
@@ -13,7 +13,7 @@ pub(in super::super) struct Semver {
     pre: Vec<Part>,
 }
 
-/// A part of a prerelease. Numbers sort before words.
+/// Numbers sort before words, so keep the order of the variants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),
@@ -29,7 +29,7 @@ impl PartialOrd for Semver {
 impl Ord for Semver {
     fn cmp(&self, other: &Semver) -> Ordering {
         let numbers = |version: &Semver| (version.major, version.minor, version.patch);
-        // A version without a prerelease sorts after versions with one.
+        // A release sorts after its prereleases.
         numbers(self)
             .cmp(&numbers(other))
             .then_with(|| self.pre.is_empty().cmp(&other.pre.is_empty()))
@@ -37,10 +37,7 @@ impl Ord for Semver {
     }
 }
 
-/// Parses a version.
-///
-/// # Errors
-/// Returns the API server's message.
+/// Parses a version, with the API server's error messages.
 pub(in super::super) fn parse_semver(text: &str) -> Result<Semver, String> {
     if text.is_empty() {
         return Err("Version string empty".to_owned());
@@ -141,10 +138,7 @@ fn prerelease_part(text: &str) -> Result<Part, String> {
     }
 }
 
-/// Parses a version that may start with `v`, contain leading zeros, and lack minor and patch.
-///
-/// # Errors
-/// Returns the API server's message.
+/// Same, for a version that may start with `v`, have leading zeros, and lack minor and patch.
 pub(in super::super) fn parse_loose_semver(text: &str) -> Result<Semver, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text.splitn(3, '.').map(without_zeros).collect();

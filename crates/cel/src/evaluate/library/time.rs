@@ -3,18 +3,17 @@
 use super::duration::SECOND;
 pub(in super::super) use super::duration::parse_duration_format;
 
-/// The first and the last second allowed in a timestamp.
+/// 0001-01-01 and 9999-12-31, which is what CEL allows.
 const MIN_SECONDS: i64 = -62_135_596_800;
 const MAX_SECONDS: i64 = 253_402_300_799;
 
-/// An instant.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Timestamp {
-    /// The seconds since 1970.
+    /// Since 1970.
     pub(in super::super) seconds: i64,
-    /// The nanoseconds within the second.
+    /// Within the second.
     pub(in super::super) nanos: u32,
-    /// The offset from UTC in seconds. It only affects the formatted timestamp.
+    /// In seconds. Only matters for formatting.
     offset: i32,
 }
 
@@ -38,7 +37,6 @@ impl Ord for Timestamp {
     }
 }
 
-/// A date and time of day.
 pub(in super::super) struct Civil {
     pub(in super::super) year: i64,
     pub(in super::super) month: i64,
@@ -53,7 +51,6 @@ pub(in super::super) struct Civil {
 }
 
 impl Timestamp {
-    /// Returns the instant in UTC, or `None` if it is out of range.
     pub(in super::super) fn from_seconds(seconds: i64) -> Option<Timestamp> {
         Timestamp {
             seconds,
@@ -63,19 +60,18 @@ impl Timestamp {
         .checked()
     }
 
-    /// Returns the timestamp, or `None` if it is out of range.
+    /// Returns `None` if the timestamp is out of range.
     pub(in super::super) fn checked(self) -> Option<Timestamp> {
         (MIN_SECONDS..=MAX_SECONDS)
             .contains(&self.seconds)
             .then_some(self)
     }
 
-    /// Returns whether this is the first instant of year 1.
+    /// Go's zero time is the first instant of the year 1.
     pub(in super::super) fn is_zero(&self) -> bool {
         self.seconds == MIN_SECONDS && self.nanos == 0
     }
 
-    /// Adds nanoseconds. Returns `None` if the result is out of range.
     pub(in super::super) fn plus(self, duration: i64) -> Option<Timestamp> {
         let nanos = i64::from(self.nanos) + duration.rem_euclid(SECOND);
         let seconds = self
@@ -89,13 +85,12 @@ impl Timestamp {
         .checked()
     }
 
-    /// Returns the duration since another instant, or `None` if it does not fit into 64 bits.
+    /// Returns `None` if the duration doesn't fit into 64 bits.
     pub(in super::super) fn since(self, other: Timestamp) -> Option<i64> {
         let seconds = self.seconds.checked_sub(other.seconds)?.checked_mul(SECOND)?;
         seconds.checked_add(i64::from(self.nanos) - i64::from(other.nanos))
     }
 
-    /// Returns the date and time of day at an offset from UTC.
     pub(in super::super) fn civil(&self, offset: i64) -> Civil {
         let local = self.seconds.saturating_add(offset);
         let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
@@ -112,7 +107,7 @@ impl Timestamp {
         }
     }
 
-    /// Formats the instant as RFC 3339 with as many decimals as necessary.
+    /// Formats as RFC 3339, with as many decimals as necessary.
     pub(in super::super) fn format(&self) -> String {
         let civil = self.civil(i64::from(self.offset));
         let mut text = format!(
@@ -136,7 +131,7 @@ impl Timestamp {
     }
 }
 
-/// Returns the number of days from 1970 to a date in the Gregorian calendar.
+/// Returns the days from 1970 to a date. Years start in March here, so that leap days come last.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -146,7 +141,7 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Returns the year, month and day for a number of days since 1970.
+/// The inverse of [`days_before`].
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -160,12 +155,13 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Parses an RFC 3339 time like Go's `time.Parse`. Years start at 0.
+/// Parses RFC 3339 like Go's `time.Parse`, where years start at 0.
 pub(in super::super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     parse(text, true)
 }
 
-/// Parses a string with the format `date-time`. The zone is optional, and an empty string is 1970.
+/// Parses a string of the format `date-time`. The zone may be missing, and an empty string means
+/// 1970.
 pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     if text.is_empty() {
         return Timestamp::from_seconds(0);
@@ -173,7 +169,6 @@ pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     parse(text, true).or_else(|| parse(text, false))
 }
 
-/// Parses a string with the format `date`.
 pub(in super::super) fn parse_date(text: &str) -> Option<Timestamp> {
     if text.len() != 10 {
         return None;
@@ -222,7 +217,6 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Parses an optional fraction of a second. Returns the nanoseconds and the rest.
 fn parse_fraction(text: &str) -> Option<(u32, &str)> {
     let Some(digits) = text.strip_prefix(['.', ',']) else {
         return Some((0, text));
@@ -232,12 +226,11 @@ fn parse_fraction(text: &str) -> Option<(u32, &str)> {
     if digits.is_empty() {
         return None;
     }
-    // Go ignores digits after the ninth.
+    // Like Go, ignore digits after the ninth.
     let digits: String = digits.chars().chain("000000000".chars()).take(9).collect();
     Some((digits.parse().ok()?, rest))
 }
 
-/// Parses an offset such as `+01:30`, in seconds.
 fn parse_offset(zone: &str) -> Option<i32> {
     let is_form = zone.len() == 6 && zone.is_ascii() && zone.as_bytes()[3] == b':';
     is_form.then_some(())?;

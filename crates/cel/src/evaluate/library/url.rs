@@ -3,25 +3,24 @@
 use super::ip::{Ip, parse_address};
 use rbuilder_schema::go::quote;
 
-/// An absolute URL, or an absolute path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Url {
     pub(in super::super) scheme: String,
     opaque: String,
-    /// The user information as written.
+    /// As written.
     user: Option<String>,
-    /// Host and port.
+    /// Including the port.
     pub(in super::super) host: String,
-    /// The path with escapes resolved.
+    /// Without escapes.
     path: Vec<u8>,
-    /// The path as written.
+    /// As written.
     raw_path: String,
     raw_query: String,
     has_empty_query: bool,
     fragment: String,
 }
 
-/// The parts of a URL, which allow different characters.
+/// Each of these allows different characters.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Path,
@@ -32,10 +31,7 @@ enum Part {
     Fragment,
 }
 
-/// Parses a URL like CEL's `url`: `ParseRequestURI` has to accept it.
-///
-/// # Errors
-/// Returns Go's message.
+/// Parses a URL like CEL's `url`: Go's `ParseRequestURI` has to accept it first. Errors are Go's.
 pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     check_request_uri(text)?;
     let (before, fragment) = match text.split_once('#') {
@@ -50,10 +46,7 @@ pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Checks a URL like Go's `ParseRequestURI`.
-///
-/// # Errors
-/// Returns Go's message.
+/// Checks a URL like Go's `ParseRequestURI`. Errors are Go's.
 pub(in super::super) fn check_request_uri(text: &str) -> Result<(), String> {
     match parse(text, true) {
         Ok(_) => Ok(()),
@@ -113,7 +106,6 @@ fn parse(text: &str, via_request: bool) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Splits off the scheme. It is empty if there is none.
 fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -167,7 +159,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
     Ok(lossy(unescape(host, Part::Host)?))
 }
 
-/// Parses an IPv6 address in brackets, with an optional zone and port.
+/// Parses e.g. `[fe80::1%25en0]:80`.
 fn parse_bracketed(host: &str) -> Result<String, String> {
     let close = host.rfind(']').ok_or("missing ']' in host")?;
     let port = &host[close + 1..];
@@ -191,7 +183,6 @@ fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Returns whether a byte needs no escape in a part.
 fn is_plain(byte: u8, part: Part) -> bool {
     let others: &[u8] = match part {
         Part::Path => b"$&+,-./:;=@_~",
@@ -203,7 +194,6 @@ fn is_plain(byte: u8, part: Part) -> bool {
     byte.is_ascii_alphanumeric() || others.contains(&byte)
 }
 
-/// Resolves the escapes in a part.
 fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
     let bytes = text.as_bytes();
     let mut unescaped = Vec::with_capacity(bytes.len());
@@ -263,7 +253,6 @@ fn escape(bytes: &[u8], part: Part) -> String {
 }
 
 impl Url {
-    /// Splits the host into name and port.
     fn host_port(&self) -> (&str, &str) {
         let (mut host, mut port) = (self.host.as_str(), "");
         if let Some((before, after)) = host.rsplit_once(':')
@@ -283,7 +272,7 @@ impl Url {
         self.host_port().1
     }
 
-    /// Returns the path as written if it is a valid encoding, and encodes it otherwise.
+    /// Returns the path as written if it's a valid encoding. If not, encodes it anew.
     pub(in super::super) fn escaped_path(&self) -> String {
         if self.path == b"*" {
             return "*".to_owned();
@@ -295,10 +284,10 @@ impl Url {
         }
     }
 
-    /// Returns the query parameters, each with its values.
     pub(in super::super) fn query(&self) -> Vec<(String, Vec<String>)> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for pair in self.raw_query.split('&') {
+            // Go ignores pairs with a semicolon.
             if pair.is_empty() || pair.contains(';') {
                 continue;
             }
@@ -315,7 +304,7 @@ impl Url {
         found
     }
 
-    /// Returns a normal form for comparing URLs: their text after formatting them again.
+    /// URLs are equal if this is: what they look like after Go has formatted them again.
     pub(in super::super) fn normal_form(&self) -> impl PartialEq + '_ {
         let user = self.user.as_deref().map(|user| unescape(user, Part::User).ok());
         let fragment = unescape(&self.fragment, Part::Fragment).ok();
