@@ -17,8 +17,8 @@ use crate::verdict::Failure;
 
 pub use crate::metadata::NameRule;
 
-/// Fields that the schema does not validate: the metadata has rules of its own, and absent fields of a
-/// status are zero values in Go.
+/// The metadata has rules of its own, and Go fills absent fields of a status with zero values, so
+/// the schema can't judge either.
 const UNCHECKED: &[&str] = &["metadata", "status"];
 
 /// A version of a built-in kind.
@@ -83,6 +83,7 @@ impl Builtin<'_> {
 
     fn find_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
+        // The server is stricter about the names of new objects. Once stored, a name can't change.
         let names = match old {
             None => self.names,
             Some(_) => NameRule::PathSegment,
@@ -107,10 +108,10 @@ impl Builtin<'_> {
         })
     }
 
-    /// Rejects objects of another kind.
     fn check_identity(&self, body: &Body) -> Result<(), Failure> {
         let kind = self.kind;
         let Some(fields) = body.value().as_object() else {
+            // Not an object at all, so reuse the message for custom resources.
             return check_identity(body, kind);
         };
         let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -130,7 +131,6 @@ impl Builtin<'_> {
         }
     }
 
-    /// Returns the schema violations, except those in the metadata and in the status.
     fn find_violations(&self, object: &Value) -> Vec<FieldError> {
         let mut undecided = Vec::new();
         let mut checker = Checker::of_builtin(Path::root(), &mut undecided, UNCHECKED);

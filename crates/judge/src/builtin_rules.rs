@@ -16,7 +16,7 @@ use crate::selector::matches_labels;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// An immutable field. An empty `default` means that the field has no default.
+/// `default` is empty for fields without one.
 struct Immutable {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -41,7 +41,7 @@ const fn immutable(
 const WORKLOADS: &[&str] = &["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Immutable fields, in the order in which the server reports them.
+/// The server reports them in this order.
 const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("apps", WORKLOADS, "spec.selector", ""),
     immutable("apps", &["StatefulSet"], "spec.volumeClaimTemplates", ""),
@@ -62,8 +62,7 @@ const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("", &["Secret"], "type", "Opaque"),
 ];
 
-/// Returns the violations of a new object, or of an update of `old` to `object`. An update may keep
-/// the violations of `old`, because tests start with incomplete objects.
+/// Returns the violations of a new object or, if there is an `old` one, of an update.
 pub(crate) fn find_violations(
     group: &str,
     kind: &str,
@@ -72,6 +71,8 @@ pub(crate) fn find_violations(
 ) -> Vec<FieldError> {
     let mut errors = check_object(group, kind, object);
     if let Some(old) = old {
+        // Tests start with incomplete objects, so an update may keep the violations that are there
+        // already.
         if !errors.is_empty() {
             let known = check_object(group, kind, old);
             errors.retain(|error| !known.contains(error));
@@ -112,7 +113,7 @@ fn check_update(group: &str, kind: &str, object: &Value, old: &Value) -> Vec<Fie
     errors
 }
 
-/// The path of the Pod spec in some kinds, and the restart policies that these kinds accept.
+/// Where the Pod spec is, and which restart policies the server accepts there.
 struct PodSpec {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -147,7 +148,6 @@ const POD_SPECS: &[PodSpec] = &[
     },
 ];
 
-/// Checks the containers of a Pod and its restart policy, which is `Always` by default.
 fn check_pod_spec(place: &PodSpec, object: &Value) -> Vec<FieldError> {
     let path = field_path(place.path);
     let spec = object.pointer(&pointer(place.path)).unwrap_or(&Value::Null);
@@ -189,7 +189,6 @@ fn pointer(path: &str) -> String {
     format!("/{}", path.replace('.', "/"))
 }
 
-/// Checks that a workload's selector is not empty and matches the Pod template.
 fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
     let (selector, labels) = (
         &object["spec"]["selector"],
@@ -201,6 +200,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
         _ => false,
     };
     if !has_any("matchLabels") && !has_any("matchExpressions") {
+        // The server really says "deployment" for a ReplicaSet.
         let kind = match kind {
             "ReplicaSet" => "deployment".to_owned(),
             kind => kind.to_lowercase(),
@@ -220,7 +220,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
     ))
 }
 
-/// Removes empty strings, lists and objects. The server treats most of them as absent.
+/// Removes empty strings, lists and objects, most of which the server treats as absent.
 fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -248,13 +248,12 @@ fn check_unchanged(field: &Immutable, object: &Value, old: &Value) -> Option<Fie
         value => value.unwrap_or_default(),
     };
     let (new, old) = (value(object), value(old));
-    // Every selector in a cluster is set, but incomplete objects in tests may lack it.
+    // The server requires a selector, but objects that a test starts with may lack it.
     let is_kept = new == old || (old.is_null() && field.path == "spec.selector");
     (!is_kept).then(|| FieldError::invalid(&field_path(field.path), &new, IMMUTABLE))
 }
 
-/// Checks that `roleRef` is unchanged. The server prints its internal Go type, so the keys are Go
-/// field names.
+/// The message shows the server's internal Go struct, so the keys are Go names.
 fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
     let role = |binding: &Value| {
         let role = &binding["roleRef"];
@@ -265,7 +264,6 @@ fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
     (new != role(old)).then(|| FieldError::invalid(&field_path("roleRef"), &new, IMMUTABLE))
 }
 
-/// Checks that `completions` is unchanged, unless the Job is indexed.
 fn check_completions(object: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&object["spec"], &old["spec"]);
     let is_changed = new["completions"] != old["completions"];
@@ -274,7 +272,6 @@ fn check_completions(object: &Value, old: &Value) -> Option<FieldError> {
         .then(|| FieldError::invalid(&path, &new["completions"], IMMUTABLE))
 }
 
-/// Checks the data of a ConfigMap or Secret with `immutable: true`.
 fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<FieldError> {
     if old["immutable"] != true {
         return Vec::new();
@@ -288,8 +285,7 @@ fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<Fiel
         .collect()
 }
 
-/// Checks the spec of a PersistentVolumeClaim. Once the claim is bound, only its size and its volume
-/// attributes class can change.
+/// Once a claim is bound, only its size and its volume attributes class can change.
 fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let (new_spec, old_spec) = (&object["spec"], &old["spec"]);
     let is_bound = object["status"]["phase"] == "Bound";
@@ -323,6 +319,7 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let new_size = size(&new_spec["resources"]["requests"]);
     let is_at_most = |other: &str| compare_quantities(&new_size, other).map(Ordering::is_le);
     let old_size = size(&old_spec["resources"]["requests"]);
+    // Expanding may have failed. Then the size may go back as far as the actual capacity.
     let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
     if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
         let field = field_path("spec.resources.requests.storage");
@@ -334,7 +331,6 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks the spec of a Pod. Only a few fields are mutable.
 fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
     let fixed_part = |pod: &Value| {
         let mut spec = pod["spec"].clone();
@@ -344,7 +340,7 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
             }
         }
         if let Some(fields) = spec.as_object_mut() {
-            // The scheduler sets the node in a subresource.
+            // The scheduler sets the node with a subresource.
             let free = [
                 "activeDeadlineSeconds",
                 "nodeName",
@@ -355,7 +351,7 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
         }
         without_empty(&spec)
     };
-    // While a Pod has scheduling gates, more fields are mutable.
+    // More fields are mutable while a Pod has scheduling gates.
     let gates = old["spec"]["schedulingGates"].as_array();
     let has_gates = gates.is_some_and(|gates| !gates.is_empty());
     let detail = "pod updates may not change fields other than `spec.containers[*].image`,\

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::go;
 
-/// A value in an updated object and the value that it replaces.
+/// A value in an updated object, and the value that it replaces.
 ///
-/// Fields are correlated by name, map entries by key, and items of lists of type `map` by their
-/// keys. Items of other lists are not correlated.
+/// The server finds the latter by name for fields, and by key for map entries and for items of
+/// lists of type `map`. Items of other lists have no counterpart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correlated<'a> {
     pub(crate) new: &'a Value,
@@ -21,7 +21,7 @@ impl<'a> Correlated<'a> {
         Correlated { new, old, schema }
     }
 
-    /// Returns a field or a map entry. `None` if it is new, or if the schema does not define it.
+    /// Returns a field or a map entry, unless it is new or unknown to the schema.
     pub(crate) fn key(self, name: &str) -> Option<Correlated<'a>> {
         let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
         let schema = self.schema.properties.get(name);
@@ -29,7 +29,6 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// Returns an item of a list of type `map`.
     pub(crate) fn index(self, index: usize) -> Option<Correlated<'a>> {
         let new = self.new.as_array()?.get(index)?;
         let old = find_item(self.schema, self.old.as_array()?, new)?;
@@ -37,8 +36,8 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// Returns whether nothing has changed. Lists of type `map` may be in a different order. An
-    /// object with fields that the schema does not define counts as changed.
+    /// Returns whether nothing has changed, apart from the order of lists of type `map`. Objects
+    /// with fields that the schema doesn't define never count as the same.
     pub(crate) fn is_same(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => new.len() == old.len() && self.has_same_items(new, old),
@@ -58,6 +57,7 @@ impl<'a> Correlated<'a> {
                 Some(item) if item.is_same() => {}
                 Some(_) => return false,
                 None if is_keyed(self.schema) => return false,
+                // Items of other lists can't be matched up, so compare the lists as a whole.
                 None => return new == old,
             }
         }
@@ -65,14 +65,12 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// Returns true if the list items have keys.
 fn is_keyed(schema: &Schema) -> bool {
     schema.schema_type == Some(SchemaType::Array)
         && schema.list_type == Some(ListType::Map)
         && !schema.list_map_keys.is_empty()
 }
 
-/// Returns the old item with the same keys as a new item, in a list of type `map`.
 pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Option<&'a Value> {
     if !is_keyed(list) {
         return None;
@@ -85,7 +83,7 @@ pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Opt
     old.iter().find(is_match)
 }
 
-/// Returns the values of all of an item's keys. `None` if any is absent or not a scalar.
+/// Returns the values of the keys, unless any is absent or not a scalar.
 fn composite_key(list: &Schema, item: &Map<String, Value>) -> Option<Vec<String>> {
     let keys = list.list_map_keys.iter().map(|key| match item.get(key)? {
         Value::Null | Value::Array(_) | Value::Object(_) => None,

@@ -15,7 +15,7 @@ use crate::verdict::Failure;
 /// The maximum size of a request body, in bytes.
 pub const MOST_BYTES: usize = 3 << 20;
 
-/// Maximum number of problems that strict decoding reports while reading JSON.
+/// Go's JSON decoder stops reporting after this many.
 const MOST_DUPLICATES: usize = 100;
 
 /// How the server handles unknown and duplicate fields (the parameter `fieldValidation`).
@@ -34,7 +34,6 @@ pub enum FieldValidation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     value: Value,
-    /// Paths of duplicate fields.
     duplicates: Vec<String>,
     is_too_large: bool,
 }
@@ -94,10 +93,10 @@ impl Body {
     }
 }
 
-/// Converts numbers to the types that Go reads: 64-bit integers, and floats for everything else.
+// Go reads everything that isn't a 64-bit integer as a float.
 fn normalize(value: &mut Value) {
     match value {
-        // `-0` is an integer in Go.
+        // Go reads `-0` as an integer.
         Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(is_negative_zero) => {
             *value = 0.into();
         }
@@ -116,7 +115,7 @@ fn is_negative_zero(number: f64) -> bool {
     number == 0.0 && number.is_sign_negative()
 }
 
-/// Reads a value and records the paths of duplicate fields.
+/// Reads JSON like `Value` does, but also notes which fields occur more than once.
 struct Node<'d> {
     path: String,
     duplicates: &'d mut Vec<String>,
@@ -198,10 +197,9 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// Number of body bytes shown in a message.
+/// The server's message shows this many bytes of the body.
 const MOST_SHOWN: usize = 30;
 
-/// Returns an error if a body is not an object or has no kind.
 pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
     let reason = match &body.value {
         Value::Object(fields)
@@ -225,8 +223,7 @@ pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the beginning of a body: unchanged for an object, and as hexadecimal digits for
-/// everything else.
+/// Returns the beginning of a body, in hexadecimal unless it's an object.
 fn summarize(text: &str) -> String {
     let bytes = &text.as_bytes()[..text.len().min(MOST_SHOWN)];
     let mut shown: String = match text.starts_with('{') {
@@ -248,10 +245,8 @@ pub struct Decoded {
     pub warnings: Vec<String>,
 }
 
-/// Decodes the body of a write like the server before admission.
-///
-/// # Errors
-/// Returns the server's failure, whose message contains `kind` and `version`.
+/// Decodes the body of a write, which the server does before admission. Failures mention `kind` and
+/// `version`.
 pub(crate) fn decode(
     body: &Body,
     schema: &Schema,
@@ -285,8 +280,8 @@ pub(crate) fn decode(
     Ok(Decoded { object, warnings })
 }
 
-/// Completes an object that the server changed itself: decodes its metadata, prunes it and fills in
-/// the defaults. Keeps `null`, so that validation rejects it.
+/// Completes an object that the server has changed itself: decodes its metadata, prunes it and
+/// fills in the defaults. A `null` stays, so that validation rejects it.
 pub(crate) fn complete(mut object: Value, schema: &Schema) -> Result<Value, String> {
     normalize(&mut object);
     settle(&mut object, schema, Nulls::Keep)?;
@@ -294,14 +289,14 @@ pub(crate) fn complete(mut object: Value, schema: &Schema) -> Result<Value, Stri
     Ok(object)
 }
 
-/// What to do with `null` in fields that are not nullable and have no default.
+/// What to do with a `null` that isn't allowed and has no default.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nulls {
     Drop,
     Keep,
 }
 
-/// Prunes an object and decodes its metadata. Returns the paths of unknown fields.
+/// Prunes an object and decodes its metadata, and returns the paths of unknown fields.
 fn settle(object: &mut Value, schema: &Schema, nulls: Nulls) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     let metadata = match object.get("metadata") {
@@ -323,17 +318,17 @@ fn settle(object: &mut Value, schema: &Schema, nulls: Nulls) -> Result<Vec<Strin
     Ok(unknown)
 }
 
-/// Returns a stored object as the server reads it: pruned, and with today's defaults.
+/// Returns a stored object the way the server reads it, i.e. with today's schema and defaults.
 pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
     let mut stored = convert(object, schema);
     fill_defaults(&mut stored, schema);
     stored
 }
 
-/// Returns an object from another version without the fields that a schema does not define.
+/// Drops what a schema doesn't define from an object of another version.
 pub(crate) fn convert(object: &Value, schema: &Schema) -> Value {
     let mut converted = Body::from(prune::encode(object)).value;
-    // The server drops fields that it cannot decode.
+    // Ignore the error, since the server drops fields that it can't decode.
     let _ = settle(&mut converted, schema, Nulls::Drop);
     converted
 }

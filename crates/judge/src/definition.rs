@@ -99,8 +99,8 @@ pub fn read_schema(schema: &Value) -> Result<Schema, String> {
     serde_json::from_value(schema).map_err(|error| error.to_string())
 }
 
-/// Removes what `Schema` cannot express: absent keywords that are written as `null` or `""`, and
-/// `additionalProperties: true`, which has the effect of an empty schema.
+/// Removes what `Schema` can't express: absent keywords that are written as `null` or `""`, and
+/// `additionalProperties: true`, which means the same as an empty schema.
 fn simplify(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     keywords.retain(|name, value| match name.as_str() {

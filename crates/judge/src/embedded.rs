@@ -8,7 +8,6 @@ use crate::metadata::{self, Metadata, NameRule};
 use crate::object_meta;
 use crate::path::Path;
 
-/// Returns the violations in the stanzas of all embedded objects.
 pub(crate) fn check_embedded(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(value, schema, path, &mut errors);
@@ -78,7 +77,7 @@ fn check_metadata(object: &Value, value: &Value, field: &Path, errors: &mut Vec<
         errors.push(FieldError::invalid(field, value, &reason));
         return;
     }
-    // An embedded object needs no name.
+    // Embedded objects need no name, unlike those that `check_new` is made for.
     let mut named = object.clone();
     if Metadata::of(object).text("name").is_empty()
         && let Some(metadata) = named.get_mut("metadata").and_then(Value::as_object_mut)

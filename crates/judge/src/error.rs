@@ -46,7 +46,6 @@ impl Reason {
         }
     }
 
-    /// Returns the beginning of the message.
     fn words(self) -> &'static str {
         match self {
             Reason::Duplicate => "Duplicate value",
@@ -60,7 +59,7 @@ impl Reason {
         }
     }
 
-    /// Returns true if CEL rules are not evaluated after a violation with this reason.
+    /// The server runs no CEL rules after a violation with such a reason.
     pub(crate) fn blocks_rules(self) -> bool {
         matches!(
             self,
@@ -110,12 +109,12 @@ impl FieldError {
         FieldError::new(Reason::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`FieldError::invalid`], for a value that Go prints in a different order.
+    /// Like [`FieldError::invalid`], for structs, which Go doesn't print in alphabetical order.
     pub(crate) fn invalid_text(field: &Path, value: &str, detail: &str) -> FieldError {
         FieldError::with_text(Reason::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`FieldError::invalid`], without the value.
+    /// Like [`FieldError::invalid`], but doesn't show the value.
     pub(crate) fn invalid_part(field: &Path, detail: &str) -> FieldError {
         FieldError::new(Reason::Invalid, field, None, detail)
     }
@@ -159,7 +158,6 @@ impl FieldError {
     }
 }
 
-/// Formats a value for a message: scalars like `%v`, strings quoted, everything else as JSON.
 fn show(value: &Value) -> String {
     match value {
         Value::String(text) => go::quote(text),

@@ -6,17 +6,16 @@ pub(crate) use rbuilder_schema::go::general;
 pub use rbuilder_schema::go::quote;
 use serde_json::{Number, Value};
 
-/// Returns an integer if the API server decodes the number as `int64` instead of `float64`.
+/// Returns an integer if Go decodes the number as `int64`, and not as `float64`.
 pub(crate) fn integer(number: &Number) -> Option<i64> {
     number.as_i64()
 }
 
-/// Returns a number as `float64`.
 pub(crate) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Formats a number like `%v`.
+/// Formats a number like Go's `%v`.
 pub(crate) fn number(number: &Number) -> String {
     match integer(number) {
         Some(integer) => integer.to_string(),
@@ -103,7 +102,7 @@ fn push_json(value: &Value, text: &mut String) {
     }
 }
 
-/// Formats a float like `json.Marshal`, which writes exponents without padding.
+/// Formats a float like `json.Marshal`, which doesn't pad exponents.
 pub(crate) fn json_float(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
@@ -128,7 +127,7 @@ fn push_json_string(string: &str, text: &mut String) {
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
             '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                // Writing to a string does not fail.
+                // Writing to a string can't fail.
                 let _ = write!(text, "\\u{:04x}", u32::from(character));
             }
             character => text.push(character),

@@ -24,7 +24,6 @@ pub struct Judge {
     is_builtin: bool,
 }
 
-/// The findings about a write.
 #[derive(Default)]
 struct Findings {
     errors: Vec<FieldError>,
@@ -237,7 +236,6 @@ impl Judge {
         }
     }
 
-    /// Sets and clears the metadata of a new object that is managed by the server.
     fn settle_metadata(&self, object: &mut Value, namespace: &str) {
         let is_namespaced = self.definition.is_namespaced;
         let metadata = metadata_mut(object);
@@ -261,8 +259,8 @@ impl Judge {
             .and_then(Value::as_str)
             .map(str::to_owned);
         if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
-            // Use letters in place of the random characters, because naming rules apply to the
-            // entire name.
+            // We don't know which characters the server would pick, but naming rules apply to the
+            // whole name, so append some letters.
             metadata.insert("name".to_owned(), format!("{prefix}xxxxx").into());
         }
     }
@@ -295,12 +293,12 @@ impl Judge {
         object
     }
 
-    /// Adds the fields that an update cannot change to a new object.
     fn prepare_update(&self, mut new: Value, old: &Value) -> Value {
         if self.definition.has_status {
             replace_field(&mut new, "status", old.get("status").cloned());
         }
         let generation = Metadata::of(old).generation();
+        // A write that only changes the metadata doesn't count.
         let counts = without_metadata(&new) != without_metadata(old);
         let metadata = metadata_mut(&mut new);
         metadata.insert("generation".to_owned(), (generation + i64::from(counts)).into());
@@ -362,7 +360,6 @@ impl Judge {
         self.run_rules(object, None, findings);
     }
 
-    /// Runs the checks that the server applies to updates of all kinds.
     fn check_common(&self, new: &Value, old: &Value, findings: &mut Findings) {
         findings.errors.extend(metadata::check_new(
             Metadata::of(new),
@@ -444,7 +441,7 @@ impl Judge {
             .collect()
     }
 
-    /// Returns duplicate list items, unless the old object already contains duplicates.
+    // If there have been duplicates all along, an update may keep them.
     fn find_new_duplicates(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let find = |object| find_duplicates(object, &self.definition.schema, &Path::root());
         if find(old).is_empty() {
@@ -472,7 +469,8 @@ impl Judge {
     fn conclude(&self, object: Value, findings: Findings) -> Verdict {
         if findings.errors.is_empty() {
             return Verdict {
-                // The response is the object as the server reads it again.
+                // The response isn't what has been stored, but what the server reads when it
+                // decodes that again.
                 result: Ok(prune::encode(&decode::read_stored(
                     &object,
                     &self.definition.schema,
@@ -500,17 +498,17 @@ fn refuse(failure: Failure, findings: Findings) -> Verdict {
     }
 }
 
-/// Checks changed metadata. An old object that does not come from a server has no resource version.
 fn check_changed_metadata(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (Metadata::of(new), Metadata::of(old));
     let mut errors = metadata::check_changed(new, old, &Path::root().child("metadata"));
+    // Only objects from a server have a resource version.
     if old.text("resourceVersion").is_empty() {
         errors.retain(|error| error.field != "metadata.resourceVersion");
     }
     errors
 }
 
-/// Encodes the values in a schema and prunes its defaults, as the server does when it reads a CRD.
+/// The server does this when it reads a CRD.
 fn settle_schema(schema: &mut Schema) {
     schema
         .enumeration
@@ -560,7 +558,7 @@ fn replace_field(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Sets the value at a path such as `.spec.replicas`, creating missing objects along the path.
+/// Creates missing objects along the path, e.g. for `.spec.replicas`.
 fn set_nested(object: &mut Value, path: &str, value: Value) {
     let mut target = object;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {
@@ -572,7 +570,7 @@ fn set_nested(object: &mut Value, path: &str, value: Value) {
     *target = value;
 }
 
-/// Removes duplicate owners. Returns their uids if there are any.
+/// Removes duplicate owners, and returns their UIDs if there were any.
 fn remove_repeated_owners(object: &mut Value) -> Option<Vec<String>> {
     let owners = object.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
     let mut kept: Vec<Value> = Vec::new();

@@ -9,8 +9,7 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// Returns an error for each duplicate item in a list of type `set` or `map`, except in some fields of the
-/// value itself.
+/// Same as [`find_duplicates`], but skips some fields of the value itself.
 pub(crate) fn find_duplicates_except(skipped: &[&str], value: &Value, schema: &Schema) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (name, value) in value.as_object().into_iter().flatten() {
@@ -22,7 +21,7 @@ pub(crate) fn find_duplicates_except(skipped: &[&str], value: &Value, schema: &S
     errors
 }
 
-/// Returns an error for each duplicate item in a list of type `set` or `map`.
+/// Returns an error for each value that occurs more than once in a list of type `set` or `map`.
 pub(crate) fn find_duplicates(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(value, schema, path, &mut errors);
@@ -81,7 +80,7 @@ fn check_map(items: &[Value], schema: &Schema, path: &Path, errors: &mut Vec<Fie
     }
 }
 
-/// Returns an item's keys, except absent ones.
+/// Returns the keys that an item has. Absent ones are left out.
 fn keys_of(item: &Value, keys: &[String]) -> Value {
     let entries = keys
         .iter()
@@ -89,12 +88,12 @@ fn keys_of(item: &Value, keys: &[String]) -> Value {
     Value::Object(entries.collect::<Map<_, _>>())
 }
 
-/// Returns the index of the second occurrence of each repeated value.
+/// Returns the index of the second occurrence, so that each repeated value is reported once.
 fn find_repeated(values: &[Value]) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut repeated = Vec::new();
     for (index, value) in values.iter().enumerate() {
-        // Two scalars are equal only if their types are equal.
+        // `1` and `1.0` are different to Go, so compare the types as well.
         let times = seen
             .entry(format!("{} {}", go::type_name(value), go::json(value)))
             .or_default();

@@ -7,10 +7,9 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// Maximum total size of an object's annotations, in bytes.
+/// In bytes, for all annotations of an object together.
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
-/// An object's metadata, after decoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Metadata<'a>(Option<&'a Map<String, Value>>);
 
@@ -28,7 +27,7 @@ pub enum NameRule {
 impl NameRule {
     fn check(self, name: &str, is_prefix: bool) -> Vec<String> {
         match self {
-            // The server appends characters to a prefix, so it may end with a hyphen.
+            // The server appends something to a prefix, so it may end with a hyphen.
             NameRule::Subdomain if is_prefix => match name.strip_suffix('-') {
                 Some(bare) => names::check_subdomain(&format!("{bare}a")),
                 None => names::check_subdomain(name),
@@ -46,7 +45,6 @@ impl NameRule {
 }
 
 impl<'a> Metadata<'a> {
-    /// Returns the metadata of an object.
     pub(crate) fn of(object: &'a Value) -> Metadata<'a> {
         Metadata(object.get("metadata").and_then(Value::as_object))
     }
@@ -79,7 +77,6 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Returns the violations of new metadata.
 pub(crate) fn check_new(
     metadata: Metadata<'_>,
     is_namespaced: bool,
@@ -116,7 +113,6 @@ pub(crate) fn check_new(
     errors
 }
 
-/// Returns the violations of changed metadata.
 pub(crate) fn check_changed(new: Metadata<'_>, old: Metadata<'_>, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.get("deletionTimestamp").is_some() {
@@ -155,7 +151,7 @@ pub(crate) fn check_changed(new: Metadata<'_>, old: Metadata<'_>, path: &Path) -
     errors
 }
 
-/// Returns warnings about new finalizers with unusual names.
+/// Returns warnings about finalizers that an update adds.
 pub(crate) fn find_odd_finalizers(new: Metadata<'_>, old: Option<Metadata<'_>>) -> Vec<String> {
     const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
     let old = old.map(Metadata::finalizers).unwrap_or_default();
@@ -210,7 +206,6 @@ fn check_generation(metadata: Metadata<'_>, path: &Path, errors: &mut Vec<FieldE
     }
 }
 
-/// Checks labels, annotations and owners.
 fn check_contents(metadata: Metadata<'_>, path: &Path, errors: &mut Vec<FieldError>) {
     let field = path.child("labels");
     for (key, value) in metadata.entries("labels") {
@@ -261,10 +256,7 @@ fn check_owners(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldErro
     }
 }
 
-/// Checks a group and version, such as `apps/v1`.
-///
-/// # Errors
-/// Returns the message of `schema.ParseGroupVersion`.
+/// Parses e.g. `apps/v1`, with the message of `schema.ParseGroupVersion`.
 pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
     match text.split('/').collect::<Vec<_>>()[..] {
         [version] => Ok(("", version)),
@@ -301,7 +293,7 @@ fn check_owner(owner: &Value, field: &Path, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Encodes an owner in the field order of the Go type.
+// Go marshals fields in the order of the struct.
 fn owner_json(owner: &Value) -> String {
     let names = [
         "apiVersion",

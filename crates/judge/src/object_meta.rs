@@ -4,16 +4,13 @@ use serde_json::{Map, Value};
 
 use crate::go;
 
-/// Decoded metadata.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// The metadata as encoded again by the server.
+    /// Like the server would encode it again.
     pub(crate) value: Value,
-    /// Paths of fields that are not in the type.
     pub(crate) unknown: Vec<String>,
 }
 
-/// The Go types of fields.
 enum Type {
     Text,
     Integer,
@@ -23,7 +20,6 @@ enum Type {
     Texts,
     TextList,
     List(&'static str, &'static [(&'static str, Type)]),
-    /// Any JSON.
     Any,
 }
 
@@ -64,10 +60,7 @@ const OBJECT_META: &[(&str, Type)] = &[
     ("uid", Type::Text),
 ];
 
-/// Decodes metadata.
-///
-/// # Errors
-/// Returns Go's message for the first value of the wrong type.
+/// Decodes metadata. The error is Go's message for the first value of the wrong type.
 pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
     let fields = match metadata {
         Value::Object(fields) => fields,
@@ -94,7 +87,7 @@ pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
 
 struct Place {
     structure: &'static str,
-    /// The field names, without list indexes.
+    /// Without list indexes, which Go doesn't print.
     field: String,
     path: String,
 }
@@ -130,7 +123,7 @@ impl Place {
     }
 }
 
-/// Returns the name that Go's messages use for a JSON value.
+/// Returns what Go's messages call a JSON value.
 pub(crate) fn token(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -162,14 +155,14 @@ fn decode_fields(
     Ok(decoded)
 }
 
-/// Returns the entries in the order in which Go encodes them.
+/// Go encodes maps in this order.
 fn sorted(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = fields.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);
     entries
 }
 
-/// Returns `None` for an empty value, which the server omits.
+/// Returns `None` for values that the server omits, because they are empty.
 fn decode_value(
     value: &Value,
     known: &'static Type,
@@ -214,7 +207,7 @@ fn decode_value(
     }
 }
 
-/// Decodes labels or annotations. A `null` becomes an empty text.
+/// A `null` becomes an empty text, which is how Go decodes it into a string.
 fn decode_texts(entries: &Map<String, Value>, place: &Place) -> Result<Option<Value>, String> {
     let mut texts = Map::new();
     for (key, value) in sorted(entries) {
@@ -256,7 +249,7 @@ fn decode_list(
         };
         let mut decoded = decode_fields(fields, types, &place.index(index, structure), unknown)?;
         if structure == "OwnerReference" {
-            // Go encodes these fields even if they are empty.
+            // These have no `omitempty` in Go.
             for name in ["apiVersion", "kind", "name", "uid"] {
                 decoded.entry(name).or_insert_with(|| "".into());
             }

@@ -8,10 +8,10 @@ use crate::go;
 use crate::object_meta;
 use crate::path::Path;
 
-/// The fields that every object has.
 pub(crate) const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes an object's unknown fields outside its stanza. Returns their sorted paths.
+/// Removes an object's unknown fields (except for `apiVersion`, `kind` and `metadata`), and returns
+/// their paths.
 pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
     let whole = Schema {
@@ -23,7 +23,6 @@ pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     unknown
 }
 
-/// Removes unknown fields from a default.
 pub(crate) fn prune_default(default: &mut Value, schema: &Schema) {
     prune_at(default, Some(schema), "", &mut Vec::new());
 }
@@ -58,7 +57,7 @@ fn prune_at(value: &mut Value, schema: Option<&Schema>, path: &str, unknown: &mu
     }
 }
 
-/// Prunes inside the fields that the schema defines, and keeps all other fields unchanged.
+/// Keeps unknown fields, but prunes what is in the known ones.
 fn prune_known(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -90,13 +89,12 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns the schema of a field or a map entry.
 pub(crate) fn field_schema<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     let inner = schema.properties.get(name);
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// Removes each `null` field that is neither nullable nor replaced by a default.
+/// A `null` is fine in a nullable field, or if a default replaces it.
 pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
@@ -115,15 +113,13 @@ pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     }
 }
 
-/// Returns whether a schema has a default. `null` is not a default.
+/// A default of `null` is no default at all, as for the server.
 pub(crate) fn has_default(schema: &Schema) -> bool {
     schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
 
-/// Decodes the metadata of all embedded objects, and returns the paths of unknown fields.
-///
-/// # Errors
-/// Returns the server's message for the first value of the wrong type.
+/// Decodes the metadata of embedded objects, and returns the paths of unknown fields. The error is
+/// the server's message for the first value of the wrong type.
 pub(crate) fn coerce_embedded(value: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     coerce_at(value, schema, "", &mut unknown)?;
@@ -180,7 +176,7 @@ fn coerce_stanza(name: &str, value: &mut Value, path: &str, unknown: &mut Vec<St
     }
 }
 
-/// Returns the value as the server encodes it: whole floats are integers.
+/// Encodes a value like the server, which writes `1.0` as `1`.
 pub(crate) fn encode(value: &Value) -> Value {
     match value {
         Value::Number(number) if go::integer(number).is_none() => {

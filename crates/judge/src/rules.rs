@@ -12,10 +12,10 @@ use crate::error::FieldError;
 use crate::path::Path;
 use crate::verdict::Undecided;
 
-/// The compiled rules of a schema and of the schemas nested in it. Nodes without rules are absent.
+/// The compiled rules of a schema and of those below it. Schemas without any rules are left out.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// The schema of the value passed to the rules.
+    /// Rules may need it to read the value.
     schema: Schema,
     own: RuleSet,
     items: Option<Box<Rules>>,
@@ -23,7 +23,8 @@ pub(crate) struct Rules {
     fields: BTreeMap<String, Rules>,
 }
 
-/// The old value for ratcheting: of the value itself, or else of the nearest enclosing value.
+/// The old value to ratchet with. If the value itself can't be correlated, it's that of the nearest
+/// parent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ratchet<'a> {
     current: Option<Correlated<'a>>,
@@ -42,6 +43,7 @@ impl<'a> Ratchet<'a> {
         let Some(current) = self.current else {
             return self;
         };
+        // The server never ratchets these two at the root.
         if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") {
             return Ratchet::default();
         }
@@ -61,13 +63,12 @@ impl<'a> Ratchet<'a> {
         }
     }
 
-    /// Returns whether errors in the value are reduced to warnings.
+    /// Returns whether errors become warnings, because nothing has changed.
     fn keeps_errors(self) -> bool {
         self.current.or(self.nearest).is_some_and(Correlated::is_same)
     }
 }
 
-/// The findings of an object's rules.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub(crate) errors: Vec<FieldError>,
@@ -77,12 +78,11 @@ pub(crate) struct Findings {
 }
 
 impl Rules {
-    /// Compiles the rules starting at the root of an object. `None` if there are none.
     pub(crate) fn compile(schema: &Schema) -> Option<Rules> {
         Rules::compile_at(schema, true)
     }
 
-    /// The server rejects rules in `allOf` and similar keywords, so they are not visited.
+    // The server rejects rules in `allOf` and similar keywords, so don't look there.
     fn compile_at(schema: &Schema, is_object: bool) -> Option<Rules> {
         let below = |schema: &Schema| Rules::compile_at(schema, schema.embedded_resource);
         let inner = |schema: &Option<Arc<Schema>>| schema.as_deref().and_then(below).map(Box::new);
@@ -102,8 +102,8 @@ impl Rules {
         (!is_empty).then_some(rules)
     }
 
-    /// Runs all rules on an object. With an old object, transition rules run as well, and errors in
-    /// unchanged parts become warnings.
+    /// Runs all rules. With an old object, this includes transition rules, and errors in unchanged
+    /// parts become warnings.
     pub(crate) fn run(&self, object: &Value, old: Option<&Value>, ratchet: Ratchet<'_>) -> Findings {
         let mut findings = Findings {
             errors: Vec::new(),
@@ -206,6 +206,7 @@ impl Rules {
     }
 
     fn describe_failure(&self, violation: &Violation, value: &Value, path: &Path) -> FieldError {
+        // The server doesn't print objects and lists, which may be large.
         let is_shown = !matches!(
             self.schema.schema_type,
             Some(SchemaType::Object | SchemaType::Array)

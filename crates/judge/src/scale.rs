@@ -54,11 +54,8 @@ fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
     Some(FieldError::invalid(&field, &replicas.into(), &reason))
 }
 
-/// Returns the value at a path; `None` if it is absent.
-///
-/// # Errors
-/// Returns the message of `unstructured.NestedInt64` if a value along the path is not an object, or
-/// if the value has the wrong type.
+/// Returns the value at a path, if there is one. The error is that of `unstructured.NestedInt64`,
+/// for a parent that isn't an object or a value of the wrong type.
 fn nested<'v>(
     object: &'v Value,
     path: &str,

@@ -17,7 +17,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict with the warnings of an earlier step.
+    /// Puts the warnings of an earlier step first.
     pub(crate) fn after(self, mut warnings: Vec<String>) -> Verdict {
         warnings.extend(self.warnings);
         Verdict { warnings, ..self }

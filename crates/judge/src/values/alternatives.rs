@@ -88,7 +88,7 @@ impl Checker<'_> {
     }
 }
 
-/// Keeps the result with the most passed checks, or the first of them.
+// On a tie, keep the first one.
 fn keep_better(best: &mut Option<Outcome>, result: Outcome) {
     if best.as_ref().is_none_or(|best| result.passed > best.passed) {
         *best = Some(result);

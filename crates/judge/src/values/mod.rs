@@ -17,28 +17,25 @@ use crate::go;
 use crate::path::Path;
 use crate::verdict::Undecided;
 
-/// Validates values below a common path.
 pub(crate) struct Checker<'u> {
-    /// The path of the value in the object. Messages do not contain it, but fields do.
+    /// Where the checked value is. Fields of errors contain it, but their messages don't.
     base: Path,
     undecided: &'u mut Vec<Undecided>,
-    /// Whether to decode values with the format `byte`, as Go does for built-in kinds.
+    /// Whether Go decodes values with the format `byte`, as it does for built-in kinds.
     decodes_bytes: bool,
-    /// Fields of the value itself that are not checked.
+    /// Fields of the checked value itself to leave out.
     skipped: &'static [&'static str],
 }
 
-/// The errors in a value, and the number of passed checks.
 #[derive(Debug, Default)]
 struct Outcome {
     errors: Vec<Violation>,
     passed: u32,
 }
 
-/// An error before it has been reported.
 #[derive(Clone, Debug)]
 struct Violation {
-    /// The validator's message. Errors with the same message are reported once.
+    /// The server reports each message only once.
     message: String,
     error: FieldError,
 }
@@ -92,7 +89,7 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// Creates a checker for values of a Go type. Ignores some of their fields.
+    /// For values that Go decodes into a struct. `skipped` are fields to leave out.
     pub(crate) fn of_builtin(
         base: Path,
         undecided: &'u mut Vec<Undecided>,
@@ -105,8 +102,7 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// Returns the errors in a value. Errors in parts that have not changed since `old` are
-    /// warnings.
+    /// Returns the errors in a value, apart from those in parts that haven't changed.
     pub(crate) fn find_errors(
         &mut self,
         value: &Value,
@@ -129,6 +125,7 @@ impl<'u> Checker<'u> {
         correlated: Option<Correlated<'_>>,
     ) -> Outcome {
         let outcome = self.check_all(value, schema, path, correlated);
+        // Ratcheting: leave what was invalid before.
         if !outcome.is_valid() && correlated.is_some_and(Correlated::is_same) {
             return Outcome::default();
         }
@@ -200,6 +197,7 @@ impl<'u> Checker<'u> {
             || found == "number" && is_whole && types.contains(&"integer")
             || found == "integer" && types.contains(&"number");
         let is_text_or_list = value.is_string() || value.is_array();
+        // The validator looks at the format first, and is lenient with strings and lists.
         if let Some(format) = format(schema) {
             if !is_text_or_list && !fits && found_format != format {
                 return self.wrong_type(path, format, found_format).into();
@@ -273,6 +271,7 @@ impl<'u> Checker<'u> {
             outcome.add(Violation { message, error });
         }
         let correlate = |name: &str| {
+            // The server never ratchets these two at the root.
             let is_identity = path.is_empty() && matches!(name, "apiVersion" | "kind");
             correlated.filter(|_| !is_identity)?.key(name)
         };
@@ -307,7 +306,7 @@ impl<'u> Checker<'u> {
         outcome
     }
 
-    /// Returns the field for a path, which begins with `.` in some messages.
+    /// Some messages begin with `.`, but no field does.
     fn field(&self, path: &str) -> Path {
         match path.strip_prefix('.').unwrap_or(path) {
             "" => self.base.clone(),
@@ -327,7 +326,7 @@ impl<'u> Checker<'u> {
         Violation { message, error }
     }
 
-    /// Returns a violation that the server reports without a field.
+    /// The server reports some violations without a field.
     fn general(&self, message: String) -> Violation {
         let error = FieldError::invalid(&self.base, &"".into(), &message);
         Violation { message, error }
@@ -344,7 +343,7 @@ impl<'u> Checker<'u> {
     }
 }
 
-/// Returns the allowed types of a value; none if any type is allowed.
+/// Returns the allowed types. None means any.
 fn types(schema: &Schema) -> Vec<&'static str> {
     match schema.schema_type {
         _ if schema.int_or_string => vec!["integer", "string"],
@@ -353,7 +352,7 @@ fn types(schema: &Schema) -> Vec<&'static str> {
     }
 }
 
-/// Returns the format, unless the server ignores it for the schema's type.
+/// Returns the format, unless the server ignores it for values of this type.
 fn format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref().filter(|format| !format.is_empty())?;
     let schema_type = schema.schema_type.filter(|_| !schema.int_or_string);
@@ -367,12 +366,11 @@ fn format(schema: &Schema) -> Option<&str> {
     is_known.then_some(format)
 }
 
-/// Returns whether a format constrains strings. The server ignores hyphens in format names.
+/// Returns whether we know the format as one for strings. The server ignores hyphens in its name.
 fn is_text_format(format: &str) -> bool {
     known_format(format).is_some()
 }
 
-/// Returns the usual name of a string format.
 fn known_format(format: &str) -> Option<&'static str> {
     fn letters(format: &str) -> impl Iterator<Item = u8> {
         format.bytes().filter(|byte| *byte != b'-')
@@ -381,7 +379,7 @@ fn known_format(format: &str) -> Option<&'static str> {
     known.find(|known| letters(known).eq(letters(format)) && format_type(known) == Some(SchemaType::String))
 }
 
-/// Returns a value's type and format, in the validator's terms.
+/// Returns a value's type and format, as the validator calls them.
 fn json_type(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -394,7 +392,7 @@ fn json_type(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns whether a value equals an allowed value after Go's conversion to the latter's type.
+/// The server compares after converting the value to the type of the allowed one, as Go does.
 fn converts_to(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,
@@ -402,7 +400,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
             Some(allowed) => go::integer(value).unwrap_or(go::as_float(value) as i64) == allowed,
             None => go::as_float(value) == go::as_float(allowed),
         },
-        // Go converts an integer to the character with that code.
+        // In Go, converting an integer to a string yields the character with that code.
         (Value::Number(value), Value::String(allowed)) => go::integer(value).is_some_and(|code| {
             let character = u32::try_from(code).ok().and_then(char::from_u32);
             *allowed == String::from(character.unwrap_or(char::REPLACEMENT_CHARACTER))
@@ -411,7 +409,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-/// Returns whether the server accepts a string for a format; `None` if this is unknown.
+/// Returns whether the server accepts a string, or `None` if we don't know.
 fn accepts(format: &str, text: &str) -> Option<bool> {
     accepts_format(known_format(format)?, text)
 }

@@ -7,10 +7,10 @@ use super::{Checker, Outcome, Violation};
 use crate::error::FieldError;
 use crate::go;
 
-/// The largest integer that all JSON parsers read exactly.
+/// 2^53 - 1, up to which floats represent every integer.
 const MOST_EXACT: f64 = 9_007_199_254_740_991.0;
 
-/// Returns whether a float counts as an integer, like `swag.IsFloat64AJSONInteger`.
+/// Same as `swag.IsFloat64AJSONInteger`, which allows for rounding errors.
 pub(super) fn is_json_integer(value: f64) -> bool {
     if !value.is_finite() || value.abs() > MOST_EXACT {
         return false;
@@ -19,7 +19,6 @@ pub(super) fn is_json_integer(value: f64) -> bool {
     value == rounded || (value - rounded).abs() < 1e-9 * rounded.abs()
 }
 
-/// One of the three constraints.
 #[derive(Clone, Copy)]
 enum Constraint {
     MultipleOf(f64),
@@ -36,7 +35,6 @@ impl Constraint {
         }
     }
 
-    /// Returns the name in messages about the constraint itself.
     fn name(self) -> &'static str {
         match self {
             Constraint::MultipleOf(_) => "MultipleOf",
@@ -69,7 +67,7 @@ impl Checker<'_> {
                 Some(integer) => violated_by_integer(constraint, integer),
                 None => violated_by_float(constraint, go::as_float(number)),
             };
-            // If compared as a float, an integer is also formatted as one.
+            // An integer that is compared as a float is also printed as one.
             let value = match integer {
                 Some(integer) => Value::from(integer),
                 None => Value::from(go::as_float(number)),
@@ -95,9 +93,9 @@ impl Checker<'_> {
 }
 
 enum Broken {
-    /// The phrase that follows the path.
+    /// What to say after the path.
     Rule(String),
-    /// A factor that is not positive.
+    /// The factor isn't positive, so the rule itself is broken.
     Factor(Value),
 }
 
@@ -134,8 +132,7 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
     is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::general(bound))))
 }
 
-/// Converts a float to an integer like Go on amd64, which returns the same result for all floats
-/// that are too large.
+/// Converts a float like Go on amd64, where all floats that don't fit lead to the same integer.
 fn to_integer(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) {
@@ -145,7 +142,6 @@ fn to_integer(value: f64) -> i64 {
     }
 }
 
-/// Prints a number for a conversion, without an exponent.
 fn text_of(number: &Number) -> String {
     match go::integer(number) {
         Some(integer) => integer.to_string(),
@@ -153,12 +149,11 @@ fn text_of(number: &Number) -> String {
     }
 }
 
-/// The range of a type and format.
 #[derive(Clone, Copy)]
 enum Range {
     Int32,
     Int64,
-    /// `int64` without a format.
+    /// `int64`, but without a format.
     Integer,
     Float32,
     Any,
@@ -178,7 +173,6 @@ impl Range {
         }
     }
 
-    /// Returns a message if a number is outside the range.
     fn find_violation(self, text: &str, what: &str, path: &str) -> Option<String> {
         let (fits, described) = match self {
             Range::Int32 => (text.parse::<i32>().is_ok(), "integer with format int32"),

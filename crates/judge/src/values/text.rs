@@ -14,7 +14,7 @@ fn is_decoded_by_go(text: &str) -> bool {
 }
 
 impl Checker<'_> {
-    /// Checks length and pattern. The server only reports the first violation.
+    /// Checks length and pattern. Like the server, stops at the first violation.
     pub(super) fn check_text(&mut self, text: &str, schema: &Schema, path: &str) -> Outcome {
         let length = text.chars().count() as u64;
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
@@ -35,7 +35,7 @@ impl Checker<'_> {
     fn check_pattern(&mut self, text: &str, pattern: &str, path: &str) -> Option<Violation> {
         let is_match = match Pattern::parse(pattern) {
             Ok(parsed) => parsed.is_match(text),
-            // The server does not store such a CRD.
+            // The server wouldn't have stored such a CRD.
             Err(_) => Some(false),
         };
         if is_match.is_none() {
