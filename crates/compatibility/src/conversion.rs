@@ -39,7 +39,7 @@ pub(crate) fn strategy(crd: &Value) -> String {
     }
 }
 
-/// Pairs each served version with the storage version, which may not be served itself.
+/// Pairs each served version with the storage version, which may itself not be served.
 pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
     let storage = versions(crd)
         .into_iter()
@@ -55,8 +55,7 @@ pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns a change for each pair of served versions between which fields get lost, unless the old
-/// CRD already contains the same pair with the same schemas.
+/// Returns a change for each pair of served versions between which fields get lost.
 fn find_missing_conversion(
     old: &Value,
     new: &Value,
@@ -68,6 +67,7 @@ fn find_missing_conversion(
         let schema = |version: &str| find_version(new, &version.into()).map(|version| &version["schema"]);
         let is_known = [&name, &stored].into_iter().all(|version| {
             let former = find_version(old, &version.as_str().into());
+            // Not new if the old CRD has the same two versions with the same schemas.
             former.is_some_and(|former| Some(&former["schema"]) == schema(version) && is_served(former))
         });
         let is_stored_served = find_version(new, &stored.as_str().into()).is_some_and(is_served);
@@ -90,8 +90,6 @@ fn find_missing_conversion(
     Ok(changes)
 }
 
-/// Returns the first field that objects of one version lose in another version, unless they already
-/// lose it with the old CRD.
 fn find_loss(
     old: &Value,
     new: &Value,
@@ -106,6 +104,7 @@ fn find_loss(
     let Some((pair, losses)) = lossy_pair(new, from, to, budget)? else {
         return Ok(None);
     };
+    // Report a single field per pair of versions, and nothing that the old CRD has lost as well.
     for loss in losses {
         if known.contains(&loss.path.to_string()) {
             continue;
@@ -118,7 +117,6 @@ fn find_loss(
     Ok(None)
 }
 
-/// Returns the judges of two versions of a CRD, and the fields that the second version lacks.
 pub(crate) fn lossy_pair<'b>(
     crd: &Value,
     from: &str,

@@ -16,10 +16,6 @@ use crate::settled::settle;
 use crate::version_parts::{compare_columns, compare_subresources};
 use crate::witness::{Budget, Goal, Outcome, Pair, edges};
 
-/// Compares two states of a CRD.
-///
-/// # Errors
-/// Returns a phrase if a CRD cannot be read.
 pub(crate) fn compare_definitions(
     old: &Value,
     new: &Value,
@@ -82,7 +78,6 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// Returns the versions that exist in both CRDs.
 fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(&'c Value, &'c Value)> {
     let kept = versions(old).into_iter();
     kept.filter_map(|before| Some((before, find_version(new, &before["name"])?)))
@@ -96,7 +91,7 @@ fn storage_version(crd: &Value) -> Option<String> {
     Some(text(&stored["name"]))
 }
 
-/// Returns whether objects may be stored in a version, because the cluster reports it or because it
+/// Returns whether there may be objects in a version: the cluster has recorded it as stored, or it
 /// is the storage version.
 fn may_be_stored(crd: &Value, name: &str) -> bool {
     let recorded = list(&crd["status"]["storedVersions"]);
@@ -174,7 +169,7 @@ fn compare_version_schemas(
     let (Some(mut before), Some(mut after)) = (definition(old, name)?, definition(new, name)?) else {
         return Ok(Vec::new());
     };
-    // Changes of names and scopes are reported separately.
+    // Names and scopes have been compared already, so keep them from causing differences here.
     after.kind.clone_from(&before.kind);
     after.is_namespaced = before.is_namespaced;
     let differences = compare_schemas(&before.schema, &after.schema);
@@ -187,7 +182,7 @@ fn compare_version_schemas(
         let pair = Pair::new(before.clone(), after.clone(), budget);
         changes.push(describe_status(&pair, &before, place));
     }
-    // The change of the subresource is reported separately.
+    // The new subresource has been reported as well, so keep it from causing differences.
     before.has_status |= after.has_status;
     after.has_status = before.has_status;
     let pair = Pair::new(before, after, budget);
@@ -201,6 +196,7 @@ fn compare_version_schemas(
         if !matches!(difference.probe, Probe::Nothing) {
             settle(&mut change, outcome);
         }
+        // Only the operator writes a status, so it's the one that gets the error.
         if difference.path.is_status() && change.affects.remove(&Party::Writers) {
             change.affects.insert(Party::Operator);
         }
@@ -209,7 +205,7 @@ fn compare_version_schemas(
     Ok(changes)
 }
 
-/// Describes a new `status` subresource: writes to the object no longer change `status`.
+/// With a new `status` subresource, writes to the object no longer change the status.
 fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
     let mut change = place.change(
         "status-subresource-added",
@@ -244,7 +240,8 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             if outcome.witness.is_some() || outcome.is_cut_short {
                 return outcome;
             }
-            // Another change may hide the rule: the server runs no rules after other errors.
+            // The server runs no rules after other errors, so another change may have hidden this
+            // one.
             match pair.with_rule_alone(&difference.path, rule) {
                 Some(alone) => alone.search_rule(&goal, rule, node),
                 None => Outcome {
@@ -256,7 +253,6 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
     }
 }
 
-/// Describes a removed or new CRD.
 pub(crate) fn describe_presence(is_new: bool, place: &Place) -> Change {
     match is_new {
         true => place.change("crd-added", "", "new".to_owned()),

@@ -56,7 +56,7 @@ pub fn find_losses(objects: &[Value], budget: &Budget) -> Result<Losses, String>
     Ok(losses)
 }
 
-/// Objects of one version that are converted to another version and back.
+/// A round trip of objects from one version to another and back.
 struct Journey<'j> {
     from: &'j str,
     to: &'j str,

@@ -51,10 +51,9 @@ pub fn is_compared(object: &Value) -> bool {
     }
 }
 
-/// The kind, the namespace and the name.
+/// Kind, namespace and name.
 pub(crate) type Key = (String, String, String);
 
-/// Returns the manifests that are compared.
 pub(crate) fn index(objects: &[Value]) -> BTreeMap<Key, &Value> {
     let compared = objects.iter().filter(|object| is_compared(object));
     let keyed = compared.map(|object| {

@@ -4,21 +4,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// The key of the only map entry on a path in generated objects. In lists, the first item is used.
+/// The only map key on the path in a generated object. In lists, it's the first item.
 pub(crate) const KEY: &str = "key";
 
-/// A step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A field of an object.
     Field(String),
-    /// The items of a list.
     Items,
-    /// The values of a map.
     Values,
 }
 
-/// The path of a schema node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(pub(crate) Vec<Step>);
 
@@ -33,12 +28,11 @@ impl Path {
         self.then(Step::Field(name.to_owned()))
     }
 
-    /// Returns whether the value is part of `status`.
     pub(crate) fn is_status(&self) -> bool {
         matches!(self.0.first(), Some(Step::Field(name)) if name == "status")
     }
 
-    /// Returns the value on this path in a generated object.
+    /// Returns the value in a generated object, which has a single item or key on the path.
     pub(crate) fn find<'v>(&self, object: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(object, |value, step| match step {
             Step::Field(name) => value.get(name.as_str()),
@@ -47,7 +41,7 @@ impl Path {
         })
     }
 
-    /// Returns whether a field in an API server message is the value at this path or a part of it.
+    /// Returns whether the server's message is about the value at this path or about a part of it.
     pub(crate) fn covers(&self, field: &str) -> bool {
         let mut rest = field;
         for step in &self.0 {

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::change::Change;
 use crate::rules::rule;
 
-/// The manifest, and the version in it, affected by a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) kind: String,
@@ -34,7 +33,6 @@ impl Place {
         }
     }
 
-    /// Returns a change according to the rule with the given name.
     pub(crate) fn change(&self, name: &str, field: &str, message: String) -> Change {
         let rule = rule(name);
         Change {
@@ -53,12 +51,12 @@ impl Place {
     }
 }
 
-/// Returns the value if it is a string, or an empty string.
+/// Returns an empty string if the value isn't one.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the items of a list; none if it is not a list.
+/// Returns nothing if the value isn't a list.
 pub(crate) fn list(value: &Value) -> Vec<&Value> {
     value
         .as_array()
@@ -66,7 +64,6 @@ pub(crate) fn list(value: &Value) -> Vec<&Value> {
         .unwrap_or_default()
 }
 
-/// Formats a value for a message.
 pub(crate) fn shown(value: &Value) -> String {
     format!(
         "`{}`",

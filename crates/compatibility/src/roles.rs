@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::change::Change;
 use crate::place::{Place, list, text};
 
-/// A permission: a verb on a resource in a group, or on a URL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Permission {
     Resource {
@@ -24,7 +23,6 @@ enum Permission {
 }
 
 impl Permission {
-    /// Returns whether the permission includes another one.
     fn covers(&self, other: &Permission) -> bool {
         let fits = |own: &str, other: &str| own == "*" || own == other;
         match (self, other) {
@@ -83,7 +81,6 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Compares two states of a role.
 pub(crate) fn compare_roles(old: Option<&Value>, new: Option<&Value>, place: &Place) -> Vec<Change> {
     let (Some(before), Some(after)) = (old, new) else {
         return vec![match new {
@@ -97,6 +94,7 @@ pub(crate) fn compare_roles(old: Option<&Value>, new: Option<&Value>, place: &Pl
         ("permission-added", &after, &before, "may"),
         ("permission-removed", &before, &after, "may not"),
     ] {
+        // Compare what the rules add up to. How they are split into rules doesn't matter.
         let lacking = these
             .iter()
             .filter(|permission| !others.iter().any(|other| other.covers(permission)));

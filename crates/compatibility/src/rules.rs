@@ -18,10 +18,7 @@ pub struct Rule {
     pub reason: &'static str,
 }
 
-/// Returns the rule with the given name.
-///
-/// # Panics
-/// Panics if there is no such rule, which is ruled out by the tests of all rules.
+/// Panics if there's no such rule, which a test of all rules rules out.
 pub(crate) fn rule(name: &str) -> &'static Rule {
     let found = RULES.iter().find(|rule| rule.name == name);
     found.unwrap_or_else(|| panic!("no rule is named `{name}`"))

@@ -4,11 +4,11 @@ use crate::change::{Change, Effect};
 use crate::level::{Level, Party};
 use crate::witness::Outcome;
 
-/// Sets a change's level according to the result of the search.
 pub(crate) fn settle(change: &mut Change, outcome: Outcome) {
     change.level = match &outcome.witness {
         Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
         Some(_) => change.rule.level,
+        // Believe the search only if it has tried something, and wasn't interrupted.
         None if outcome.accepted > 0 && !outcome.is_cut_short => change.rule.unproven,
         None => change.rule.level,
     };

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::change::Change;
 use crate::place::{Place, list, shown, text};
 
-/// Compares subresources and selectable fields.
 pub(crate) fn compare_subresources(before: &Value, after: &Value, place: &Place) -> Vec<Change> {
     let part = |version: &Value, name: &str| version["subresources"][name].clone();
     let mut changes = Vec::new();
@@ -55,7 +54,7 @@ pub(crate) fn compare_subresources(before: &Value, after: &Value, place: &Place)
     changes
 }
 
-/// Compares the columns of `kubectl get`.
+/// Columns of `kubectl get`.
 pub(crate) fn compare_columns(before: &Value, after: &Value, place: &Place) -> Vec<Change> {
     let columns = |version: &Value| {
         list(&version["additionalPrinterColumns"])

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use crate::change::Change;
 use crate::place::{Place, list, text};
 
-/// The keys with a single value, with the API server's default, and the rule for their changes.
+/// Keys with a single value, the API server's default, and the rule for a change.
 const KEYS: &[(&str, &str, &str)] = &[
     ("failurePolicy", "Fail", "failure-policy-changed"),
     ("matchPolicy", "Equivalent", "match-policy-changed"),
     ("reinvocationPolicy", "Never", "reinvocation-policy-changed"),
 ];
 
-/// Compares two states of a webhook configuration.
 pub(crate) fn compare_webhooks(old: Option<&Value>, new: Option<&Value>, place: &Place) -> Vec<Change> {
     let none = Value::Null;
     let (before, after) = (
@@ -150,7 +149,7 @@ fn compare_side_effects(before: &Value, after: &Value, add: &mut dyn FnMut(&str,
     add(rule, key, format!("{new} instead of {old}"));
 }
 
-/// A call: the group, the version, the resource, the operation and the scope.
+/// Group, version, resource, operation and scope.
 type Call = [String; 5];
 
 fn calls(webhook: &Value) -> BTreeSet<Call> {

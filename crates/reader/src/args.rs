@@ -66,7 +66,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
     let start = *cursor;
     let Some(ident) = cursor.any_ident() else {
         let literal = literal(cursor)?;
-        // `extend("x-key" = value)`, a syntax of schemars.
+        // schemars has a syntax of its own, `extend("x-key" = value)`.
         if literal.value.is_string() && cursor.is_punct(b'=') {
             let name = start.text_of(literal.span).trim_matches('"');
             cursor.skip();
@@ -81,7 +81,8 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
         });
     };
     let mut name = ident.text;
-    // serde has no paths here, but a path must not make the whole attribute unreadable.
+    // serde has no paths here. Accept them anyway, otherwise we couldn't read the rest of the
+    // attribute.
     while cursor.eat_pair(b':', b':') {
         if cursor.any_ident().is_none() {
             return Err(cursor.expected("identifier"));
@@ -108,7 +109,7 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     let start = *cursor;
     match literal(cursor) {
         Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
-        // No attribute accepts a block, so report the problem in the map.
+        // No attribute accepts a block, so this was meant to be a map.
         Err(error) if start.is_group(Delimiter::Brace) => Err(error),
         attempt => {
             *cursor = start;
@@ -120,7 +121,8 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
                 (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
                 (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
                 (Ok(_), ExprKind::Other) if !continues(start) => {
-                    // `1 b`: a literal that lacks a comma after it.
+                    // In `1 b`, the literal lacks a comma. Return it, and let the caller complain
+                    // about the rest.
                     *cursor = start;
                     let literal = literal(cursor)?;
                     Ok(ArgValue::Literal(literal))
@@ -137,13 +139,12 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     }
 }
 
-/// Returns whether exactly one literal lies between the cursors.
 fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.literal().is_some() && start.is_at(behind)
 }
 
-/// Returns whether an operator follows the next literal.
+/// Returns whether the next literal is only the start of an expression, as in `1 + 2`.
 fn continues(mut start: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.skip();
@@ -161,7 +162,7 @@ fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Diagnostic> {
 
 const WANTED: &str = "expected a name or a literal: a string, a number, `true`, `[…]` or `{ \"key\": … }`";
 
-/// Reads a literal, an array of literals or a map of literals as JSON.
+/// Reads a literal as JSON. It may be an array or a map of literals.
 pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Diagnostic> {
     if let Some(items) = cursor.group(Delimiter::Bracket) {
         return array(items);

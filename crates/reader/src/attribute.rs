@@ -10,12 +10,12 @@ use crate::{Diagnostic, Span};
 /// `#[…]`, `#![…]`, or a doc comment, which is an attribute with the name `doc`.
 #[derive(Clone, Debug)]
 pub struct Attribute<'a> {
-    /// Points to the path or to the doc comment.
+    /// At the path, or at the doc comment.
     meta: Cursor<'a>,
-    /// The path if it is a single name, empty otherwise.
+    /// Empty unless the path is a single name.
     name: &'a str,
     span: Span,
-    /// The arguments, once they have been read. Boxed because most attributes are doc comments.
+    /// Read when someone asks for them, and boxed, because most attributes are doc comments.
     args: OnceCell<Box<Args<'a>>>,
 }
 
@@ -42,8 +42,7 @@ impl<'a> Attribute<'a> {
         Ok(attrs)
     }
 
-    /// Creates an attribute from `path`, `path(…)` or `path = value` in a longer list, such as
-    /// `cfg_attr`.
+    /// Creates an attribute from an item of a longer list, e.g. of a `cfg_attr`.
     pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
         Attribute::new(cursor, span)
     }
@@ -77,7 +76,7 @@ impl<'a> Attribute<'a> {
             }
             cursor.eat_pair(b':', b':');
             cursor.any_ident().map(|ident| {
-                // Skip everything after the path.
+                // Skip the arguments, which aren't part of the path.
                 if !cursor.is_pair(b':', b':') {
                     while !cursor.is_end() {
                         cursor.skip();
@@ -176,7 +175,6 @@ pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns the text of a doc comment without the comment markers.
 fn doc_text(comment: &str) -> Cow<'_, str> {
     let text = &comment[3..];
     let text = if comment.starts_with("/*") {
@@ -187,13 +185,11 @@ fn doc_text(comment: &str) -> Cow<'_, str> {
     crate::token::with_plain_lines(text)
 }
 
-/// Returns whether `::` follows the first name.
 fn is_path(mut cursor: Cursor<'_>) -> bool {
     cursor.skip();
     cursor.is_pair(b':', b':')
 }
 
-/// Skips `a::b`, or a doc comment.
 fn pass_path(cursor: &mut Cursor<'_>) {
     if matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc) {
         return cursor.skip();
@@ -202,7 +198,6 @@ fn pass_path(cursor: &mut Cursor<'_>) {
     while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}
 }
 
-/// Reads the attributes and doc comments before an item, field or variant.
 pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;
@@ -220,7 +215,6 @@ pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>
     }
 }
 
-/// Reads inner attributes and doc comments: `#![…]`, `//!…`.
 pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;
@@ -229,6 +223,7 @@ pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>
                 cursor.skip();
                 to.push(Attribute::new(start, start.span()));
             }
+            // This may be an outer attribute of the first item, so look before consuming anything.
             Kind::Punct(b'#') => {
                 let mut ahead = start;
                 ahead.skip();

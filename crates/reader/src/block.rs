@@ -75,8 +75,8 @@ fn statement<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagn
     }))
 }
 
-/// Reads `mut name: Type = value;`.
 fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
+    // We don't support patterns such as `(a, b)`.
     cursor.eat_word("mut");
     if cursor.kind() == Kind::Open(crate::token::Delimiter::Paren) {
         return Ok(None);
@@ -95,7 +95,7 @@ fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnos
     let value = match comparison(cursor, 0)? {
         Some(value) if cursor.is_punct(b';') => value,
         _ => {
-            // The value may not matter, so keep it as text.
+            // We don't understand the value, but it may not matter. Keep it as text.
             *cursor = start;
             while !cursor.is_end() && !cursor.is_punct(b';') {
                 cursor.skip();

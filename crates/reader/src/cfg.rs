@@ -13,7 +13,7 @@ use crate::{Diagnostic, Span, attribute};
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     features: BTreeSet<String>,
-    /// Treat every predicate as true.
+    /// Treat every predicate as true, even `not(…)`.
     everything: bool,
 }
 
@@ -43,8 +43,7 @@ impl Cfg {
         with
     }
 
-    /// Replaces `cfg_attr` with the attributes that it adds. Returns false if the attributes disable
-    /// their item.
+    /// Replaces `cfg_attr` by what it adds. Returns false if the item is disabled.
     pub(crate) fn configure<'a>(
         &self,
         attrs: &mut Vec<Attribute<'a>>,
@@ -68,7 +67,6 @@ impl Cfg {
         self.holds(&mut tokens.cursor()).ok()?
     }
 
-    /// Evaluates the next predicate. Returns `None` if it depends on the build.
     fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Diagnostic> {
         let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
         if cursor.eat(b'=') {
@@ -86,6 +84,7 @@ impl Cfg {
             }
             return Ok(match (name.text, values.as_slice()) {
                 ("all", values) => all_of(values),
+                // `any(a, b)` is `not(all(not(a), not(b)))`.
                 ("any", values) => {
                     let negated: Vec<_> = values.iter().map(|value| negate(*value)).collect();
                     negate(all_of(&negated))
@@ -118,7 +117,7 @@ fn flag(name: &str) -> Option<bool> {
         "unix" | "true" => Some(true),
         "windows" | "test" | "doc" | "doctest" | "miri" | "proc_macro" | "debug_assertions" | "docsrs"
         | "false" => Some(false),
-        // Set by development tools for their own builds.
+        // Development tools set these for builds of their own.
         "clippy" | "rust_analyzer" | "fuzzing" | "tarpaulin" | "tarpaulin_include" | "coverage"
         | "coverage_nightly" => Some(false),
         _ => None,
@@ -129,8 +128,7 @@ fn negate(value: Option<bool>) -> Option<bool> {
     value.map(|value| !value)
 }
 
-/// Combines predicates like `all(…)`. One false predicate makes the result false, even if others
-/// are unknown.
+/// A single false predicate makes `all(…)` false, even if we don't know the others.
 fn all_of(values: &[Option<bool>]) -> Option<bool> {
     if values.contains(&Some(false)) {
         return Some(false);
@@ -148,7 +146,6 @@ pub struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    /// Records the conditions on a field or variant.
     pub(crate) fn add_part(&mut self, attrs: &[Attribute<'a>]) {
         let conditions = attrs.iter().filter(|attr| is_condition(attr));
         self.on_parts.extend(conditions.cloned());
@@ -159,7 +156,7 @@ fn is_condition(attr: &Attribute<'_>) -> bool {
     attr.is("cfg") || attr.is("cfg_attr")
 }
 
-/// Adds an attribute, or the attributes of a `cfg_attr`. Returns false if they disable their item.
+/// Adds an attribute, or what a `cfg_attr` expands to. Returns false if the item is disabled.
 fn keep<'a>(
     attr: Attribute<'a>,
     to: &mut Vec<Attribute<'a>>,
@@ -181,12 +178,13 @@ fn keep<'a>(
     };
     let mut active = true;
     let start = list;
-    // rustc reports malformed attributes.
+    // rustc complains about malformed ones.
     let Ok(holds) = cfg.holds(&mut list) else {
         return true;
     };
     let predicate = list.span_since(start);
     let conditional = split_conditional(list, attr.span());
+    // We can't tell. That only matters if the attributes do.
     if holds.is_none() && !cfg.everything {
         if !conditional.iter().any(decides) {
             return true;
@@ -201,7 +199,6 @@ fn keep<'a>(
     active
 }
 
-/// Returns the attributes after the predicate of a `cfg_attr`.
 fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>> {
     let mut attrs = Vec::new();
     while list.eat(b',') && !list.is_end() {
@@ -213,7 +210,7 @@ fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>>
     attrs
 }
 
-/// Compiler attributes that do not affect what we read.
+/// These attributes don't affect what we read.
 const IDLE: &[&str] = &[
     "allow",
     "cold",
@@ -229,7 +226,7 @@ const IDLE: &[&str] = &[
     "warn",
 ];
 
-/// Tools with attributes of their own, as the first segment of a path.
+/// These tools have attributes of their own, e.g. `#[rustfmt::skip]`.
 const TOOLS: &[&str] = &[
     "clippy",
     "diagnostic",
@@ -239,8 +236,8 @@ const TOOLS: &[&str] = &[
     "verifier",
 ];
 
-/// Returns whether the presence of an attribute matters. Of inner attributes, only conditions
-/// matter, because macros cannot be inner attributes.
+/// Returns whether it matters if the attribute is there. Of inner attributes, only conditions do,
+/// because macros can't be inner attributes.
 fn decides(attr: &Attribute<'_>) -> bool {
     if is_condition(attr) {
         return true;

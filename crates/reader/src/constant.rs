@@ -26,7 +26,6 @@ impl<'a> Expr<'a> {
     }
 }
 
-/// Returns the value of an expression.
 fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
     match &expr.kind {
         ExprKind::Literal(value) => Ok(value.clone()),
@@ -67,7 +66,8 @@ fn integer(value: &Value) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Returns `None` for integers that do not fit in 64 bits, the limit of numbers in JSON.
+/// Returns `None` if the integer doesn't fit into 64 bits, which is what numbers in JSON are
+/// limited to.
 fn from_integer(integer: i128) -> Option<Value> {
     let number = i64::try_from(integer).map(Number::from);
     let number = number
@@ -94,7 +94,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
         };
         return result.and_then(from_integer);
     }
-    // As in Rust, integers and floats do not mix.
+    // Like in Rust, integers and floats don't mix.
     let (Value::Number(left), Value::Number(right)) = (left, right) else {
         return None;
     };
@@ -112,7 +112,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     })
 }
 
-/// Returns the value of `u16::MAX`, `i32::MIN` and so on, also with longer paths.
+/// Returns e.g. `u16::MAX`, which may also have a longer path (`std::u16::MAX`).
 fn bound(path: &[&str]) -> Option<Value> {
     let (ty, name) = match path {
         [ty, name] | ["std" | "core", ty, name] | ["", "std" | "core", ty, name] => (*ty, *name),

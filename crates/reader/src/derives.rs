@@ -31,7 +31,7 @@ pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     })
 }
 
-/// Returns the lists of derives. Skips malformed ones, which rustc reports.
+// rustc complains about malformed derives, so skip them.
 fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     let derives = attrs.iter().filter(|attr| attr.is("derive"));
     derives.filter_map(|attr| match attr.form() {
@@ -40,7 +40,7 @@ fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     })
 }
 
-/// Reads a path and skips to the next one. Calls `each` with every segment.
+/// Reads a path, and skips to the next one.
 fn read_path<'a>(list: &mut Cursor<'a>, mut each: impl FnMut(&'a str)) {
     list.eat_pair(b':', b':');
     while let Some(ident) = list.any_ident() {

@@ -140,12 +140,11 @@ impl<'a> Expr<'a> {
         operand(cursor, 0)?.ok_or_else(|| start.expected("an expression"))
     }
 
-    /// Creates an [`ExprKind::Other`] from everything between two cursors.
     pub(crate) fn other(start: Cursor<'a>, behind: Cursor<'a>) -> Self {
         made(ExprKind::Other, start, behind)
     }
 
-    /// Returns whether this is a call of serde_json's `json!`.
+    /// Whether this is `json!(…)` from serde_json.
     pub(crate) fn is_json(&self) -> bool {
         matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
     }
@@ -161,7 +160,7 @@ fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'
     }
 }
 
-/// Skips everything up to a comma. Ignores commas between the parameters of a closure.
+/// Skips up to a comma, but not to one between the parameters of a closure.
 pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     let mut parameters = false;
     let mut begins = true;
@@ -176,7 +175,7 @@ pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Reads an operation or a comparison of two operations.
+/// Reads an operation, or two of them with `==` or `!=` in between.
 pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     let start = *cursor;
     let Some(left) = operation(cursor, 0, depth)? else {
@@ -195,7 +194,6 @@ pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Op
     }))
 }
 
-/// Returns the next operator and its precedence.
 fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
     let found = match cursor.kind() {
         Kind::Punct(b'*') => (Operator::Mul, 3),
@@ -210,7 +208,7 @@ fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
     Some(found)
 }
 
-/// Reads operands and operators with a higher precedence than `around`.
+/// Reads operands with operators that bind tighter than `around`.
 fn operation<'a>(
     cursor: &mut Cursor<'a>,
     around: usize,
@@ -220,12 +218,13 @@ fn operation<'a>(
     let Some(mut left) = operand(cursor, depth)? else {
         return Ok(None);
     };
-    // The loop does not recurse, but later traversals of the expression do.
+    // This loop doesn't recurse, but those who traverse the expression later on do.
     let mut length = depth;
     while let Some((operator, binding)) = operator(*cursor).filter(|(_, binding)| *binding > around) {
         length += 1;
         check_depth(*cursor, length)?;
         cursor.skip();
+        // It has two tokens.
         if matches!(operator, Operator::ShiftLeft | Operator::ShiftRight) {
             cursor.skip();
         }
@@ -245,7 +244,6 @@ fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Reads a value and the calls after it.
 fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     check_depth(*cursor, depth)?;
     let start = *cursor;
@@ -292,7 +290,7 @@ fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>
     }
 }
 
-/// Skips `::<A, B>`, if it is next.
+/// Skips `::<A, B>`.
 fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     let mut ahead = *cursor;
     let found = ahead.eat_pair(b':', b':') && ahead.is_punct(b'<');
@@ -303,7 +301,7 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-/// Reads `::<A, B>`, if it is next. Returns an empty list if an argument is not a type.
+/// Reads `::<A, B>`, and returns nothing if there's none or if an argument isn't a type.
 fn read_arguments(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut inner = *cursor;
     if !pass_arguments(cursor) {
@@ -362,6 +360,7 @@ fn atom<'a>(
             };
             let expr = comparison(&mut inner, depth + 1)?;
             if inner.is_punct(b',') {
+                // It was a tuple, so start over.
                 return Ok(list(cursor, depth)?.map(ExprKind::Tuple));
             }
             *cursor = ahead;
@@ -381,7 +380,6 @@ fn atom<'a>(
     }
 }
 
-/// Reads `<T as Trait>::name`.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Option<ExprKind<'a>> {
     cursor.eat(b'<');
     let ty = TypeRef::read(cursor).ok()?;
@@ -403,8 +401,7 @@ fn path<'a>(
         names.push("");
     }
     loop {
-        // `self`, `Self`, `super` and `crate` start paths. Other keywords do not start a supported
-        // expression.
+        // Of all keywords, only these can start an expression that we support.
         let is_root = matches!(cursor.text(), "self" | "Self" | "super" | "crate");
         if !is_root && !cursor.is_ident() {
             return Ok(None);
@@ -438,7 +435,7 @@ fn path<'a>(
     Ok(Some(ExprKind::Path(names)))
 }
 
-/// Reads `{ x: 1, y, ..base }`.
+/// The fields may be written as `{ x: 1, y, ..base }`.
 fn fields<'a>(
     path: Vec<&'a str>,
     cursor: &mut Cursor<'a>,
@@ -475,7 +472,6 @@ fn fields<'a>(
     Ok(Some(ExprKind::Struct(found)))
 }
 
-/// Reads the value of a field, up to a comma or the end.
 fn value<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Expr<'a>, Diagnostic> {
     let start = *cursor;
     match comparison(cursor, depth + 1)? {
@@ -488,7 +484,6 @@ fn value<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Expr<'a>, Diagnost
     }
 }
 
-/// Reads a comma-separated list in delimiters.
 fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Diagnostic> {
     let Some(mut inner) = cursor.any_group() else {
         return Ok(None);
@@ -498,7 +493,7 @@ fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>
         let start = inner;
         match operation(&mut inner, 0, depth + 1)? {
             Some(expr) if inner.is_end() || inner.is_punct(b',') => list.push(expr),
-            // `[0; 4]`.
+            // We don't support `[0; 4]`.
             Some(_) if inner.is_punct(b';') => return Ok(None),
             _ => {
                 inner = start;

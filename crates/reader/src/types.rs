@@ -72,7 +72,6 @@ pub fn is_path(text: &str) -> bool {
     false
 }
 
-/// Replaces the spans of a type and its parts.
 fn place_within(ty: &mut TypeRef, at: Span) {
     ty.span = at;
     match &mut ty.kind {
@@ -114,13 +113,12 @@ fn begins_a_type(kind: Kind) -> bool {
     }
 }
 
-/// Reads the forms that can have a schema. Returns `None` for other forms.
+/// Reads what can have a schema. Returns `None` for everything else.
 fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let kind = match cursor.kind() {
         Kind::Open(Delimiter::Paren) => tuple(cursor, depth)?,
         Kind::Open(Delimiter::Bracket) => return array(cursor, depth),
-        // A reference has the JSON of the type that it refers to, so use that for `&'static str`
-        // and similar.
+        // In JSON, a reference looks like what it refers to. This makes `&'static str` work.
         Kind::Punct(b'&') => {
             cursor.skip();
             if cursor.kind() == Kind::Lifetime {
@@ -135,7 +133,7 @@ fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(Some(kind))
 }
 
-/// Reads `(T)`, `()` or `(A, B)`.
+/// `(T)` is not a tuple, but `T`.
 fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Paren) else {
         return Err(cursor.expected("`(`"));
@@ -158,7 +156,7 @@ fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> 
     }
 }
 
-/// Reads `[T]`, or `[T; N]` with a literal length.
+/// The length must be a literal.
 fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Bracket) else {
         return Err(cursor.expected("`[`"));
@@ -176,10 +174,10 @@ fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(length.map(|length| TypeKind::Array(item, Some(length))))
 }
 
-/// Words that start a type other than a path.
+/// With these words, a type that looks like a path isn't one.
 const OTHER: &[&str] = &["fn", "impl", "dyn", "unsafe", "extern", "for", "_"];
 
-/// Reads `a::b::C<D, E>`. Returns `None` for other types that start like a path.
+/// Reads `a::b::C<D, E>`. Returns `None` for types that merely start like a path.
 fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     if cursor.kind() == Kind::Ident && OTHER.contains(&cursor.text()) {
         return Ok(None);
@@ -205,18 +203,18 @@ fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagn
             Vec::new()
         };
         if cursor.is_group(Delimiter::Paren) || (turbofish && ahead.is_group(Delimiter::Paren)) {
-            // `Fn(A) -> B`.
+            // E.g. `Fn(A) -> B`.
             return Ok(None);
         }
         if !cursor.eat_pair(b':', b':') {
-            // `m!(…)`, and `A + B` without `dyn`.
+            // E.g. `m!(…)`, or `A + B` without `dyn`.
             let more = cursor.is_punct(b'!') || cursor.is_punct(b'+');
             return Ok((!more).then_some(TypeKind::Path(segments, args)));
         }
     }
 }
 
-/// Reads `<A, B>`. Returns `None` if an argument is a constant or an associated type.
+/// Returns `None` if an argument isn't a type.
 fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef>>, Diagnostic> {
     cursor.expect(b'<')?;
     let mut types = Vec::with_capacity(1);
@@ -239,7 +237,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
             }
             _ => types.push(nested(cursor, depth + 1)?),
         }
-        // `Item = T`, `Item: Bound`.
+        // E.g. `Item = T`, or `Item: Bound`.
         if cursor.is_punct(b'=') || (cursor.is_punct(b':') && !cursor.is_pair(b':', b':')) {
             plain = false;
             cursor.skip();
@@ -254,7 +252,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
     Ok(plain.then_some(types))
 }
 
-/// Skips a type or bounds of any form, up to a token that ends them outside of angle brackets.
+/// Skips a type (or bounds) that we don't want to understand, up to a token that ends it.
 pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     let start = *cursor;
     let mut angles = 0usize;
@@ -269,7 +267,7 @@ pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
             Kind::Punct(b',' | b';' | b'=') if angles == 0 => return,
             Kind::Punct(b':') if cursor.is_pair(b':', b':') => cursor.skip(),
             Kind::Punct(b':') if angles == 0 => return,
-            // `m! { … }`, but not the type `!` before a body.
+            // `m! { … }` is a type, but not `!` before the body of a function.
             Kind::Punct(b'!')
                 if !cursor.is_at(start) && cursor.second_kind() == Kind::Open(Delimiter::Brace) =>
             {
@@ -283,7 +281,6 @@ pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Skips `<…>`.
 pub(crate) fn pass_angles(cursor: &mut Cursor<'_>) {
     let mut angles = 0usize;
     while !cursor.is_end() {
@@ -300,7 +297,6 @@ pub(crate) fn pass_angles(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Returns the text with all white space collapsed.
 pub(crate) fn as_written(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -309,7 +305,6 @@ pub(crate) fn as_written(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Formats a type.
     fn shown(ty: &TypeRef) -> String {
         let list = |types: &[TypeRef]| types.iter().map(shown).collect::<Vec<_>>().join(",");
         match &ty.kind {

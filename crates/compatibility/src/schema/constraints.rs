@@ -9,7 +9,6 @@ use super::{Comparison, Probe};
 use crate::path::Path;
 use crate::witness::Candidate;
 
-/// A bound: its key in the schema, and whether it excludes the value itself.
 struct Bound {
     key: &'static str,
     side: Side,
@@ -44,7 +43,7 @@ impl Bound {
         }
     }
 
-    /// Compares a bound with the old one: greater if it accepts fewer values.
+    /// Compares with the old bound. The greater one accepts fewer values.
     fn strictness(&self, old: &Bound) -> Ordering {
         let order = match (&self.value, &old.value) {
             (None, None) => Ordering::Equal,
@@ -78,7 +77,7 @@ impl Comparison {
         for (before, after) in bounds(old).iter().zip(&bounds(new)) {
             match after.strictness(before) {
                 Ordering::Equal => {}
-                // Lengths and numbers of items are always at least 0.
+                // Nothing has a negative length or number of items.
                 Ordering::Greater if is_trivial(after) => {}
                 Ordering::Greater => {
                     let message = describe_change(&before.describe(), &after.describe());
@@ -230,8 +229,7 @@ fn is_trivial(bound: &Bound) -> bool {
         && bound.value.as_ref().and_then(Number::as_u64) == Some(0)
 }
 
-/// Describes a change from one phrase to another: `maximum 5 instead of maximum 9` without the
-/// repeated word.
+/// Formats e.g. `maximum 5 instead of 9`, which leaves out the second "maximum".
 fn describe_change(before: &str, after: &str) -> String {
     match (before.split_once(' '), after.split_once(' ')) {
         (Some(("no", _)), _) => after.to_owned(),
@@ -241,9 +239,9 @@ fn describe_change(before: &str, after: &str) -> String {
     }
 }
 
-/// Returns the value validations under a key, without the parts that the API server ignores.
+/// Returns the value validations under a key, without what the API server ignores.
 fn alternatives(schema: &Schema, key: &str) -> Value {
-    // `x-kubernetes-int-or-string` implies these alternatives.
+    // `x-kubernetes-int-or-string` implies these.
     if schema.int_or_string && key == "anyOf" {
         return Value::Null;
     }

@@ -11,7 +11,7 @@ use super::{Comparison, Probe};
 use crate::path::{Path, Step};
 use crate::witness::Candidate;
 
-/// A field that is not in any schema.
+/// No schema has such a field.
 const UNKNOWN: &str = "unknownField";
 
 impl Comparison {
@@ -124,7 +124,7 @@ impl Comparison {
     }
 }
 
-/// Returns a field's schema: its own, or the schema for all other keys.
+/// Returns the schema of a field, which may be that of any other key.
 fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     let known = schema
         .properties
@@ -136,12 +136,12 @@ fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     }
 }
 
-/// Returns whether unknown fields are kept. The key has no effect on values without fields.
+/// Has no effect on values without fields.
 fn keeps_unknown(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
 }
 
-/// The schema of a value that is preserved as is.
+/// The value is preserved as it is.
 fn any() -> Schema {
     Schema {
         preserve_unknown_fields: true,

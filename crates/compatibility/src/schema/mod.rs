@@ -14,7 +14,6 @@ use crate::path::{Path, Step};
 use crate::rules::{Rule, rule};
 use crate::witness::{Candidate, edges};
 
-/// A difference between two schemas.
 pub(crate) struct Difference {
     pub(crate) rule: &'static Rule,
     pub(crate) path: Path,
@@ -22,24 +21,24 @@ pub(crate) struct Difference {
     pub(crate) probe: Probe,
 }
 
-/// How to search for an object that shows a difference's effect.
+/// How to search for an object on which the difference has an effect.
 pub(crate) enum Probe {
-    /// There is no effect to show.
+    /// There's nothing to see.
     Nothing,
-    /// Objects with these values at a path are rejected, or are read differently if `reads` is set.
+    /// Objects with these values may be rejected or, if `reads` is set, be read differently.
     Values {
         path: Path,
         candidates: Vec<Candidate>,
         reads: bool,
     },
-    /// Objects with random values of the old schema violate the rule.
+    /// Objects with random values of the old schema may violate the rule.
     Rule { rule: Box<Cel>, node: Box<Schema> },
 }
 
-/// Compares the schemas of a version.
 pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
     let mut comparison = Comparison::default();
     comparison.compare(old, new, &Path::default());
+    // There may be hundreds, so report a single change for all of them.
     if comparison.descriptions > 0 {
         let message = match comparison.descriptions {
             1 => "a description changes".to_owned(),
@@ -50,14 +49,12 @@ pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
     comparison.found
 }
 
-/// A comparison in progress.
 #[derive(Default)]
 struct Comparison {
     found: Vec<Difference>,
     descriptions: usize,
 }
 
-/// The type of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Any,
@@ -82,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether each value of the type is also of the other type.
+    /// Returns whether all values of the type are also of the other one.
     fn fits(self, other: Kind) -> bool {
         use SchemaType::{Integer, Number, String};
         match (self, other) {
@@ -103,7 +100,7 @@ impl Comparison {
         });
     }
 
-    /// Adds a difference for which the search tries the values at which the schemas may differ.
+    /// Adds a difference at which the search tries the values next to what the schemas accept.
     fn add_searched(
         &mut self,
         name: &str,
@@ -134,7 +131,8 @@ impl Comparison {
                 return;
             }
             self.add("type-widened", path, message, Probe::Nothing);
-            // Constraints on the old type remain comparable.
+            // The constraints of the old type apply to values of the new one, too, so go on
+            // comparing.
             if let Kind::Typed(_) = before {
                 old.to_mut().int_or_string = false;
             }
@@ -183,7 +181,7 @@ impl Comparison {
     }
 
     fn compare_defaults(&mut self, old: &Schema, new: &Schema, path: &Path) {
-        // A default of `null` has no effect.
+        // The API server ignores a default of `null`.
         let default = |schema: &Schema| schema.default.clone().filter(|default| !default.is_null());
         let (name, message) = match (default(old), default(new)) {
             (None, Some(after)) => ("default-added", format!("default {after}")),

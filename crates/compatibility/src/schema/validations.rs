@@ -59,7 +59,8 @@ impl Comparison {
     }
 }
 
-/// Returns whether a rule replaces another one, i.e. whether both report the same.
+/// Returns whether a rule replaces another one. They are likely to be the same rule if they report
+/// the same.
 fn is_successor(former: &Cel, rule: &Cel) -> bool {
     former.rule.trim() == rule.rule.trim()
         || former.message.is_some() && former.message == rule.message && former.field_path == rule.field_path

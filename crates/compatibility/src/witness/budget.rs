@@ -16,7 +16,7 @@ pub struct Budget {
     left: Cell<u64>,
 }
 
-/// The default number of steps: a few seconds in a release build.
+/// Takes a few seconds in a release build.
 const STEPS: u64 = 2_000_000;
 
 impl Default for Budget {
@@ -38,7 +38,7 @@ impl Budget {
         self.left.get()
     }
 
-    /// Takes steps from the budget. If there are not enough, takes all of them and returns false.
+    /// Returns false if there aren't enough steps left, and uses up the rest.
     pub(super) fn take(&self, steps: u64) -> bool {
         let rest = self.left.get().checked_sub(steps);
         self.left.set(rest.unwrap_or(0));
@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-/// Returns the number of values nested in a value, including itself.
+/// Counts the values in a value, including itself.
 pub(super) fn count_values(value: &Value) -> u64 {
     1 + match value {
         Value::Array(items) => items.iter().map(count_values).sum(),
@@ -55,7 +55,6 @@ pub(super) fn count_values(value: &Value) -> u64 {
     }
 }
 
-/// Returns the number of nodes in a schema.
 pub(super) fn count_nodes(schema: &Schema) -> u64 {
     let inner = schema.properties.values().map(|inner| &**inner);
     let inner = inner.chain(schema.items.as_deref());

@@ -10,13 +10,11 @@ use super::texts::Texts;
 use super::texts::{common_texts, samples_of};
 use crate::path::KEY;
 
-/// The longest string to generate.
 const LONGEST: u64 = 100_000;
 
-/// The largest list or map to generate.
+/// For lists and maps.
 const MOST_ITEMS: u64 = 2_000;
 
-/// Returns values that one of two schemas may reject.
 pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
     let mut values: Vec<Value> = old.enumeration.clone();
     values.extend(Maker::simplest(&Texts::default()).random_values(old));
@@ -97,7 +95,7 @@ fn around(bound: &Number) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the sizes next to the bounds of two schemas.
+/// Returns the sizes next to any of the bounds, unless they are too large to try.
 fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
     let mut sizes = vec![0, 1, 2];
     for bound in bounds.into_iter().flatten().filter(|bound| *bound <= most) {
@@ -166,7 +164,7 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
     lists
 }
 
-/// Returns two items with the same keys for a list of type `map`.
+/// Returns two items that are duplicates in a list of type `map`.
 fn alike(first: &Value, second: &Value, list: &Schema) -> Vec<Value> {
     let mut second = second.clone();
     for key in &list.list_map_keys {
@@ -192,7 +190,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
             objects.push(Value::Object(fields.collect()));
         }
     }
-    // Each field on its own, and all of them.
+    // Try each field on its own, and then all of them.
     let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
     for (name, property) in &old.properties {
         let mut object = make(old);

@@ -3,10 +3,11 @@
 use rbuilder_schema::Cel;
 use serde_json::{Value, json};
 
-/// The longest string to generate for a size in a rule.
+/// For a size that a rule mentions.
 const LONGEST: i64 = 2_000;
 
-/// Returns the literals in a rule, and neighboring values.
+/// Returns the literals in a rule together with similar values, since rules tend to compare with
+/// them.
 pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     let text = &rule.rule;
     let mut values = Vec::new();
@@ -29,7 +30,8 @@ pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     values
 }
 
-/// Returns the whole numbers in a text, their neighbors, and strings of these lengths.
+/// Returns whole numbers with their neighbors. They may be meant as lengths, so also returns
+/// strings.
 fn numbers(text: &str) -> Vec<Value> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != '.');
     let mut values = Vec::new();

@@ -10,33 +10,30 @@ use super::random::Random;
 use super::texts::{EXAMPLE, Texts, common_texts};
 use crate::path::{KEY, Step};
 
-/// Maximum number of items, entries or characters generated to satisfy a minimum.
+/// To satisfy a minimum, generate up to this many items, entries or characters.
 const MOST: u64 = 1 << 16;
 
-/// Maximum depth at which random optional fields are generated.
+/// Below this depth, leave out optional fields.
 const DEEPEST: usize = 8;
 
-/// Number of values after which a random object gets no more optional parts.
+/// After this many values, leave out everything that's optional.
 const LARGEST: usize = 200;
 
-/// The value at the end of a path.
+/// What to put at the end of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidate {
-    /// The value.
     Value(Value),
-    /// The field is absent.
+    /// The field isn't there.
     Absent,
 }
 
-/// Generates values.
 pub(super) struct Maker<'t> {
-    /// If `None`, all values are the simplest ones.
+    /// `None` to generate the simplest values.
     random: Option<Random>,
-    /// Values that are likely to be relevant, such as a rule's literals.
+    /// Values that are likely to matter, e.g. a rule's literals.
     pool: &'t [Value],
-    /// The text of a rule: fields that it mentions are likely to be relevant.
+    /// A rule. The fields that it mentions are likely to matter.
     rule: Option<&'t str>,
-    /// Number of values that may still be generated for optional parts.
     left: usize,
     texts: &'t Texts,
 }
@@ -76,17 +73,15 @@ impl<'t> Maker<'t> {
         self.random.as_mut().map_or(0, |random| random.below(limit))
     }
 
-    /// Returns true with a probability of `share` in eight, and never for the simplest values.
+    /// Returns true with a probability of `share` in eight. For the simplest values, never does.
     fn perhaps(&mut self, share: usize) -> bool {
         self.random.is_some() && self.below(8) < share
     }
 
-    /// Returns whether a value at this depth may have optional parts.
     fn may_grow(&self, depth: usize) -> bool {
         depth < DEEPEST && self.left > 0
     }
 
-    /// Returns an object of a kind that contains a candidate at a path.
     pub(super) fn object(
         &mut self,
         api_version: &str,
@@ -113,7 +108,7 @@ impl<'t> Maker<'t> {
         Value::Object(fields)
     }
 
-    /// Returns a name. A rule may mention the names that it accepts.
+    /// A rule may only accept certain names, so take one that it mentions.
     fn name(&mut self) -> Value {
         let is_mentioned = self.rule.is_some_and(|rule| rule.contains("metadata"));
         let texts: Vec<Value> = match is_mentioned && self.perhaps(4) {
@@ -129,7 +124,6 @@ impl<'t> Maker<'t> {
         texts.get(at).cloned().unwrap_or_else(|| EXAMPLE.into())
     }
 
-    /// Returns a value that contains a candidate at a path.
     fn place(&mut self, schema: &Schema, path: &[Step], candidate: &Candidate, depth: usize) -> Value {
         let Some((step, rest)) = path.split_first() else {
             return match candidate {
@@ -152,6 +146,7 @@ impl<'t> Maker<'t> {
                 let known = schema.properties.get(name.as_str());
                 let known = known.or(schema.additional_properties.as_ref());
                 fields.insert(name.clone(), inner(self, known.map(AsRef::as_ref)));
+                // Adding the field may have exceeded `maxProperties`.
                 make_room(fields, schema, name);
             }
             (Step::Values, Value::Object(fields)) => {
@@ -172,7 +167,7 @@ impl<'t> Maker<'t> {
         value
     }
 
-    /// Returns the list or the object that a step leads into.
+    /// Returns the list or object around the step.
     fn around(&mut self, schema: &Schema, step: &Step, depth: usize) -> Value {
         match step {
             Step::Items => self.list(schema, depth),
@@ -180,12 +175,13 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Returns a value.
     pub(super) fn value(&mut self, schema: &Schema, depth: usize) -> Value {
         self.left = self.left.saturating_sub(1);
         if schema.nullable && self.perhaps(1) {
             return Value::Null;
         }
+        // Move what the parts of `allOf` require into the schema itself, so that one value
+        // satisfies it all.
         if !schema.all_of.is_empty() {
             let mut whole = with_bounds_of_parts(schema);
             whole.all_of.clear();
@@ -265,7 +261,6 @@ impl<'t> Maker<'t> {
         Value::Object(fields)
     }
 
-    /// Adds fields or entries until the minimum is reached.
     fn fill_up(&mut self, fields: &mut Map<String, Value>, schema: &Schema, depth: usize) {
         let least = schema.min_properties.unwrap_or_default().min(MOST) as usize;
         for (name, property) in &schema.properties {
@@ -287,8 +282,7 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Adds everything that an alternative requires, and removes everything that only the others
-    /// require.
+    /// Adds what one of the alternatives requires, and removes what only the others do.
     fn choose(&mut self, fields: &mut Map<String, Value>, branch: &Schema, whole: &Schema, depth: usize) {
         for list in [&branch.one_of, &branch.any_of] {
             let at = self.below(list.len());
@@ -416,7 +410,7 @@ impl<'t> Maker<'t> {
     }
 }
 
-/// Removes optional fields, except one, until the maximum is reached, e.g. in a union of fields.
+/// Removes optional fields other than `kept` until there are few enough, e.g. in a union of fields.
 fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     let most = schema.max_properties.map_or(usize::MAX, |most| most as usize);
     let mut excess = fields.len().saturating_sub(most);
@@ -427,8 +421,7 @@ fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     });
 }
 
-/// Changes the items of a set, or the keys of the items in a list of type `map`, so that all of
-/// them are different.
+/// Makes the items of a set different, or their keys in a list of type `map`.
 pub(super) fn tell_apart(items: &mut [Value], list: &Schema) {
     let Some(inner) = &list.items else { return };
     for (at, item) in items.iter_mut().enumerate().skip(1) {

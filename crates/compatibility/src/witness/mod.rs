@@ -28,20 +28,18 @@ use crate::change::{Effect, Witness};
 use crate::level::Party;
 use crate::path::{Path, Step};
 
-/// Number of random surroundings for the candidates at a path. Alternatives and rules in the old
-/// schema may need several.
+/// How many random surroundings to try. The old schema may have alternatives and rules that reject
+/// some.
 const ROUNDS: u64 = 10;
 
-/// Number of random values on which to run a rule.
+/// Most random values don't violate a rule, so try many.
 const RULE_ROUNDS: u64 = 240;
 
-/// Maximum number of objects accepted by the old schema before a search ends.
+/// A search ends after this many objects that the old schema accepts.
 const MOST_ACCEPTED: usize = 200;
 
-/// The namespace of generated objects.
 const NAMESPACE: &str = "default";
 
-/// The judges of a version, before and after the change.
 pub(crate) struct Pair<'b> {
     pub(crate) old: Judge,
     pub(crate) new: Judge,
@@ -49,27 +47,23 @@ pub(crate) struct Pair<'b> {
     texts: Texts,
 }
 
-/// The result of a search.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) witness: Option<Witness>,
-    /// The parties for which the witness shows an effect.
+    /// Whom the witness affects.
     pub(crate) parties: BTreeSet<Party>,
-    /// Number of objects that the old schema accepted.
     pub(crate) accepted: usize,
-    /// Whether the search ended because the budget was used up.
+    /// Whether there was no budget left to go on.
     pub(crate) is_cut_short: bool,
 }
 
-/// The goal of a search.
 pub(crate) struct Goal<'g> {
-    /// The path of the changed value.
     pub(crate) path: &'g Path,
-    /// Whether a different value in an accepted object is an effect.
+    /// Whether it's an effect if an accepted object is read differently.
     pub(crate) reads: bool,
-    /// Only errors of this rule are an effect.
+    /// If set, only errors of this rule count.
     pub(crate) rule: Option<&'g Cel>,
-    /// Whether a status is written as part of the object instead of through the subresource.
+    /// Whether to write a status as part of the object, and not through the subresource.
     pub(crate) writes_whole: bool,
 }
 
@@ -94,7 +88,6 @@ impl<'b> Pair<'b> {
         }
     }
 
-    /// Searches among candidates at a path.
     pub(crate) fn search(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
@@ -108,9 +101,8 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Searches among candidates at a path for an object that the first version accepts, and whose
-    /// value there is different after a conversion to the second version and back. A conversion
-    /// does not validate, so it is irrelevant whether the second version accepts the object.
+    /// Searches for an object that loses something when it's converted from the first version to
+    /// the second and back.
     pub(crate) fn search_loss(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
@@ -124,6 +116,8 @@ impl<'b> Pair<'b> {
                     continue;
                 };
                 outcome.accepted += 1;
+                // A conversion doesn't validate, so it doesn't matter whether the new version would
+                // accept it.
                 let there = self.new.read(&self.new.convert(&before));
                 let back = self.old.read(&self.old.convert(&there));
                 if let Some(effect) = differs(goal, &before, &back) {
@@ -140,7 +134,7 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Returns the maker for a round: the simplest first, then random ones.
+    /// The simplest values come first, and then random ones.
     fn maker(&self, round: u64, index: usize) -> Maker<'_> {
         match round {
             0 => Maker::simplest(&self.texts),
@@ -148,7 +142,7 @@ impl<'b> Pair<'b> {
         }
     }
 
-    /// Searches for an object that violates a rule in the new schema. `node` is the old schema of
+    /// Searches for an object that violates a rule of the new schema. `node` is the old schema of
     /// the value with the rule.
     pub(crate) fn search_rule(&self, goal: &Goal<'_>, rule: &Cel, node: &Schema) -> Outcome {
         let pool = literals(rule);
@@ -184,8 +178,7 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Returns the maker for the surroundings of a value: the simplest, or a random one if that is
-    /// not valid.
+    /// The simplest surroundings may be invalid, so every other round has random ones.
     fn surroundings(&self, round: u64) -> Maker<'_> {
         match round % 2 {
             0 => Maker::simplest(&self.texts),
@@ -211,8 +204,8 @@ impl<'b> Pair<'b> {
         object
     }
 
-    /// Validates an object against both schemas. Returns true if the search ends, because the
-    /// object is a witness or the budget is used up.
+    /// Validates an object against both schemas. Returns true if the search is over, either because
+    /// of a witness or because there's no budget left.
     fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
         if !self
             .budget
@@ -242,6 +235,8 @@ impl<'b> Pair<'b> {
                     true => Party::Operator,
                     false => Party::Writers,
                 });
+                // A stored object may have become one that nobody can update any more, not even its
+                // finalizers.
                 if stored.is_none() && self.blocks_updates(goal, &before) {
                     outcome.parties.extend([Party::StoredObjects, Party::Operator]);
                 }
@@ -258,7 +253,7 @@ impl<'b> Pair<'b> {
         true
     }
 
-    /// Returns whether the new schema prevents a stored object's labels from being changed.
+    /// Returns whether not even the labels of a stored object can be changed any more.
     fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
         let mut body = stored.clone();
         body["metadata"]["labels"] = json!({ "changed": "true" });
@@ -271,7 +266,6 @@ impl<'b> Pair<'b> {
     }
 }
 
-/// Creates an object, or updates a stored one. A status is written through the subresource.
 fn write(judge: &Judge, goal: &Goal<'_>, object: &Value, stored: Option<&Value>) -> Verdict {
     let body = Body::from(object.clone());
     if goal.path.is_status() && judge.definition().has_status && !goal.writes_whole {
@@ -296,7 +290,7 @@ fn store(judge: &Judge, goal: &Goal<'_>, object: &Value) -> Result<Value, Failur
     write(judge, goal, object, None).result
 }
 
-/// Returns the messages of a rejection that concern the goal.
+/// Returns the messages that are about the goal.
 fn relevant(goal: &Goal<'_>, failure: &Failure) -> Option<Vec<String>> {
     let messages: Vec<String> = match failure {
         Failure::Invalid { errors, .. } => errors
@@ -323,14 +317,14 @@ fn concerns(goal: &Goal<'_>, error: &FieldError) -> bool {
     if error.message.contains(UNCHECKED) {
         return false;
     }
-    // Errors in alternatives have no field; the message names it.
+    // Errors in alternatives have no field, but their message contains its name.
     match error.field.as_str() {
         "" | "<nil>" => error.message.contains(&*last_name(goal.path)),
         field => goal.path.covers(field),
     }
 }
 
-/// The prefix of the error that the server adds if it does not run CEL rules.
+/// The server adds this error if it runs no CEL rules.
 const UNCHECKED: &str = "some validation rules were not checked";
 
 fn last_name(path: &Path) -> String {
@@ -350,8 +344,8 @@ fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
 }
 
 impl<'b> Pair<'b> {
-    /// Returns the same pair with a new schema that only differs from the old one in a single rule,
-    /// or `None` if the budget is used up.
+    /// Returns a pair whose new schema is the old one plus a single rule, unless there's no budget
+    /// left.
     pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Option<Pair<'b>> {
         let old = self.old.definition();
         if !self.budget.take(2 * count_nodes(&old.schema)) {

@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`, or 0 if there is none.
+    /// Returns a number below `limit`, or 0 if the limit is 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         match limit {
             0 => 0,

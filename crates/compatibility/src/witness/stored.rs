@@ -27,7 +27,7 @@ impl StoredVerdict {
 /// Validates the stored objects of a kind against a new CRD.
 #[derive(Debug)]
 pub struct StoredJudge {
-    /// For each `apiVersion`: the judge for updates, and the judge for new objects with a status.
+    /// By `apiVersion`: for updates, and for creating objects together with their status.
     judges: BTreeMap<String, (Judge, Judge)>,
 }
 
@@ -84,7 +84,6 @@ impl StoredJudge {
     }
 }
 
-/// Metadata that only stored objects have.
 const ONLY_STORED: &[&str] = &[
     "uid",
     "resourceVersion",

@@ -8,28 +8,28 @@ use rbuilder_re2::{Choice, Pattern};
 
 use super::random::Random;
 
-/// Number of different lists of samples per pattern.
+/// Different lists of samples per pattern.
 const LISTS: usize = 16;
 
-/// Number of samples to try for a pattern.
+/// Not all samples match.
 const SAMPLES: usize = 24;
 
-/// Name used for generated objects, and prefix of generated strings.
+/// Generated names, and the prefix of generated strings.
 pub(super) const EXAMPLE: &str = "example";
 
-/// A pattern, and the number of one of its lists of samples.
+/// A pattern, and the number of its list.
 type Key = (String, usize);
 
-/// The strings that match the patterns in a schema. Generating samples for a long pattern takes
-/// longer than the rest of an object, so they are generated only once.
+/// Strings that match the patterns of a schema. For a long pattern, sampling takes longer than
+/// generating the rest of the object, so we keep the samples.
 #[derive(Default)]
 pub(super) struct Texts {
     known: RefCell<BTreeMap<Key, Rc<[String]>>>,
 }
 
 impl Texts {
-    /// Returns strings that match a pattern, different ones for some seeds. `None` if the pattern
-    /// is not valid.
+    /// Returns strings that match a pattern, or `None` if it isn't valid. They differ between
+    /// seeds.
     pub(super) fn of_pattern(&self, pattern: &str, seed: usize) -> Option<Rc<[String]>> {
         let key = (pattern.to_owned(), seed % LISTS);
         if let Some(texts) = self.known.borrow().get(&key) {
@@ -47,7 +47,6 @@ impl Texts {
     }
 }
 
-/// Strings that patterns and rules often distinguish.
 pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
     [
         EXAMPLE,
@@ -71,11 +70,12 @@ pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// Returns different strings that match a pattern.
 pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
     let mut found = BTreeSet::new();
     for at in 0..SAMPLES {
         let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(at as u64));
+        // The first samples take the shortest way through the pattern, later ones make more
+        // choices.
         let mut rest = at / 2;
         let sample = pattern.sample(|choice| match choice {
             Choice::Way if rest > 0 => {

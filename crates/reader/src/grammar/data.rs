@@ -137,7 +137,7 @@ fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Diagno
     Ok((cursor.ident()?, Generics::read(cursor)?))
 }
 
-/// Reads the attributes of a field or variant. Also returns whether it is enabled.
+/// Returns the attributes of a field or variant, and whether they leave it enabled.
 fn attributes<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,

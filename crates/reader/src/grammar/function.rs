@@ -81,8 +81,7 @@ impl Function<'_> {
     }
 }
 
-/// Reads from `fn` to the end of the body, or to the semicolon. `start` is before qualifiers such
-/// as `async`.
+/// Reads up to and including the body or semicolon. `start` is before qualifiers such as `async`.
 pub(super) fn read_function<'a>(
     start: Cursor<'a>,
     is_async: bool,
@@ -135,7 +134,7 @@ pub(super) fn read_function<'a>(
     })
 }
 
-/// Returns the name before a colon, or `self`.
+/// Returns the name before the colon, or `self`. Patterns have none.
 fn name(mut cursor: Cursor<'_>) -> Option<String> {
     cursor.eat(b'&');
     if cursor.kind() == Kind::Lifetime {
@@ -147,7 +146,7 @@ fn name(mut cursor: Cursor<'_>) -> Option<String> {
     is_whole.then(|| ident.text.to_owned())
 }
 
-/// Returns the type, or `None` for `self`.
+/// `self` has no type of its own, whatever its form.
 fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
     let mut ahead = *cursor;
     if ahead.eat(b'&') && ahead.kind() == Kind::Lifetime {

@@ -38,7 +38,7 @@ pub enum GenericKind {
 }
 
 impl<'a> Generics<'a> {
-    /// Reads the parameters, if there are any. Does not read the `where` clause, which comes later.
+    /// Reads the parameters. The `where` clause comes later, after the fields of a tuple struct.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let mut generics = Generics::default();
         if !cursor.eat(b'<') {
@@ -54,7 +54,6 @@ impl<'a> Generics<'a> {
         Ok(generics)
     }
 
-    /// Reads the `where` clause, if it is next.
     pub(super) fn read_predicates(&mut self, cursor: &mut Cursor<'a>) {
         if !cursor.eat_word("where") {
             return;

@@ -7,7 +7,7 @@ use crate::{Diagnostic, TypeRef, types};
 /// `impl Trait for Type { … }`, `impl Type { … }`.
 #[derive(Debug)]
 pub struct Implementation<'a> {
-    /// Points after `impl` and its parameters.
+    /// After `impl` and its parameters.
     head: Cursor<'a>,
     /// The content of the braces.
     pub content: Cursor<'a>,
@@ -24,7 +24,7 @@ impl<'a> Implementation<'a> {
         self.parts().0
     }
 
-    /// Returns the name of the trait, and a cursor at the self type.
+    /// Returns the trait's name, and a cursor at the self type.
     fn parts(&self) -> (Option<&'a str>, Cursor<'a>) {
         let mut start = self.head;
         let (mut name, mut trait_name) = (None, None);
@@ -42,7 +42,7 @@ impl<'a> Implementation<'a> {
                 name = Some(cursor.text());
             }
             cursor.skip();
-            // `for<'a>` is part of a bound.
+            // Not the `for` of a trait, but a bound such as `for<'a> Fn(&'a T)`.
             if parts && !cursor.is_punct(b'<') {
                 start = cursor;
                 trait_name = name;
@@ -56,7 +56,6 @@ fn ends_head(cursor: Cursor<'_>) -> bool {
     cursor.is_group(Delimiter::Brace) || cursor.is_word("where")
 }
 
-/// Reads from `impl` to the closing brace.
 pub(super) fn read_impl<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Diagnostic> {
     cursor.skip();
     if cursor.is_punct(b'<') {

@@ -23,7 +23,7 @@ use crate::{Diagnostic, Span, TypeRef, types};
 #[derive(Clone, Debug)]
 pub struct Items<'a, 'c> {
     cursor: Cursor<'a>,
-    /// `None` if the compiler has already applied them.
+    /// `None` if the compiler has applied them already.
     cfg: Option<&'c Cfg>,
 }
 
@@ -185,7 +185,6 @@ impl<'a, 'c> Items<'a, 'c> {
     }
 }
 
-/// Applies `cfg` and `cfg_attr`. Returns false if the attributes disable their item.
 fn configure<'a>(attrs: &mut Vec<Attribute<'a>>, cfg: Option<&Cfg>, conditions: &mut Conditions<'a>) -> bool {
     cfg.is_none_or(|cfg| cfg.configure(attrs, conditions))
 }
@@ -239,7 +238,7 @@ fn kind<'a>(
     macro_call(cursor).map(ItemKind::Macro)
 }
 
-/// Reads an item that may have qualifiers such as `unsafe`. Returns `None` if there is none.
+/// Reads an item that may start with `unsafe`, `async` and so on. Returns `None` for anything else.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Diagnostic> {
     let start = *cursor;
     let mut is_async = false;
@@ -305,7 +304,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     let mut generics = Generics::read(cursor)?;
-    // Bounds of an associated type.
+    // An associated type may have bounds.
     if cursor.eat(b':') {
         types::pass_type(cursor);
     }
@@ -324,7 +323,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     })
 }
 
-/// Reads a `const` or a `static`. Skips unsupported forms.
+/// Reads a `const` or a `static`. Forms that we don't support become [`ItemKind::Other`].
 fn constant<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     let start = *cursor;
     pass_statement(cursor)?;
@@ -374,7 +373,7 @@ fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Diagnostic> {
     if !cursor.eat(b'!') {
         return Err(start.expected("an item"));
     }
-    // The name in `macro_rules! name { … }`.
+    // `macro_rules!` has a name here.
     cursor.any_ident();
     let Some(body) = cursor.any_group() else {
         return Err(cursor.expected("`(`, `[` or `{`"));
@@ -384,7 +383,6 @@ fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Diagnostic> {
     Ok(Macro { path, body, span })
 }
 
-/// Reads `pub`, `pub(crate)`, `pub(in path)`, if it is next.
 fn read_visibility(cursor: &mut Cursor<'_>) -> Option<Span> {
     let start = *cursor;
     pass_visibility(cursor);
@@ -399,7 +397,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     let Some(mut inner) = ahead.group(Delimiter::Paren) else {
         return;
     };
-    // `pub (A, B)` is a field whose type is a tuple.
+    // In `pub (A, B)`, the parentheses belong to the type of a tuple struct's field.
     let restricted = inner.is_word("in")
         || ["crate", "self", "super"]
             .iter()
@@ -409,7 +407,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Skips everything up to the `{`, `;` or `=` that ends the head of an item.
+/// Skips up to the `{`, `;` or `=` after the head of an item.
 fn pass_header(cursor: &mut Cursor<'_>) {
     let mut angles = 0usize;
     while !cursor.is_end() {
@@ -427,7 +425,6 @@ fn pass_header(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Skips everything up to and including a semicolon.
 fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
     while !cursor.is_punct(b';') {
         if cursor.is_end() {
@@ -439,7 +436,6 @@ fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Returns the content of the braces, which must be next.
 fn body<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, Diagnostic> {
     cursor
         .group(Delimiter::Brace)
@@ -451,7 +447,6 @@ mod tests {
     use super::*;
     use crate::token::lex;
 
-    /// Reads a single item, and returns the target if it is an alias.
     fn alias_target(source: &str) -> Option<String> {
         let tokens = lex(source).expect("tokens");
         let mut items = Items::new(tokens.cursor(), None);

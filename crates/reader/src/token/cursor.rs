@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         self.tokens.list[self.at as usize]
     }
 
-    /// Returns the token after the next one. The next one must not be a delimiter or the end.
+    /// The next token must not be a delimiter or the end.
     fn second(self) -> Token {
         let last = self.tokens.list.len() - 1;
         self.tokens.list[(self.at as usize + 1).min(last)]
@@ -129,13 +129,11 @@ impl<'a> Cursor<'a> {
         self.kind() == Kind::Ident && self.text() == word
     }
 
-    /// Returns whether the token after the next one is this word.
     pub(crate) fn is_second_word(self, word: &str) -> bool {
         let second = self.second();
         second.kind == Kind::Ident && &self.tokens.text[second.span().range()] == word
     }
 
-    /// Returns the kind of the token after the next one.
     pub(crate) fn second_kind(self) -> Kind {
         self.second().kind
     }
@@ -261,7 +259,6 @@ impl<'a> Cursor<'a> {
         end.span_since(self)
     }
 
-    /// Returns whether both cursors are at the same position.
     pub(crate) fn is_at(self, other: Cursor<'_>) -> bool {
         self.at == other.at
     }

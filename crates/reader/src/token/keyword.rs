@@ -1,7 +1,7 @@
 //! Keywords.
 
-/// Returns whether a word is a keyword in every edition. Words that only some editions reserve
-/// (`async`, `dyn`, `try`, `gen`) count as names; rustc rejects them if necessary.
+/// Returns whether a word is a keyword in every edition. We accept words that only some editions
+/// reserve (`async`, `dyn`, `try`, `gen`), because rustc rejects them where it has to.
 pub(super) fn is_reserved(word: &str) -> bool {
     match word.len() {
         2 => matches!(word, "as" | "fn" | "if" | "in"),

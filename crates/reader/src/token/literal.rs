@@ -10,7 +10,7 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
         let inner = raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?;
         return Some(with_plain_lines(inner));
     }
-    // Literals with a suffix are only valid in macros, and have no value here.
+    // A literal with a suffix is only valid in macros. It has no value for us.
     let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
         return Some(with_plain_lines(inner));
@@ -21,7 +21,7 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
         push_plain_lines(&rest[..at], &mut value);
         let (escape, behind) = rest[at + 1..].split_at_checked(1)?;
         rest = match escape {
-            // `\` at the end of a line skips the white space at the start of the next one.
+            // A `\` at the end of a line also skips the indentation of the next one.
             "\n" | "\r" => behind.trim_start_matches([' ', '\t', '\n', '\r']),
             _ => {
                 let (letter, behind) = unescape(escape.as_bytes()[0], behind)?;
@@ -34,7 +34,6 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(value))
 }
 
-/// Returns the character of `'c'`.
 pub(crate) fn char_value(literal: &str) -> Option<char> {
     let inner = literal.strip_prefix('\'')?.strip_suffix('\'')?;
     match inner.strip_prefix('\\') {
@@ -46,7 +45,7 @@ pub(crate) fn char_value(literal: &str) -> Option<char> {
     }
 }
 
-/// Returns the value of `1`, `0xFF` or `1_000u64`, or `None` if it overflows.
+/// Returns e.g. 255 for `0xFF_u8`, or `None` if it overflows.
 pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let (digits, radix) = match literal.as_bytes() {
         [b'0', b'x', ..] => (&literal[2..], 16),
@@ -57,7 +56,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for letter in digits.chars().filter(|letter| *letter != '_') {
         let Some(digit) = letter.to_digit(radix) else {
-            // The suffix. No suffix starts with a hexadecimal digit.
+            // This is the suffix. None of them starts with a hexadecimal digit.
             break;
         };
         value = value
@@ -67,7 +66,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     Some(value)
 }
 
-/// Returns the value of `1.5`, `1e3` or `1f64`, or `None` if it is not finite.
+/// Returns `None` if the value isn't finite.
 pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     let number = literal
         .strip_suffix("f32")
@@ -80,7 +79,7 @@ pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Decodes an escape. Returns the character and the rest of the text.
+/// Returns the character, and the text after the escape sequence.
 fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     let letter = match escape {
         b'n' => '\n',
@@ -103,7 +102,6 @@ fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     Some((letter, rest))
 }
 
-/// Replaces `\r\n` with `\n`.
 pub(crate) fn with_plain_lines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))

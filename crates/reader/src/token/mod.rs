@@ -24,7 +24,7 @@ use crate::{Diagnostic, Span};
 #[derive(Debug)]
 pub struct Tokens<'a> {
     text: &'a str,
-    /// Ends with a token of kind [`Kind::End`].
+    /// Ends with [`Kind::End`].
     list: Vec<Token>,
     marks: Vec<Mark>,
     comments: Vec<Span>,
@@ -66,7 +66,7 @@ impl<'a> Tokens<'a> {
 pub struct Token {
     start: u32,
     end: u32,
-    /// For a delimiter, the index of its partner.
+    /// Index of the matching delimiter.
     partner: u32,
     kind: Kind,
 }

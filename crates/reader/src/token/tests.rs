@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Formats a list of tokens.
 fn shown(tokens: &Tokens<'_>) -> String {
     let text = |token: &Token| &tokens.text[token.span().range()];
     let shown = tokens.list.iter().map(|token| match token.kind {

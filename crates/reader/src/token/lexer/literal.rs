@@ -5,7 +5,6 @@ use crate::Diagnostic;
 use crate::token::{Kind, LiteralKind};
 
 impl Lexer<'_> {
-    /// Skips from the opening to the closing quote.
     pub(super) fn skip_text(&mut self) -> Result<(), Diagnostic> {
         let start = self.at;
         self.at += 1;
@@ -25,8 +24,8 @@ impl Lexer<'_> {
         ))
     }
 
-    /// Skips a raw string, starting at its first `#` or `"`. Returns false and does not move if
-    /// there is none.
+    /// Skips a raw string, starting at its first `#` or `"`. If there's none, returns false and
+    /// stays here.
     pub(super) fn skip_raw_text(&mut self) -> Result<bool, Diagnostic> {
         let hashes = self.bytes[self.at..]
             .iter()
@@ -51,13 +50,14 @@ impl Lexer<'_> {
         ))
     }
 
-    /// Reads `'a'`, `'\n'`, or the lifetime `'a`. A prefix such as `b` may precede the `'`.
+    /// Reads `'a'`, `'
+    /// '` or the lifetime `'a`. There may be a prefix such as `b` before the tick.
     pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Diagnostic> {
         self.at = tick + 1;
         let mut chars = self.text[self.at..].chars();
         let kind = match chars.next() {
             Some('\\') => {
-                // The escaped character may be `'` itself.
+                // Skip the escaped character, since it may be `'`.
                 let escaped = chars.next().map_or(0, char::len_utf8);
                 self.at += 1 + escaped;
                 let rest = &self.text[self.at..];
@@ -99,15 +99,15 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Reads digits with an optional fraction, exponent and suffix.
+    /// Reads a number with everything that belongs to it: fraction, exponent and suffix.
     pub(super) fn number(&mut self, start: usize) {
         self.skip_word();
         let prefixed =
             self.bytes[start] == b'0' && matches!(self.bytes.get(start + 1), Some(b'x' | b'o' | b'b'));
         let mut float = false;
         if !prefixed {
-            // `1.5` and `1.` are numbers. In `1..2`, `1.max(2)` and `x.0.1`, the number ends before
-            // the dot.
+            // `1.5` and `1.` are numbers. In `1..2`, `1.max(2)` and `x.0.1`, the dot isn't part of
+            // the number.
             if self.peek(0) == b'.' && self.peek(1) != b'.' && !starts_word(self.peek(1)) {
                 float = true;
                 self.at += 1;
@@ -140,8 +140,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns whether a decimal number has an exponent. A letter precedes the `e` in `1usize` and
-/// follows it in `1else`, so these have none.
+/// Neither `1usize` nor `1else` has an exponent, because there's a letter next to the `e`.
 fn has_exponent(number: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'.');
     let rest = match number.iter().position(|byte| !is_digit(byte)) {

@@ -11,7 +11,7 @@ use crate::{Diagnostic, Span};
 /// below 20.
 pub const MAX_DEPTH: usize = 50;
 
-/// Bytes of text per token, a lower bound for typical code.
+/// A lower bound for typical code, so that the list never has to grow.
 const BYTES_PER_TOKEN: usize = 6;
 
 /// Tokenizes a text. Skips a byte order mark, and a first line that starts with `#!`.
@@ -54,28 +54,27 @@ struct Lexer<'a> {
     marks: Vec<Mark>,
     comments: Vec<Span>,
     open: Vec<Open>,
-    /// Set between `fn name` and the body.
+    /// Set from the name of a function to its body.
     signature: Option<Signature>,
-    /// In a body: the number of open delimiters around it.
+    /// Within a body, how many delimiters are open around it.
     body: Option<usize>,
-    /// In an attribute: the number of open delimiters around it.
+    /// Same for attributes.
     attribute: Option<usize>,
-    /// In the arguments of a `derive`: the number of open delimiters around them.
+    /// Same for the arguments of a `derive`.
     derive: Option<usize>,
 }
 
-/// A delimiter that has not been closed.
 struct Open {
     delimiter: Delimiter,
     start: u32,
-    /// The index of its token, if there is one.
+    /// Index of its token. Meaningless within bodies, which have no tokens.
     index: u32,
 }
 
 struct Signature {
-    /// The number of open delimiters at `fn`.
+    /// How many delimiters are open at `fn`.
     depth: usize,
-    /// The number of open `<`. A brace between angle brackets is a const argument, not a body.
+    /// How many `<` are open. Between them, a brace is a const argument and not a body.
     angles: usize,
 }
 
@@ -146,7 +145,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Does not truncate: texts are smaller than 4 GiB.
+    /// Can't truncate, because we reject texts of 4 GiB.
     #[allow(clippy::cast_possible_truncation)]
     fn span(&self, start: usize, end: usize) -> Span {
         Span {
@@ -155,7 +154,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Adds the token from `start` to the current position, unless it is in a body.
+    /// Adds a token up to the current position, unless we are in a body.
     fn push(&mut self, start: usize, kind: Kind) {
         if self.body.is_none() {
             let Span { start, end } = self.span(start, self.at);
@@ -178,7 +177,7 @@ impl<'a> Lexer<'a> {
         Diagnostic::error(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
-    /// Skips letters, digits, `_`, and non-ASCII characters that are not white space.
+    /// Skips letters, digits, `_`, and whatever else isn't ASCII and no white space.
     fn skip_word(&mut self) {
         loop {
             let rest = &self.bytes[self.at..];
@@ -195,7 +194,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads an identifier, or a literal with a prefix: `r#"…"#`, `b"…"`, `c"…"`, `br"…"`, `b'…'`.
+    /// Reads an identifier or a literal with a prefix, e.g. `r#"…"#` or `b'…'`.
     fn word(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.skip_word();
         let word = &self.bytes[start..self.at];
@@ -232,7 +231,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads `fn`. If a name follows, a signature starts.
+    /// A signature starts if a name follows. Otherwise, it's a type such as `fn()`.
     fn function(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.push(start, Kind::Ident);
         if self.body.is_none() && starts_word(self.next_byte()?) {
@@ -279,10 +278,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Starts an attribute if `[` or `![` follows the `#`.
     fn attribute(&mut self) {
         let here = self.at;
-        // Ignore an unterminated comment here: the main loop reports it.
+        // An unterminated comment isn't our problem here, the main loop reports it.
         let mut found = self.skip_trivia().is_ok();
         if self.peek(0) == b'!' {
             self.at += 1;
@@ -374,7 +372,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads a word or white space that starts with a non-ASCII character.
+    /// Reads a word or white space that doesn't start with an ASCII character.
     fn foreign(&mut self, start: usize) -> Result<(), Diagnostic> {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         if is_space(letter) {
@@ -388,7 +386,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// ASCII bytes that may occur in a word.
+/// For ASCII only. The caller looks at other characters itself.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -399,12 +397,11 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// Returns whether a byte may start a name.
 fn starts_word(byte: u8) -> bool {
     matches!(byte, b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
 }
 
-/// Returns whether Rust treats a non-ASCII character as white space (`Pattern_White_Space`).
+/// `Pattern_White_Space` outside of ASCII, which is what Rust skips.
 fn is_space(letter: char) -> bool {
     matches!(
         letter,

@@ -5,7 +5,7 @@ use crate::Diagnostic;
 use crate::token::Kind;
 
 impl Lexer<'_> {
-    /// Skips a byte order mark, and a first line that starts with `#!` and is not an attribute.
+    /// Skips a byte order mark and a shebang. `#![…]` isn't one.
     pub(super) fn skip_preamble(&mut self) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
@@ -15,7 +15,7 @@ impl Lexer<'_> {
         }
         let start = self.at;
         self.at += 2;
-        // Ignore an unterminated comment here: the main loop reports it.
+        // An unterminated comment isn't our problem here, the main loop reports it.
         let attribute = self.skip_trivia().is_ok() && self.peek(0) == b'[';
         self.at = start;
         if !attribute {
@@ -28,7 +28,7 @@ impl Lexer<'_> {
         self.at += rest.find('\n').unwrap_or(rest.len());
     }
 
-    /// Skips white space and comments, including doc comments.
+    /// Skips white space and comments, even doc comments.
     pub(super) fn skip_trivia(&mut self) -> Result<(), Diagnostic> {
         loop {
             match self.peek(0) {
@@ -40,7 +40,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Returns the next byte after white space and comments, or 0 at the end.
+    /// Returns the next byte that isn't trivia, or 0 at the end.
     pub(super) fn next_byte(&mut self) -> Result<u8, Diagnostic> {
         let here = self.at;
         self.skip_trivia()?;
@@ -49,7 +49,7 @@ impl Lexer<'_> {
         Ok(byte)
     }
 
-    /// Reads a line comment. `///` and `//!` are doc comments; `//` and `////` are not.
+    /// `///` and `//!` are doc comments, `//` and `////` aren't.
     pub(super) fn line_comment(&mut self, start: usize) {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'/', b'/') => None,
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Records a comment if it starts with the character that the caller asked for.
+    /// Records a comment that starts with the character that the caller asks for.
     fn note_comment(&mut self, start: usize) {
         let Some(wanted) = self.words.comments else { return };
         let text = &self.bytes[start..self.at];
@@ -76,7 +76,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads a block comment. `/**` and `/*!` are doc comments; `/*`, `/***` and `/**/` are not.
+    /// `/**` and `/*!` are doc comments, `/*`, `/***` and `/**/` aren't.
     pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Diagnostic> {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'*', b'*' | b'/') => None,
