@@ -21,7 +21,7 @@ impl Error {
         }
     }
 
-    /// Creates an error about a file. `failure` names the failed operation, such as "cannot read".
+    /// `failure` is the start of the message, e.g. "cannot read".
     pub(crate) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("{failure} {}: {cause}", path.display()))
     }

@@ -75,7 +75,7 @@ impl Store {
         for entry in entries {
             let entry = entry?;
             let release = entry.file_name().to_str().and_then(Release::from_directory);
-            // Do not follow symbolic links: they may lead out of the store.
+            // Do not follow symbolic links, because they may lead out of the store.
             if let (Some(release), true) = (release, is_directory(&entry.path())) {
                 let is_complete = self.is_complete(&release);
                 installed.push(Installed { release, is_complete });
@@ -121,12 +121,12 @@ pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
-/// Returns true for a directory, false for a symbolic link to one.
+/// Returns false for a symbolic link to a directory.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns the directory that `setup-envtest` uses for this user.
+/// Same paths as `setup-envtest`.
 fn default_folder(os: &str, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     match os {
         "windows" => Some(variable("LocalAppData")?.join("kubebuilder-envtest")),

@@ -14,7 +14,8 @@ use crate::watchdog::{self, Watchdog};
 /// and removes the folder if this process dies.
 #[derive(Debug)]
 pub struct Workspace {
-    // Must be dropped before the folder: otherwise the watchdog would remove it.
+    // Declared before the folder, so that it's dropped first. Otherwise the watchdog would remove
+    // the folder.
     watchdog: Watchdog,
     folder: TempDir,
 }
@@ -53,8 +54,8 @@ impl Workspace {
     }
 
     /// Starts a program that is killed when this process ends. `configure` sets its arguments,
-    /// working directory and output. The program has no input, and its own process group so that
-    /// Ctrl-C in a terminal only reaches this process.
+    /// working directory and output. The program has no input. It runs in its own process group, so
+    /// that Ctrl-C in a terminal only reaches this process.
     ///
     /// Call [`Workspace::forget`] after the program has exited.
     ///
@@ -84,9 +85,9 @@ impl Workspace {
     }
 }
 
-/// Returns a command that starts a shell, which replaces itself with the program when [`release`]
-/// writes a line to its standard input. The program thus has the process id of the shell. If the
-/// pipe is closed first, the shell exits.
+/// The command starts a shell, which replaces itself with the program once [`release`] writes a
+/// line to its standard input. We thus know the process id before the program runs. If the pipe is
+/// closed first, e.g. because this process was killed, the shell exits.
 #[cfg(unix)]
 fn guarded_command(program: &Path) -> Command {
     use std::os::unix::process::CommandExt as _;
@@ -94,13 +95,13 @@ fn guarded_command(program: &Path) -> Command {
     command
         .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
         .arg(program);
-    // Ctrl-C in a terminal must only reach this process. The watchdog kills the servers anyway.
+    // Ctrl-C in a terminal must only reach this process, since the watchdog kills the servers
+    // anyway.
     command.stdin(Stdio::piped()).process_group(0);
     command
 }
 
-/// Returns a command that runs the program immediately. There is no watchdog that must know its
-/// process id first.
+/// Runs the program immediately, because there is no watchdog that must know its process id first.
 #[cfg(not(unix))]
 fn guarded_command(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -108,7 +109,6 @@ fn guarded_command(program: &Path) -> Command {
     command
 }
 
-/// Lets the shell run the program.
 fn release(child: &mut Child) -> io::Result<()> {
     match child.stdin.take() {
         Some(mut stdin) if cfg!(unix) => stdin.write_all(b"go\n"),

@@ -14,19 +14,18 @@ use crate::{PROGRAMS, Platform, has_program};
 /// Maximum size of an unpacked archive in bytes. Published archives have 200 MB.
 pub const LARGEST: u64 = 2 << 30;
 
-/// Maximum number of members in an archive.
 const MOST_MEMBERS: usize = 1000;
 
-/// Unpacks a gzip-compressed tar archive. Writes each regular file under its base name, readable
-/// and executable.
+/// Unpacks a gzip-compressed tar archive. Each regular file is written under its base name,
+/// readable and executable.
 ///
-/// Ignores long names and other extensions, so a member has the short name in its header.
-/// Extensions could exhaust the memory, and no program has a name that long.
+/// We ignore long names and other extensions, so a member has the short name from its header.
+/// Extensions could exhaust the memory, and no program that we need has a name that long.
 ///
 /// # Errors
 /// Fails if the archive is damaged, too large or incomplete. Also fails if a member is neither a
-/// regular file nor a directory, or if its name is unsafe or not unique. The directory may contain
-/// some of the files then.
+/// regular file nor a directory, or if its name is unsafe or not unique. The directory may then
+/// contain some of the files.
 pub fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u64) -> Result<()> {
     let mut archive = Archive::new(Bounded {
         inner: MultiGzDecoder::new(archive),
@@ -42,12 +41,12 @@ pub fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u
                 .with_context(|| format!("cannot unpack `{name}`"))?;
         }
     }
-    // Read to the end, where gzip stores the checksum of the content.
+    // Read to the end, because gzip stores the checksum of the content there.
     io::copy(&mut archive.into_inner(), &mut io::sink()).context("cannot read the archive")?;
     check_programs(folder, platform)
 }
 
-/// Returns the base name of a regular file; `None` for a member that writes nothing.
+/// Returns `None` for a member that writes nothing, e.g. a directory.
 fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     let path = entry.path_bytes();
     let path = String::from_utf8_lossy(&path);
@@ -60,6 +59,7 @@ fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
         | EntryType::GNULongLink => return Ok(None),
         other => bail!("expected regular files in the archive, found `{path}` of type {other:?}"),
     }
+    // An absolute path or a `..` is refused even though only the base name is used.
     let is_inside = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
     let name = Path::new(&*path).file_name().and_then(|name| name.to_str());
     match name {
@@ -70,7 +70,8 @@ fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     }
 }
 
-/// Returns whether a name has the same meaning on every system.
+/// Only names that mean the same on every system are allowed. Windows, e.g., ignores a trailing
+/// dot.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('.')
@@ -81,15 +82,16 @@ fn is_plain(name: &str) -> bool {
 
 fn write_member(entry: &mut Entry<'_, impl Read>, path: &Path) -> Result<()> {
     let size = entry.header().size()?;
-    // Fails if the file exists, for example because two members have the same name. Does not follow
-    // links.
+    // This fails if the file exists, e.g. because two members have the same name. It also doesn't
+    // follow links.
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let copied = io::copy(entry, &mut file)?;
     if copied != size {
         bail!("the archive ends after {copied} of {size} bytes");
     }
     make_executable(&file)?;
-    // A directory with its final name counts as complete, even after a power failure.
+    // Sync now, since a directory counts as complete once it has its final name, even after a power
+    // failure.
     file.sync_all()?;
     Ok(())
 }
@@ -114,7 +116,6 @@ fn check_programs(folder: &Path, platform: &Platform) -> Result<()> {
     Ok(())
 }
 
-/// A reader that fails after reading a maximum number of bytes.
 struct Bounded<R> {
     inner: R,
     left: u64,
@@ -146,7 +147,7 @@ mod tests {
         b"server",
     );
 
-    /// Builds a compressed archive with these members. Their names are written unchanged.
+    /// The names are written unchanged, so that a test can use unsafe ones.
     fn archive(members: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
         let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (name, sort, content) in members {

@@ -12,17 +12,15 @@ use rustls::crypto::ring::default_provider;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, Proxy};
 
-/// Maximum number of attempts per URL.
 const ATTEMPTS: usize = 2;
 
-/// Size of one read in bytes.
 const CHUNK: usize = 64 << 10;
 
 /// A client for downloads. Uses the proxies from the environment and the certificates that the
 /// system trusts.
 pub struct Downloads {
     agent: Agent,
-    /// For servers on this machine, which proxies cannot reach.
+    /// Used for servers on this machine, because a proxy cannot reach them.
     direct: Agent,
 }
 
@@ -34,7 +32,6 @@ pub struct Request<'a> {
     pub largest: u64,
 }
 
-/// The error of a single attempt.
 #[derive(Debug)]
 struct Failure {
     error: anyhow::Error,
@@ -102,6 +99,7 @@ impl Downloads {
     /// Fails after the second attempt, or if the content is too large or cannot be written.
     pub fn file(&self, request: &Request<'_>, file: &mut File, note: &mut dyn FnMut(&str)) -> Result<String> {
         with_retry(request.url, note, &mut |note| {
+            // Start over, since a failed attempt may have written a part.
             file.rewind()
                 .and_then(|()| file.set_len(0))
                 .map_err(Failure::lasting)?;
@@ -113,8 +111,7 @@ impl Downloads {
         })
     }
 
-    /// Copies the content of a URL. At each quarter, calls `progress` with the number of bytes
-    /// copied and the total.
+    /// Calls `progress` with the number of bytes copied and the total after each quarter.
     fn copy(
         &self,
         request: &Request<'_>,
@@ -128,6 +125,7 @@ impl Downloads {
         };
         let mut body = agent.get(request.url).call()?.into_body();
         let total = body.content_length();
+        // Fail early if the server states the length. It may not, so we count the bytes too.
         if total.is_some_and(|total| total > request.largest) {
             return Err(too_large(request));
         }
@@ -187,10 +185,9 @@ fn too_large(request: &Request<'_>) -> Failure {
     Failure::lasting(anyhow!("the content has more than {} bytes", request.largest))
 }
 
-/// A single attempt. The argument reports its progress.
+/// The argument reports the progress of the attempt.
 type Attempt<'a, T> = dyn FnMut(&mut dyn FnMut(&str)) -> Result<T, Failure> + 'a;
 
-/// Calls `act`, and once more after a temporary failure.
 fn with_retry<T>(url: &str, note: &mut dyn FnMut(&str), act: &mut Attempt<'_, T>) -> Result<T> {
     let mut attempt = 1;
     loop {
@@ -221,7 +218,6 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Returns whether a URL points to this machine.
 fn is_loopback(url: &str) -> bool {
     let host = url.split_once("://").map_or("", |(_, rest)| rest);
     ["127.", "localhost:", "localhost/", "[::1]"]

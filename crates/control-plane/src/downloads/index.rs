@@ -28,7 +28,7 @@ pub struct Archive {
     pub sha512: String,
 }
 
-/// The index file. Only the names of archives matter: the keys above them repeat the version.
+/// We only use the names of archives, since the keys above them repeat the version.
 #[derive(Deserialize)]
 struct File {
     releases: BTreeMap<String, BTreeMap<String, Entry>>,
@@ -101,6 +101,7 @@ impl Index {
     }
 
     fn describe_missing(&self, selector: &Selector, platform: &Platform) -> String {
+        // Prefer the hint about other platforms, since the version itself exists.
         if let Some(elsewhere) = self.all().find(|release| selector.matches(release.version)) {
             let version = elsewhere.version;
             let platforms = self.all().filter(|release| release.version == version);
@@ -156,7 +157,6 @@ pub fn mirrored(url: &str, mirror: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Builds an index with these archives in the format of the published one.
     fn index(archives: &[&str]) -> Index {
         let mut text = "releases:\n  v1.0.0:\n".to_owned();
         for name in archives {

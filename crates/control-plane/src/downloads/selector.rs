@@ -15,18 +15,17 @@ pub struct Selector {
     text: String,
 }
 
-/// A set of versions. A minor version without a patch includes all its patches.
+/// A minor version without a patch includes all its patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Range {
     All,
     Exactly(Pattern),
-    /// `~1.35.1`: this patch or a later one of the same minor version.
+    /// E.g. `~1.35.1`, which also selects later patches of the same minor version.
     SameMinor(Pattern),
     Below(Pattern),
     AtMost(Pattern),
 }
 
-/// `1.35.2`, or `1.35` without a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pattern {
     major: u32,
@@ -114,8 +113,8 @@ impl Pattern {
         self.is_minor_of(version) && self.patch.is_none_or(|patch| patch == version.patch)
     }
 
-    /// Returns whether a version is lower. A minor version counts as above all earlier minor
-    /// versions, but not above its own patches.
+    /// A minor version is above all earlier minor versions, but not above its own patches, so
+    /// `<1.35` excludes `1.35.2`.
     fn is_above(self, version: Version) -> bool {
         let Pattern { major, minor, patch } = self;
         match patch {
@@ -159,7 +158,7 @@ fn parse_selector(text: &str) -> Option<(Range, Search)> {
     Some((range, search))
 }
 
-/// Parses `1.35`, `1.35.x`, `1.35.*` or `1.35.2`, with or without the `v` prefix of tags.
+/// Accepts `1.35`, `1.35.x`, `1.35.*` and `1.35.2`, with or without the `v` of tags.
 fn parse_pattern(text: &str) -> Option<Pattern> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
     let major = parse_number(parts.next()?)?;

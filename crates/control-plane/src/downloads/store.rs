@@ -53,7 +53,7 @@ fn cannot(verb: &str, store: &Store) -> String {
     format!("cannot {verb} {}", store.folder().display())
 }
 
-/// Opens the file to lock. This is the directory itself, so that the lock leaves no file behind.
+/// Locks the directory itself, so that no lock file is left behind.
 #[cfg(unix)]
 fn open_lock(folder: &Path) -> std::io::Result<File> {
     File::open(folder)
@@ -69,7 +69,6 @@ fn open_lock(folder: &Path) -> std::io::Result<File> {
         .open(file)
 }
 
-/// Prefix of directories that are being written or removed.
 const LEFTOVER: &str = ".rbuilder-";
 
 /// The store, locked against other rbuilder commands.
@@ -95,17 +94,18 @@ impl LockedStore<'_> {
     /// # Errors
     /// Fails if a rename fails. The old installation may already be removed then.
     pub fn install(&self, stage: &Path, release: &Release) -> Result<()> {
+        // A directory cannot be renamed over one that has files, so the old one goes first.
         self.remove(release)?;
         let folder = self.store.path(release);
         fs::rename(stage, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        // `setup-envtest` also makes the directory read-only. The files are in place even if this
-        // fails.
+        // `setup-envtest` makes the directory read-only as well. Ignore a failure, since the files
+        // are already in place.
         let _ = set_writable(&folder, false);
         Ok(())
     }
 
-    /// Removes a release, if it exists. If interrupted, leaves nothing under the name of the
-    /// release.
+    /// Removes a release if it exists. Nothing is left under the name of the release, even if the
+    /// command is interrupted.
     ///
     /// # Errors
     /// Fails if the directory cannot be renamed or removed.
@@ -115,6 +115,8 @@ impl LockedStore<'_> {
             return Ok(());
         }
         let hidden = self.hidden("removed", release);
+        // The directory is read-only, so make it writable first. Then rename it before anything is
+        // deleted, so that an interrupted command never leaves half of a release under its name.
         set_writable(&folder, true)
             .and_then(|()| fs::rename(&folder, &hidden))
             .and_then(|()| fs::remove_dir_all(&hidden))
@@ -151,7 +153,7 @@ impl LockedStore<'_> {
     }
 }
 
-/// Returns whether a path is a directory and not a link.
+/// Returns false for a link to a directory.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

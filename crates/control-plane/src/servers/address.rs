@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-/// Annotations that make cert-manager inject a CA bundle.
+/// With these annotations, cert-manager injects its own CA bundle.
 const INJECTION: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
@@ -41,8 +41,8 @@ impl WebhookAddress {
     /// Replaces the Services in the webhooks of a configuration with this address, and keeps the
     /// paths.
     ///
-    /// Also removes the restriction to the namespace of the manager: a program outside the cluster
-    /// has no namespace.
+    /// Also removes the condition that restricts a webhook to the namespace of the manager, because
+    /// a program outside the cluster has no namespace.
     pub fn redirect_webhooks(&self, configuration: &mut Value) {
         remove_injection(configuration);
         let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
@@ -77,7 +77,7 @@ impl WebhookAddress {
     }
 }
 
-/// Removes the annotations that would make cert-manager overwrite the CA bundle.
+/// Otherwise cert-manager would overwrite our CA bundle.
 fn remove_injection(object: &mut Value) {
     let annotations = object
         .pointer_mut("/metadata/annotations")
@@ -87,8 +87,7 @@ fn remove_injection(object: &mut Value) {
     }
 }
 
-/// Removes the match condition that restricts a webhook to the namespace of the manager. A
-/// condition that excludes the namespace is kept.
+/// A condition that excludes the manager's namespace (`!…`) is kept.
 fn remove_restriction(webhook: &mut Value) {
     let Some(Value::Array(conditions)) = webhook.get_mut("matchConditions") else {
         return;

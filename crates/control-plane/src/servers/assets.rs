@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The folder into which the old tarballs of kubebuilder were unpacked.
+/// The old tarballs of kubebuilder were unpacked here.
 const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
 
 /// Paths of the control plane binaries.
@@ -27,7 +27,6 @@ impl Assets {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
 
-    /// Returns the path of another program in the folder of kube-apiserver.
     pub(crate) fn find_beside(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.kube_apiserver.with_file_name(name);
         if path.is_file() {
@@ -41,6 +40,7 @@ impl Assets {
     }
 
     fn find_with(folder: Option<&Path>, var: impl Fn(&str) -> Option<PathBuf>) -> Result<Self, Error> {
+        // An empty variable counts as unset.
         let var = |name: &str| var(name).filter(|value| !value.as_os_str().is_empty());
         let folder = var("KUBEBUILDER_ASSETS").or_else(|| folder.map(Path::to_owned));
         let folder = folder.unwrap_or_else(|| PathBuf::from(DEFAULT_FOLDER));

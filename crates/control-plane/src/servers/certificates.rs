@@ -13,24 +13,21 @@ use rcgen::{
 
 use crate::Error;
 
-/// A certificate and its private key, both as PEM.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) certificate: String,
     pub(crate) key: String,
 }
 
-/// The certificates and keys that kube-apiserver and its administrator need.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     /// PEM certificate of the authority that signed `server` and `admin`.
     pub(crate) authority: String,
     pub(crate) server: Pair,
     pub(crate) admin: Pair,
-    /// PEM private key that signs service account tokens. ECDSA P-256, because generating an RSA
-    /// key is slow.
+    /// PEM private key that signs service account tokens. It uses ECDSA P-256, because generating
+    /// an RSA key is slow.
     pub(crate) service_account_key: String,
-    /// PEM public key for `service_account_key`.
     pub(crate) service_account_public_key: String,
 }
 

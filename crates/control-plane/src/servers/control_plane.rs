@@ -21,10 +21,10 @@ use super::settings::Settings;
 use crate::Error;
 use crate::workspace::Workspace;
 
-/// Number of attempts to start when another process takes one of the ports.
+/// We retry if another process takes one of the ports.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The longest timeout, one year. Adding a longer one to the current time could overflow.
+/// One year. A longer timeout could overflow when it is added to the current time.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A server of a control plane.
@@ -47,12 +47,10 @@ impl Server {
     }
 }
 
-/// What ends a wait for servers.
 #[derive(Clone, Copy)]
 struct WaitLimit<'a> {
     deadline: Instant,
-    /// Cancels a start. `None` for a restart: callers may set the flag as soon as the start has
-    /// returned.
+    /// `None` for a restart, because callers may set the flag as soon as the start has returned.
     cancel: Option<&'a Cancel>,
 }
 
@@ -66,7 +64,7 @@ impl<'a> WaitLimit<'a> {
 /// A running control plane. The servers are killed and their files removed on drop.
 #[derive(Debug)]
 pub struct ControlPlane {
-    /// The running servers in start order; empty after `stop`.
+    /// In start order. Empty after `stop`.
     servers: Mutex<Vec<Process>>,
     settings: Settings,
     etcd: Probe,
@@ -74,7 +72,7 @@ pub struct ControlPlane {
     kubeconfig: Value,
     kubeconfig_path: PathBuf,
     workspace: Workspace,
-    /// Reserved until the servers have exited, because a restarted server listens on the same port.
+    /// Kept until the servers have exited, because a restarted server listens on the same port.
     _ports: [ReservedPort; 2],
 }
 
@@ -100,8 +98,7 @@ impl ControlPlane {
         }
     }
 
-    /// Starts the servers once. On failure, the flag is true if another process took a port, so
-    /// that a retry may succeed.
+    /// The flag of an error is true if another process took a port, so that a retry may succeed.
     fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
         let limit = WaitLimit::of(settings, Some(cancel));
         let plane = Self::prepare(settings).map_err(|err| (err, false))?;
@@ -114,8 +111,7 @@ impl ControlPlane {
         }
     }
 
-    /// Creates the workspace, certificates and ports without starting any process. Dropping the
-    /// returned value cleans up.
+    /// Starts no process yet. Dropping the value cleans up, even if the start then fails.
     fn prepare(settings: &Settings) -> Result<Self, Error> {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
@@ -148,7 +144,7 @@ impl ControlPlane {
         arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
         self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
         self.wait_until_ready(Server::ApiServer, limit)?;
-        // kube-apiserver creates the namespace shortly after it reports ready.
+        // kube-apiserver only creates the namespace shortly after it reports ready.
         self.wait_for(limit, &self.api_server, "/api/v1/namespaces/default")?;
         if self.settings.controllers || self.settings.nodes > 0 {
             self.run_controllers(assets, limit)?;
@@ -156,9 +152,9 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Starts the controllers and, if requested, the nodes. These programs have no readiness
-    /// endpoint, so wait for their first effects on objects instead.
     fn run_controllers(&self, assets: &Assets, limit: WaitLimit<'_>) -> Result<(), Error> {
+        // These programs have no readiness endpoint, so we wait below for their first effects on
+        // objects.
         let launch = |name, arguments| self.launch_program(name, &assets.find_beside(name)?, arguments);
         launch(
             controllers::CONTROLLER_MANAGER,
@@ -254,7 +250,7 @@ impl ControlPlane {
             let answer = self.etcd.post(path, &request.to_string());
             answer.map_err(|err| Error::new(format!("etcd cannot be compacted: {err}")))
         };
-        // The response for any key contains the current revision, as a string.
+        // Ask for any key, since each response contains the current revision (as a string).
         let answer = ask("/v3/kv/range", json!({ "key": BASE64.encode("/") }))?;
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         let revision = &answer["header"]["revision"];
@@ -278,13 +274,11 @@ impl ControlPlane {
         act(process, &self.workspace)
     }
 
-    /// Polls a path until the server answers 200. Fails at the deadline or as soon as a server has
-    /// exited.
+    /// Fails at the deadline, or as soon as a server has exited.
     fn wait_for(&self, limit: WaitLimit<'_>, probe: &Probe, path: &str) -> Result<(), Error> {
         self.wait_until(limit, path, &|| probe.get(path).map(drop))
     }
 
-    /// Polls until `ask` succeeds, with the limits of [`Self::wait_for`].
     fn wait_until(
         &self,
         limit: WaitLimit<'_>,
@@ -343,6 +337,7 @@ impl ControlPlane {
     pub fn stop(&self) -> Result<(), Error> {
         let deadline = Instant::now() + self.settings.stop_timeout.min(LONGEST_WAIT);
         let mut servers = std::mem::take(&mut *self.servers());
+        // Pop from the end, since the API server needs etcd until it exits.
         while let Some(mut server) = servers.pop() {
             server.kill_until(&self.workspace, deadline)?;
         }
@@ -363,8 +358,6 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Writes the files that the servers' arguments refer to. The servers run in the workspace, so the
-/// arguments use relative paths.
 fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Result<(), Error> {
     let Certificates {
         authority,
@@ -373,6 +366,7 @@ fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Res
         service_account_key,
         service_account_public_key,
     } = certificates;
+    // The servers run in the workspace, so their arguments use these relative paths.
     workspace.write("ca.crt", authority)?;
     workspace.write("apiserver.crt", &server.certificate)?;
     workspace.write("apiserver.key", &server.key)?;
@@ -419,7 +413,8 @@ fn apiserver_arguments(port: u16, etcd_url: &str) -> Vec<OsString> {
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // The API server only listens on a loopback address, which is not allowed in Endpoints.
+        // Otherwise the API server would write its address to Endpoints, where loopback addresses
+        // are not allowed.
         "--endpoint-reconciler-type=none",
     ]
     .map(OsString::from)

@@ -1,41 +1,37 @@
 //! Programs that act on objects: kube-controller-manager, kube-scheduler, and kwok, which simulates
 //! the kubelets.
 //!
-//! Running the real scheduler is simpler than a loop that assigns `nodeName`: it respects taints,
-//! selectors and resources. It takes 12 s of CPU to build once the packages of the controller
-//! manager are compiled.
+//! We run the real scheduler because it's simpler than a loop that assigns `nodeName`, and because
+//! it respects taints, selectors and resources. It takes 12 s of CPU to build once the packages of
+//! the controller manager are compiled.
 
 use std::ffi::OsString;
 
 use serde_json::{Value, json};
 
-/// Name of the controller manager.
 pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
-/// Name of the scheduler.
 pub(crate) const SCHEDULER: &str = "kube-scheduler";
-/// Name of the program that simulates the kubelets.
 pub(crate) const KWOK: &str = "kwok";
 
-/// Arguments of kube-apiserver when controllers run.
-///
-/// Disables streaming lists, which kwok would use. etcd 3.4 does not report the progress that the
+/// Disables streaming lists, which kwok would use. etcd 3.4 doesn't report the progress that the
 /// API server waits for in a streaming list, so Pods would take ten seconds to start and a minute
 /// to be deleted.
 pub(crate) const API_SERVER_ARGUMENTS: [&str; 1] = ["--feature-gates=WatchList=false"];
 
-/// Arguments of kube-controller-manager, which runs in the folder with the kubeconfig and the keys.
-///
-/// Port 0 disables its HTTPS server, which would need certificates. The disabled controllers
-/// require node networks, volumes or a signing key, none of which exist here.
+/// The controller manager runs in the folder with the kubeconfig and the keys, so the paths are
+/// relative.
 pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
         "--leader-elect=false",
+        // Port 0 disables the HTTPS server, which would need certificates.
         "--secure-port=0",
         "--service-account-private-key-file=sa.key",
         "--root-ca-file=ca.crt",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        // The disabled controllers need node networks, volumes or a signing key, and we have none
+        // of them.
         "--controllers=*,-node-ipam-controller,-persistentvolume-binder-controller,\
          -persistentvolume-attach-detach-controller,-certificatesigningrequest-signing-controller",
     ]
@@ -43,7 +39,6 @@ pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
     .to_vec()
 }
 
-/// Arguments of kube-scheduler.
 pub(crate) fn scheduler_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
@@ -54,26 +49,25 @@ pub(crate) fn scheduler_arguments() -> Vec<OsString> {
     .to_vec()
 }
 
-/// Arguments of kwok. It renews leases so that the controller manager considers the nodes alive.
+/// Kwok has to renew leases, because otherwise the controller manager considers the nodes dead.
 pub(crate) fn kwok_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--node-ip=127.0.0.1",
-        // The range of Pod addresses. The default only has 254.
+        // The default range only has 254 addresses for Pods.
         "--cidr=10.64.0.1/16",
     ]
     .map(OsString::from)
     .to_vec()
 }
 
-/// Returns the name of a node.
 pub(crate) fn node_name(index: usize) -> String {
     format!("node-{index}")
 }
 
-/// Returns the node with this index, without status: kwok adds it.
+/// The node has no status, since kwok adds it.
 pub(crate) fn node(index: usize) -> Value {
     let name = node_name(index);
     json!({
@@ -88,11 +82,12 @@ pub(crate) fn node(index: usize) -> Value {
     })
 }
 
-/// Returns true if the JSON text is a node that accepts Pods.
 pub(crate) fn is_ready(node: &str) -> bool {
     let node: Value = serde_json::from_str(node).unwrap_or_default();
     let conditions = node["status"]["conditions"].as_array();
     let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+    // The controller manager removes this taint shortly after the node has become ready. Pods
+    // aren't scheduled before.
     let blocks = |taint: &Value| taint["key"] == "node.kubernetes.io/not-ready";
     conditions.is_some_and(|conditions| conditions.iter().any(is_ready))
         && !node["spec"]["taints"]

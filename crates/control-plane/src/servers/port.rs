@@ -29,7 +29,7 @@ impl ReservedPort {
     /// # Errors
     /// Returns an error if no port is free.
     pub fn reserve() -> Result<Self, Error> {
-        // IPv6 may be disabled.
+        // Fall back to IPv4, because IPv6 may be disabled.
         let socket = bind(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, 0).into())
             .or_else(|_| bind(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, 0).into()));
         let reserved = socket.and_then(|socket| {
@@ -51,13 +51,13 @@ impl ReservedPort {
     }
 }
 
-/// Binds a dual-stack socket if IPv6 is enabled, like a server that listens on all addresses.
+/// An IPv6 socket is dual-stack, like that of a server that listens on all addresses.
 fn bind(domain: Domain, address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM, None)?;
     if domain == Domain::IPV6 {
         socket.set_only_v6(false)?;
     }
-    // On other systems, this option would let two servers listen on the same port.
+    // Only on Linux. Elsewhere, this option would let two servers listen on the same port.
     #[cfg(target_os = "linux")]
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;

@@ -13,18 +13,17 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::certificates::Certificates;
 use crate::Error;
 
-/// Timeout of each step of a request. It is long because the first TLS handshake of a busy server
-/// is slow.
+/// Applies to each step of a request. It's long because the first TLS handshake of a busy server is
+/// slow.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Limit on the response in bytes. The rest is ignored.
+/// The rest of a longer response is ignored.
 const LARGEST: u64 = 1 << 20;
 
-/// A client for one server on a port of 127.0.0.1.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
     port: u16,
-    /// TLS configuration with the client certificate of the administrator; `None` for plain HTTP.
+    /// `None` for plain HTTP.
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -33,7 +32,7 @@ impl Probe {
         Self { port, tls: None }
     }
 
-    /// Creates a client for kube-apiserver that authenticates as the administrator.
+    /// Authenticates as the administrator.
     pub(crate) fn tls(port: u16, certificates: &Certificates) -> Result<Self, Error> {
         let tls = client_config(certificates)
             .map_err(|err| Error::new(format!("cannot use the generated certificates: {err}")))?;
@@ -47,14 +46,12 @@ impl Probe {
         self.port
     }
 
-    /// Sends a GET request and returns the body. Any status other than 200 or 201 is an error that
-    /// quotes the first line of the body.
+    /// Any status other than 200 and 201 is an error that quotes the first line of the body.
     pub(crate) fn get(&self, path: &str) -> Result<String, String> {
         self.request(&format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"))
             .unwrap_or_else(|err| Err(err.to_string()))
     }
 
-    /// Sends a POST request with a JSON body and returns the body of the response.
     pub(crate) fn post(&self, path: &str, json: &str) -> Result<String, String> {
         let length = json.len();
         let request = format!(
@@ -91,11 +88,10 @@ fn client_config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn st
         .with_client_auth_cert(vec![certificate], key)?)
 }
 
-/// Sends the request and reads the response. With HTTP/1.0, the server closes the connection after
-/// the response.
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Result<String, String>> {
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
+    // Read to the end, since the server closes an HTTP/1.0 connection after the response.
     let mut reader = BufReader::new(stream).take(LARGEST);
     let mut status = String::new();
     reader.read_line(&mut status)?;
@@ -116,7 +112,6 @@ mod tests {
 
     use super::*;
 
-    /// A connection that replays a recorded response.
     struct Recorded {
         request: Vec<u8>,
         response: Cursor<&'static str>,

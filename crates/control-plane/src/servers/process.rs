@@ -13,25 +13,23 @@ use super::settings::Settings;
 use crate::Error;
 use crate::workspace::Workspace;
 
-/// Number of log lines quoted in an error.
 const TAIL: usize = 20;
 
-/// A running server. It is not killed on drop, because [`super::control_plane`] must stop servers
-/// in order.
+/// A running server. It isn't killed on drop, because [`super::control_plane`] must stop the
+/// servers in order.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
     child: Child,
-    /// True after the server was killed on purpose, until it is restarted.
+    /// Set after the server was killed on purpose, until it is restarted.
     is_down: bool,
-    /// The log file; `None` if the server inherits the output of this process.
+    /// `None` if the server inherits the output of this process.
     log: Option<PathBuf>,
 }
 
 impl Process {
-    /// Registers `program` with the watchdog, then starts it.
     pub(crate) fn start(
         name: &'static str,
         program: &Path,
@@ -61,9 +59,10 @@ impl Process {
         self.name
     }
 
-    /// Sends a signal such as `STOP`.
+    /// `signal` has no `SIG` prefix, e.g. `STOP`.
     pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
         let (name, id) = (self.name, self.child.id().to_string());
+        // The standard library can only send SIGKILL.
         let sent = Command::new("sh")
             .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &id])
             .status();
@@ -73,14 +72,12 @@ impl Process {
         }
     }
 
-    /// Kills the server until it is [restarted](Self::restart).
     pub(crate) fn take_down(&mut self, workspace: &Workspace) {
         if !std::mem::replace(&mut self.is_down, true) {
             self.kill(workspace);
         }
     }
 
-    /// Restarts the server with the same arguments.
     pub(crate) fn restart(&mut self, workspace: &Workspace, settings: &Settings) -> Result<(), Error> {
         self.take_down(workspace);
         let arguments = self.arguments.clone();
@@ -88,7 +85,7 @@ impl Process {
         Ok(())
     }
 
-    /// Returns an error if the process has exited. Servers never exit on their own.
+    /// Servers never exit on their own, so this is an error unless the process was taken down.
     pub(crate) fn check_running(&mut self) -> Result<(), Error> {
         if self.is_down {
             return Ok(());
@@ -100,7 +97,6 @@ impl Process {
         }
     }
 
-    /// Creates an error about this process that quotes the last lines of its log.
     pub(crate) fn error(&self, what: &str) -> Error {
         let name = self.name;
         let Some(path) = &self.log else {
@@ -121,17 +117,16 @@ impl Process {
         String::from_utf8_lossy(&log).contains("address already in use")
     }
 
-    /// Kills the process and waits until it has exited. Its data is temporary, so a graceful stop
-    /// is not worth the time.
+    /// The data is temporary, so we don't spend the time on a graceful stop.
     pub(crate) fn kill(&mut self, workspace: &Workspace) {
-        // Fails only if the process has already exited.
+        // This only fails if the process has already exited.
         let _ = self.child.kill();
         if self.child.wait().is_ok() {
             workspace.forget(self.child.id());
         }
     }
 
-    /// Same as [`Process::kill`], with a deadline.
+    /// Same as [`Process::kill`], but with a deadline.
     pub(crate) fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
         let _ = self.child.kill();
         while self.ended()?.is_none() {
@@ -151,7 +146,7 @@ impl Process {
     }
 }
 
-/// Creates a log file and returns handles for standard output and standard error.
+/// The two handles are for standard output and standard error.
 fn log_files(path: &Path) -> Result<(File, File), Error> {
     let create = || -> io::Result<_> {
         let file = File::create(path)?;

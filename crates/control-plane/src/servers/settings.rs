@@ -60,12 +60,12 @@ impl Settings {
     }
 }
 
-/// Returns true for the strings that Go's `strconv.ParseBool` parses as true.
+/// Same strings as Go's `strconv.ParseBool`.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-/// Parses a duration in Go's notation: numbers with units from `h` to `ns`, in any order.
+/// Parses a duration in Go's notation, e.g. `1m30s`. The units may come in any order.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;

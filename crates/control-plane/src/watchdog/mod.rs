@@ -11,5 +11,5 @@ pub(crate) use other::{Watchdog, sweep};
 #[cfg(unix)]
 pub(crate) use unix::{Watchdog, sweep};
 
-/// Prefix of workspace folder names. The next start finds abandoned folders by it.
+/// The next start finds abandoned folders by this prefix.
 pub(crate) const PREFIX: &str = "rbuilder-envtest-";

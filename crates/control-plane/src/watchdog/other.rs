@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Placeholder for the watchdog.
 #[derive(Debug)]
 pub(crate) struct Watchdog;
 

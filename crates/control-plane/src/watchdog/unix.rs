@@ -20,13 +20,12 @@ use std::sync::{Mutex, PoisonError};
 use super::PREFIX;
 use crate::Error;
 
-/// Name of the file that lists the processes of a folder, one `<id> <start time>` per line. The
-/// first is the owner.
+/// Each line is `<id> <start time>`, and the first one is the owner.
 const PROCESSES: &str = "processes";
 
-/// The script of the watchdog. `watch <id>` and `forget <id>` change the list of processes to kill;
-/// `done` exits without killing any. Removing the folder is retried once because a dying etcd may
-/// still be writing to it.
+/// `watch <id>` and `forget <id>` change the list of processes to kill, and `done` exits without
+/// killing any. The removal is retried once, because a dying etcd may still be writing to the
+/// folder.
 const WATCHDOG: &str = r#"
 folder=$1 ids=' '
 while read -r verb id; do
@@ -40,7 +39,6 @@ for id in $ids; do kill -KILL "$id"; done 2>/dev/null
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 "#;
 
-/// The watchdog for one folder.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     process: Child,
@@ -49,8 +47,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Records this process as the owner of the folder and starts the watchdog.
     pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
+        // The owner must be the first line of the list.
         record_process(folder, std::process::id())?;
         let (process, orders) = start_watchdog(folder).map_err(|err| {
             Error::new(format!(
@@ -64,16 +62,14 @@ impl Watchdog {
         })
     }
 
-    /// Registers a process, which the watchdog kills when this process ends.
     pub(crate) fn watch(&self, id: u32) -> Result<(), Error> {
         record_process(&self.folder, id)?;
         self.order(&format!("watch {id}\n"))
             .map_err(|err| Error::new(format!("the watchdog is gone: {err}")))
     }
 
-    /// Unregisters a process that has exited, since its id may be reused.
     pub(crate) fn forget(&self, id: u32) {
-        // Fails only if the watchdog is gone, in which case it kills nothing.
+        // This only fails if the watchdog is gone, and then it kills nothing.
         let _ = self.order(&format!("forget {id}\n"));
     }
 
@@ -84,8 +80,8 @@ impl Watchdog {
 }
 
 impl Drop for Watchdog {
-    /// Stops the watchdog without removing the folder, which its owner removes.
     fn drop(&mut self) {
+        // `done` keeps the folder, since its owner removes it.
         if self.order("done\n").is_err() {
             let _ = self.process.kill();
         }
@@ -93,7 +89,6 @@ impl Drop for Watchdog {
     }
 }
 
-/// Starts the watchdog in its own process group, so that Ctrl-C in a terminal does not kill it.
 fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     let mut command = Command::new("sh");
     command
@@ -103,6 +98,7 @@ fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // With its own process group, it isn't killed by Ctrl-C in a terminal.
         .process_group(0);
     let mut child = command.spawn()?;
     let orders = child
@@ -112,7 +108,6 @@ fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     Ok((child, orders))
 }
 
-/// Appends a process to the list in the folder.
 fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     let path = folder.join(PROCESSES);
     let line = format!("{id} {}\n", start_time(id).unwrap_or_default());
@@ -121,7 +116,7 @@ fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
 
-/// Removes the folders of dead owners. Failures are ignored, because they must not prevent a start
+/// Removes the folders of dead owners. We ignore failures, because they must not prevent a start
 /// and the next start tries again.
 pub(crate) fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
@@ -131,7 +126,7 @@ pub(crate) fn sweep(parent: &Path) {
 }
 
 fn sweep_folder(folder: &Path) {
-    // A folder without a list is being created or removed by another process.
+    // Without a list, another process is creating or removing the folder.
     let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
         return;
     };
@@ -151,6 +146,7 @@ fn sweep_folder(folder: &Path) {
             .args(["-c", r#"kill -KILL "$@""#, "sh"])
             .args(orphans)
             .status();
+        // Keep the folder, so that the next start can try again.
         if kill.is_err() {
             return;
         }
@@ -167,13 +163,13 @@ fn is_running(id: u32, started: &str) -> bool {
     start_time(id).is_some_and(|now| now == started)
 }
 
-/// Returns the start time of a process, or `None` if it is not running. The format is specific to
-/// the system; it is only compared for equality.
+/// Returns `None` if the process isn't running. The format depends on the system, which is fine
+/// because we only compare for equality.
 #[cfg(target_os = "linux")]
 fn start_time(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // Field 22 of proc_pid_stat(5). Count from the end of the name, which may contain spaces and
-    // parentheses.
+    // See field 22 of proc_pid_stat(5). We count from the end of the name, since it may contain
+    // spaces and parentheses.
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split(' ');
     let state = fields.next()?;
@@ -228,7 +224,7 @@ mod tests {
             writeln!(orders, "watch {}", child.id()).unwrap();
         }
         writeln!(orders, "forget {}", forgotten.id()).unwrap();
-        // Dropping the write end closes the pipe, as a SIGKILL of this process would.
+        // Close the pipe by dropping its write end, as a SIGKILL of this process would.
         drop(orders);
         assert!(exited_within(&mut watched, Duration::from_secs(5)));
         assert!(watchdog.wait().unwrap().success());
@@ -270,7 +266,7 @@ mod tests {
         let mut stranger = sleeper();
         record_process(&alive, std::process::id()).unwrap();
         record_process(&alive, stranger.id()).unwrap();
-        // The id of this process with a different start time, as if the id had been reused.
+        // Use the id of this process with another start time, as if the id had been reused.
         fs::write(
             dead.join(PROCESSES),
             format!("{} 1\n{} 1\n", std::process::id(), stranger.id()),
