@@ -1,9 +1,9 @@
 //! The archive of released templates. `rbuilder update` uses it to render the scaffold from which a
 //! project was created.
 //!
-//! The archive is a compressed JSON document. It contains the table of each release, and each
-//! distinct text once, so that texts that did not change between releases take no extra space.
-//! `cargo xtask templates` writes it.
+//! The archive is a compressed JSON document, which `cargo xtask templates` writes. It contains the
+//! table of each release, and each distinct text once, so that texts that did not change between
+//! releases take no extra space.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,18 +14,15 @@ use serde::{Deserialize, Serialize};
 use crate::table::{Command, OnExists, When};
 use crate::{Template, TemplateSet};
 
-/// The encoded archive.
 static DATA: &[u8] = include_bytes!("../data/releases.bin");
 
-/// The decoded archive. If the data is corrupt, the archive is empty and the tests of this crate
-/// fail.
+/// Empty if the data is corrupt. The tests of this crate fail then.
 static EMBEDDED: LazyLock<Archive> = LazyLock::new(|| Archive::decode(DATA).unwrap_or_default());
 
-/// The encoded templates from before projects recorded their scaffolds.
+/// From before projects recorded their scaffolds.
 static FORMER_DATA: &[u8] = include_bytes!("../data/former.bin");
 
-/// The decoded former templates. Templates that no longer render with the current contexts are
-/// skipped.
+/// We skip templates that no longer render with the current contexts.
 static FORMER: LazyLock<Archive> = LazyLock::new(|| {
     let mut archive = Archive::decode(FORMER_DATA).unwrap_or_default();
     for release in &mut archive.releases {
@@ -34,10 +31,8 @@ static FORMER: LazyLock<Archive> = LazyLock::new(|| {
     archive
 });
 
-/// Maximum size of the decompressed archive in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// The highest compression level.
 const LEVEL: u8 = 10;
 
 /// The released versions of the templates, oldest first.
@@ -174,8 +169,8 @@ impl Archive {
 }
 
 impl Archive {
-    /// Returns each distinct text once. The texts of a template are adjacent, which improves
-    /// compression.
+    /// Returns each distinct text once. The texts of a template are adjacent, because that improves
+    /// the compression.
     fn list_texts(&self) -> Vec<String> {
         let rows = || self.releases.iter().flat_map(|release| release.templates.rows());
         let mut by_name: BTreeMap<&str, Vec<&Template>> = BTreeMap::new();
@@ -193,7 +188,6 @@ impl Archive {
     }
 }
 
-/// The JSON document of an archive.
 #[derive(Default, Serialize, Deserialize)]
 struct Document {
     releases: Vec<Entry>,
@@ -206,7 +200,7 @@ struct Entry {
     templates: Vec<Row>,
 }
 
-/// A template. `text` is an index into [`Document::texts`].
+/// `text` is an index into [`Document::texts`].
 #[derive(Serialize, Deserialize)]
 struct Row {
     name: String,
@@ -218,7 +212,7 @@ struct Row {
 }
 
 impl Row {
-    /// Creates a row for a template, whose text must be in `texts`.
+    /// The text of the template has to be in `texts`.
     fn new(template: &Template, texts: &[String]) -> Row {
         let text = texts.iter().position(|text| *text == template.text);
         Row {

@@ -93,8 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// Lists the files of a folder recursively. The lint bans I/O in this crate, but not in its
-    /// tests.
+    /// The lint bans I/O in this crate, but the tests may do it.
     #[allow(clippy::disallowed_methods)]
     fn listing(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("templates are in the package") {

@@ -20,14 +20,12 @@ pub struct TemplateError {
 /// The templates of a version of rbuilder.
 pub struct TemplateSet {
     templates: Cow<'static, [Template]>,
-    /// The parsed templates. They are parsed on first use because a command only renders a few. A
-    /// syntax error in the current set is a bug in this crate, and the tests of all commands fail.
+    /// Parsed on first use, because a command only renders a few templates. A syntax error in the
+    /// current set is a bug in this crate, and makes the tests of all commands fail.
     engines: Vec<OnceLock<Result<Tera, tera::Error>>>,
-    /// Whether to skip templates that fail to render, instead of returning an error.
     skips_failures: bool,
 }
 
-/// The templates of this version.
 static CURRENT: LazyLock<TemplateSet> = LazyLock::new(|| TemplateSet::new(TEMPLATES));
 
 impl TemplateSet {
@@ -42,8 +40,7 @@ impl TemplateSet {
         }
     }
 
-    /// Skips templates that fail to render, such as templates that use names no longer in the
-    /// contexts.
+    /// Templates of older releases may use names that are no longer in the contexts.
     #[must_use]
     pub(crate) fn skipping_failures(self) -> TemplateSet {
         TemplateSet {
@@ -62,7 +59,7 @@ impl TemplateSet {
         &self.templates
     }
 
-    /// Renders the templates that match `is_wanted`, in the order of the table.
+    /// The files are in the order of the table.
     pub(crate) fn render(
         &self,
         is_wanted: impl Fn(&Template) -> bool,
@@ -105,16 +102,16 @@ impl Debug for TemplateSet {
     }
 }
 
-/// Name of the text of a template in its engine.
 const TEXT: &str = "text";
 
-/// Name of the destination of a template in its engine. The destination is a template, too.
+/// The destination is a template, too.
 const DESTINATION: &str = "destination";
 
-/// Parses a template into its own engine. Templates do not include each other, and adding a
-/// template to a shared engine would process all others again.
+/// Each template gets its own engine. Templates do not include each other, and adding one to a
+/// shared engine would process all others again.
 fn parse_template(template: &Template) -> Result<Tera, tera::Error> {
     let mut engine = Tera::new();
+    // We don't render HTML, so nothing has to be escaped.
     engine.autoescape_on(Vec::<&str>::new());
     engine.add_raw_templates([(TEXT, &template.text), (DESTINATION, &template.destination)])?;
     Ok(engine)

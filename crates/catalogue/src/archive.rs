@@ -1,10 +1,10 @@
-//! An archive in memory: the index of types, and blocks that are inflated on demand.
+//! An archive in memory. It has an index of types, and blocks that are inflated on demand.
 
 use crate::Minor;
 use crate::format::{MAGIC, NONE};
 
-/// Reads numbers and strings from bytes. Returns `None` at the end, so a damaged archive causes
-/// failed lookups instead of panics.
+/// Returns `None` at the end of the bytes, so that a damaged archive makes lookups fail instead of
+/// panicking.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Numbers of a fixed width, decoded on access.
+/// The width is fixed, and the numbers are decoded on access.
 #[derive(Clone, Copy)]
 struct Numbers<'a, const WIDTH: usize>(&'a [u8]);
 
@@ -61,7 +61,6 @@ impl<'a, const WIDTH: usize> Numbers<'a, WIDTH> {
     }
 }
 
-/// A table of names.
 #[derive(Clone, Copy)]
 struct Names<'a> {
     count: usize,
@@ -86,7 +85,7 @@ impl<'a> Names<'a> {
         std::str::from_utf8(self.names.get(range)?).ok()
     }
 
-    /// Returns the index of a name in a sorted part of the table.
+    /// The names in `part` have to be sorted.
     fn find(self, part: std::ops::Range<usize>, name: &str) -> Option<usize> {
         let (mut low, mut high) = (part.start, part.end);
         while low < high {
@@ -101,7 +100,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Compressed blocks of numbered items.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks<'a> {
     count: usize,
@@ -122,12 +120,11 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Returns the number of blocks.
     pub(crate) fn count(self) -> usize {
         self.count
     }
 
-    /// Returns the block that contains an item, and the index of the item in it.
+    /// Returns the block of an item, and the index of the item in it.
     pub(crate) fn locate(self, item: usize) -> Option<(usize, usize)> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -154,7 +151,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// An open archive. Opening does not inflate anything.
+/// Nothing is inflated when an archive is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Archive<'a> {
     minors: &'a [u8],
@@ -187,12 +184,11 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// Returns the index of a minor in the archive.
     pub(crate) fn minor(&self, minor: Minor) -> Option<usize> {
         self.minors.iter().position(|number| *number == minor.number())
     }
 
-    /// Returns the index of a type by its path in the crate: `api::core::v1::Pod`.
+    /// The path starts below the crate, e.g. `api::core::v1::Pod`.
     pub(crate) fn find(&self, path: &str) -> Option<usize> {
         let (module, name) = path.rsplit_once("::")?;
         let module = self.modules.find(0..self.modules.count, module)?;
@@ -200,7 +196,7 @@ impl<'a> Archive<'a> {
         self.types.find(part, name)
     }
 
-    /// Returns whether the archive has types in a module or in one of its submodules.
+    /// Also true if only a submodule has types.
     pub(crate) fn is_module(&self, path: &str) -> bool {
         (0..self.modules.count)
             .filter_map(|position| self.modules.get(position))
@@ -211,13 +207,11 @@ impl<'a> Archive<'a> {
             })
     }
 
-    /// Returns the record of a type in a minor.
     pub(crate) fn record(&self, ty: usize, minor: usize) -> Option<usize> {
         let record = self.records.get(ty * self.minors.len() + minor)?;
         (record != usize::from(NONE)).then_some(record)
     }
 
-    /// Returns the indices and paths of all types in a minor.
     pub(crate) fn paths(&self, minor: usize) -> impl Iterator<Item = (usize, String)> {
         let module = move |module: usize| {
             let part = self.firsts.get(module).unwrap_or(0)..self.firsts.get(module + 1).unwrap_or(0);
@@ -229,7 +223,6 @@ impl<'a> Archive<'a> {
             .filter(move |(ty, _)| self.record(*ty, minor).is_some())
     }
 
-    /// Returns the path of a type.
     pub(crate) fn path(&self, ty: usize) -> Option<String> {
         let module = (0..self.modules.count).find(|module| self.firsts.get(module + 1) > Some(ty))?;
         Some(format!("{}::{}", self.modules.get(module)?, self.types.get(ty)?))

@@ -20,7 +20,7 @@ use crate::{DATA, Minor};
 pub struct Catalogue<'a> {
     archive: Option<Archive<'a>>,
     minor: Minor,
-    /// The minor's column in the archive.
+    /// The column of the minor in the archive.
     column: usize,
     has_descriptions: bool,
     state: Mutex<State>,
@@ -31,14 +31,13 @@ struct State {
     nodes: Vec<Option<Arc<Block>>>,
     texts: Vec<Option<Arc<Block>>>,
     made: BTreeMap<usize, Arc<Schema>>,
-    /// Format names, shared because few names occur many times.
+    /// Shared, because few names occur many times.
     formats: BTreeMap<String, Arc<str>>,
 }
 
-/// An inflated block.
 struct Block {
     bytes: Vec<u8>,
-    /// The byte range of each item.
+    /// The byte ranges of the items.
     items: Vec<Range<usize>>,
 }
 
@@ -56,7 +55,7 @@ impl Block {
         Block { bytes, items }
     }
 
-    /// Returns an item by its number. Caches the block that contains it.
+    /// Caches the block that contains the item.
     fn with<'a>(
         blocks: Blocks<'_>,
         kept: &'a mut Vec<Option<Arc<Block>>>,
@@ -74,7 +73,7 @@ impl Block {
     }
 }
 
-/// Maximum depth of references. The types of Kubernetes stay below it.
+/// The types of Kubernetes stay below this depth of references.
 const MAX_DEPTH: usize = 64;
 
 impl Catalogue<'static> {
@@ -149,7 +148,7 @@ impl<'a> Catalogue<'a> {
             archive: self.archive?,
             column: self.column,
             has_descriptions: self.has_descriptions,
-            // The caches are valid even if a lookup panicked.
+            // The caches stay valid even if a lookup panics.
             state: &mut self.state.lock().unwrap_or_else(PoisonError::into_inner),
             depth: 0,
         }
@@ -177,13 +176,14 @@ impl Decoder<'_, '_> {
             return Some(made.clone());
         }
         let Some(record) = self.archive.record(ty, self.column) else {
+            // Types such as `Quantity` are not in the archive.
             return known(&format!("k8s_openapi::{}", self.archive.path(ty)?));
         };
         if self.depth >= MAX_DEPTH {
             return None;
         }
         let (block, range) = Block::with(self.archive.nodes, &mut self.state.nodes, record)?;
-        // Keep the block alive: decoding may load other blocks, or use this one again.
+        // Keep the block alive, because decoding may load other blocks or use this one again.
         let block = block.clone();
         self.depth += 1;
         let made = self.node(&mut Reader(block.bytes.get(range)?));
@@ -193,7 +193,7 @@ impl Decoder<'_, '_> {
         Some(made)
     }
 
-    /// Decodes a node. Also returns whether its object requires it.
+    /// Also returns whether the parent object requires the node.
     fn node(&mut self, from: &mut Reader<'_>) -> Option<(Arc<Schema>, bool)> {
         let flags = from.varint()?;
         let is_required = flags & REQUIRED != 0;
@@ -203,7 +203,7 @@ impl Decoder<'_, '_> {
             _ => Some(from.varint()? as usize),
         };
         let mut schema = match referred {
-            // A reference without keywords of its own shares the schema of the type.
+            // A reference without keywords of its own can share the schema of the type.
             Some(ty) if flags == REFERENCE => return Some((self.made(ty)?, is_required)),
             Some(ty) => Schema::clone(&*self.made(ty)?),
             None => Schema::default(),

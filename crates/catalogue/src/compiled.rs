@@ -9,8 +9,8 @@ pub static KUBERNETES: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
 // Selects the minor of the enabled k8s-openapi feature, or the closest minor in the catalogue. The
-// assertion fails if a minor is added to the catalogue but not here: it would silently use the
-// types of its neighbour.
+// assertion fails if a minor is added to the catalogue but not here, because it would silently use
+// the types of its neighbour otherwise.
 const _: () = assert!(Minor::EARLIEST.number() == 33 && Minor::LATEST.number() == 37);
 k8s_openapi::k8s_if_le_1_33! { const MINOR: Option<Minor> = Minor::new(33); }
 k8s_openapi::k8s_if_1_34! { const MINOR: Option<Minor> = Minor::new(34); }

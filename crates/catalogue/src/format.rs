@@ -22,31 +22,30 @@
 //! flags. Types are referenced by their index in the table of types, and descriptions by their
 //! index in the texts.
 //!
-//! Nodes could be stored as plain JSON schemas instead. With the types of all five minors, this
-//! increases the archive from 263 to 440 kB, because every minor repeats the descriptions of a type
-//! that changed in a single word. It also increases the cost of the schema of `PodTemplateSpec`
-//! from 10.1 to 15.2 million instructions.
+//! We could store nodes as plain JSON schemas instead. With the types of all five minors, the
+//! archive would grow from 263 to 440 kB, because every minor repeats the descriptions of a type
+//! that changed in a single word. The schema of `PodTemplateSpec` would cost 15.2 instead of 10.1
+//! million instructions.
 
 pub(crate) const MAGIC: &[u8; 8] = b"rbk8s\0\0\x01";
 pub(crate) const NONE: u16 = u16::MAX;
-/// Size at which a block is closed, in bytes before compression.
+/// A block is closed at this size, in bytes before compression.
 #[cfg(feature = "write")]
 pub(crate) const BLOCK: usize = 16 * 1024;
 
-/// The type: its index in [`TYPES`] plus one, or zero.
+/// The index of the type in [`TYPES`] plus one, or zero.
 pub(crate) const TYPE_MASK: u32 = 0b111;
-/// The parent object requires the field.
 pub(crate) const REQUIRED: u32 = 1 << 3;
 pub(crate) const REFERENCE: u32 = 1 << 4;
 pub(crate) const DESCRIPTION: u32 = 1 << 5;
 pub(crate) const FORMAT: u32 = 1 << 6;
 pub(crate) const DEFAULT: u32 = 1 << 7;
-/// `x-kubernetes-list-type`: its index in [`LIST_TYPES`] plus one.
+/// The index of `x-kubernetes-list-type` in [`LIST_TYPES`] plus one.
 pub(crate) const LIST_TYPE_SHIFT: u32 = 8;
-/// `x-kubernetes-map-type`: its index in [`MAP_TYPES`] plus one.
+/// The index of `x-kubernetes-map-type` in [`MAP_TYPES`] plus one.
 pub(crate) const MAP_TYPE_SHIFT: u32 = 10;
 pub(crate) const LIST_MAP_KEYS: u32 = 1 << 12;
-/// Rare keywords, as the JSON of a schema.
+/// Keywords that are too rare for a flag, as the JSON of a schema.
 pub(crate) const REST: u32 = 1 << 13;
 pub(crate) const ITEMS: u32 = 1 << 14;
 pub(crate) const VALUES: u32 = 1 << 15;

@@ -12,7 +12,7 @@ impl Minor {
     /// The feature `latest` of k8s-openapi.
     pub const LATEST: Minor = Minor(37);
 
-    /// Returns Kubernetes 1.`number`. Fails to compile if the catalogue does not contain it.
+    /// Doesn't compile if the catalogue has no such minor.
     pub(crate) const fn of(number: u8) -> Self {
         match Self::new(number) {
             Some(minor) => minor,

@@ -40,7 +40,7 @@ use crate::Minor;
 /// Version requirement for kube, in projects and in this workspace.
 pub const KUBE: &str = "5.0";
 
-/// Version requirement for k8s-openapi, in projects and in this workspace. kube determines which
+/// Version requirement for k8s-openapi, in projects and in this workspace. It depends on kube which
 /// release works.
 pub const K8S_OPENAPI: &str = "0.29";
 
@@ -52,9 +52,8 @@ pub const KUBERNETES: Minor = Minor::of(37);
 /// Cargo.toml.
 pub const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// The release of each minor from which the catalogue is created. For [`KUBERNETES`],
-/// kube-apiserver is built from it as well. Always the newest release that is complete on the Go
-/// module proxy.
+/// The release of each minor from which the catalogue is created. For [`KUBERNETES`], we also build
+/// kube-apiserver from it. Always use the newest release that is complete on the Go module proxy.
 pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(33), "33.13"),
     (Minor::of(34), "34.4"),

@@ -36,7 +36,7 @@ pub type Types = BTreeMap<String, Node>;
 /// # Errors
 /// If a type uses something that the format cannot store.
 pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String> {
-    // The index needs the names of types that are referenced but that no minor defines.
+    // The index also needs the names of types that are referenced but that no minor defines.
     let mut paths: BTreeSet<(&str, &str)> = BTreeSet::new();
     for types in minors.values() {
         for (path, node) in types {
@@ -62,7 +62,7 @@ pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String>
     for (module, name) in &paths {
         let path = format!("{module}::{name}");
         let mut row = vec![NONE; minors.len()];
-        // Write the newest minor first, so that its records are adjacent.
+        // Start with the newest minor, so that its records are adjacent.
         for (column, types) in minors.values().enumerate().rev() {
             if let Some(node) = types.get(&path) {
                 let mut record = Vec::new();
@@ -107,7 +107,7 @@ impl Node {
     }
 }
 
-/// Numbered items. Equal items have the same number.
+/// Equal items share a number, and are only stored once.
 #[derive(Default)]
 struct Items {
     numbers: BTreeMap<Vec<u8>, usize>,
@@ -222,7 +222,8 @@ impl Nodes<'_> {
     }
 }
 
-/// Returns the keywords without their own flag as JSON: the constraints from Go markers.
+/// The remaining keywords are the constraints from Go markers. They have no flag of their own, so
+/// they are stored as JSON.
 fn rest(own: &Schema) -> Result<Option<String>, String> {
     let rest = Schema {
         schema_type: None,
@@ -242,7 +243,7 @@ fn rest(own: &Schema) -> Result<Option<String>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Returns the index of a value plus one, or zero if there is none.
+/// Zero means that there is no value.
 fn place<T: PartialEq>(table: &[T], value: Option<&T>) -> u32 {
     let position = value.and_then(|value| table.iter().position(|other| other == value));
     position.map_or(0, |position| u32::try_from(position).unwrap_or_default() + 1)

@@ -1,6 +1,5 @@
 //! "Did you mean …?" suggestions, based on edit distance.
 
-/// The minimum number of letters of an abbreviation.
 const MIN_ABBREVIATION: usize = 3;
 
 /// Returns the candidate nearest to `word`, if they differ in at most a third of its letters. A
@@ -35,10 +34,10 @@ pub fn find_keyword<'a>(
     })
 }
 
-/// Returns whether two words differ so little that one is a misspelling of the other: in a quarter of
-/// the letters, at least one. Another first letter makes another word, such as `read` and `head`,
-/// unless letters are transposed, missing or added. A suggestion may be further away, because a
-/// reader decides.
+/// Returns whether two words differ so little that one must be a misspelling of the other. Up to a
+/// quarter of the letters may differ, and one always may. With another first letter it's another
+/// word (e.g. `read` and `head`), unless letters are transposed, missing or added. A suggestion may
+/// be further away, because a person decides about it.
 pub fn is_misspelling(word: &str, other: &str) -> bool {
     let (mut word, mut other) = (normal(word), normal(other));
     let most = (other.len() / 4).max(1);
@@ -46,6 +45,7 @@ pub fn is_misspelling(word: &str, other: &str) -> bool {
         return false;
     }
     let is_replaced = word.len() == other.len() && word.first() != other.first();
+    // The same letters in another order are a transposition, even at the start.
     word.sort_unstable();
     other.sort_unstable();
     !is_replaced || word == other
@@ -79,7 +79,7 @@ pub fn is_one_slip(word: &str, other: &str) -> bool {
     if word.len().abs_diff(other.len()) > 1 {
         return false;
     }
-    // Compare only the differing middle. For most words, the first letter is enough.
+    // Only compare the middle, which differs. For most words, the first letter is enough.
     let same_start = word.iter().zip(other).take_while(|(one, two)| one == two).count();
     let (word, other) = (&word[same_start..], &other[same_start..]);
     let same_end = word
@@ -113,7 +113,7 @@ pub fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         .join(", ")
 }
 
-/// Normalizes a word: `minLength`, `MinLength` and `min_length` are the same to a reader.
+/// People don't distinguish `minLength`, `MinLength` and `min_length`.
 fn normal(word: &str) -> Vec<char> {
     word.chars()
         .filter(|letter| *letter != '_')

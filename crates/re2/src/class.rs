@@ -2,29 +2,25 @@
 
 use super::tables::{TABLES, Table};
 
-/// The largest code point.
 pub(crate) const MAX_RUNE: u32 = 0x0010_FFFF;
 /// U+017F, which matches `s` if case is ignored.
 const LONG_S: u32 = 0x017F;
 /// U+212A, which matches `k` if case is ignored.
 const KELVIN: u32 = 0x212A;
 
-/// A set of characters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Class {
-    /// True if the class matches everything except its items.
+    /// Set if the class matches everything except its items.
     pub(crate) negated: bool,
-    /// True if case is ignored.
     pub(crate) fold: bool,
     pub(crate) items: Vec<Item>,
 }
 
-/// A part of a class.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// An inclusive range of characters.
+    /// Both ends are inclusive.
     Range(u32, u32),
-    /// ASCII ranges such as `\d` and `[:alpha:]`.
+    /// ASCII ranges, e.g. `\d` and `[:alpha:]`.
     Group {
         ranges: &'static [(u8, u8)],
         negated: bool,
@@ -34,7 +30,6 @@ pub(crate) enum Item {
 }
 
 impl Class {
-    /// A class of one character.
     pub(crate) fn literal(rune: u32, fold: bool) -> Self {
         Class {
             negated: false,
@@ -43,7 +38,7 @@ impl Class {
         }
     }
 
-    /// `.`, which matches a line feed only if `all` is set.
+    /// A line feed only matches if `all` is set.
     pub(crate) fn dot(all: bool) -> Self {
         let newline = Item::Range(u32::from('\n'), u32::from('\n'));
         Class {
@@ -53,7 +48,7 @@ impl Class {
         }
     }
 
-    /// Returns whether a character is in the class, or `None` if that requires the Unicode tables.
+    /// Returns `None` if the result requires the Unicode tables.
     pub(crate) fn contains(&self, rune: char) -> Option<bool> {
         let mut is_undecided = false;
         for item in &self.items {
@@ -74,7 +69,7 @@ impl Item {
             Item::Group { ranges, negated } => {
                 let mut is_in = false;
                 for (low, high) in *ranges {
-                    // Never `None`, because the ranges are ASCII.
+                    // This is never `None`, because the ranges are ASCII.
                     is_in |= range_contains(u32::from(*low), u32::from(*high), rune, fold)?;
                 }
                 Some(is_in != *negated)
@@ -102,8 +97,8 @@ fn range_contains(low: u32, high: u32, rune: char, fold: bool) -> Option<bool> {
         }
         _ if code == KELVIN => Some(is_in(u32::from('k')) || is_in(u32::from('K'))),
         _ if code == LONG_S => Some(is_in(u32::from('s')) || is_in(u32::from('S'))),
-        // No other letter has a case variant in ASCII. Variants outside of ASCII require the
-        // Unicode tables.
+        // No other letter has a case variant in ASCII. For a variant outside of ASCII, we would
+        // need the Unicode tables.
         _ => (high < 0x80 || !rune.is_alphabetic()).then_some(false),
     }
 }
@@ -119,7 +114,7 @@ impl Table {
     }
 }
 
-/// Looks up a category or script by name. Ignores case, spaces, `-` and `_`.
+/// Ignores case, spaces, `-` and `_`.
 pub(crate) fn find_table(name: &str) -> Option<&'static Table> {
     let name: String = name
         .chars()
@@ -134,7 +129,7 @@ const DIGIT: &[(u8, u8)] = &[(b'0', b'9')];
 const SPACE: &[(u8, u8)] = &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')];
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
-/// Looks up the class of an escaped letter: `\d`, `\s`, `\w`, or their negations.
+/// `letter` is e.g. `d` for `\d`, or `D` for its negation.
 pub(crate) fn perl_class(letter: char) -> Option<Item> {
     let ranges = match letter.to_ascii_lowercase() {
         'd' => DIGIT,
@@ -146,7 +141,6 @@ pub(crate) fn perl_class(letter: char) -> Option<Item> {
     Some(Item::Group { ranges, negated })
 }
 
-/// POSIX classes.
 pub(crate) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
     ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
@@ -164,7 +158,7 @@ pub(crate) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
 ];
 
-/// Looks up a POSIX class by the name between `[:` and `:]`.
+/// Takes the name between `[:` and `:]`, e.g. `alpha` or `^alpha`.
 pub(crate) fn posix_class(name: &str) -> Option<Item> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),

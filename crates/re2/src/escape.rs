@@ -3,13 +3,11 @@
 use super::class::{self, Class, Item, MAX_RUNE};
 use super::flags::Flags;
 
-/// The rest of the expression.
 pub(crate) struct Input<'a> {
     pub(crate) rest: &'a str,
 }
 
 impl<'a> Input<'a> {
-    /// Consumes the next character.
     pub(crate) fn next(&mut self) -> Option<char> {
         let mut characters = self.rest.chars();
         let next = characters.next();
@@ -17,15 +15,13 @@ impl<'a> Input<'a> {
         next
     }
 
-    /// Consumes a prefix if the input starts with it.
     pub(crate) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// Consumes everything up to and including a mark. Returns `None` and consumes nothing if there
-    /// is no mark.
+    /// Also consumes the mark. Consumes nothing if there is no mark.
     pub(crate) fn take_until(&mut self, mark: &str) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_once(mark)?;
         self.rest = rest;
@@ -44,7 +40,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads the escape of one character, after the backslash.
+/// Starts after the backslash.
 pub(crate) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
@@ -58,7 +54,8 @@ pub(crate) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
         't' => Some(9),
         'v' => Some(11),
         'x' => read_hex(input),
-        // A digit other than zero starts an octal number only if another digit follows.
+        // A digit other than zero only starts an octal number if another digit follows. Otherwise
+        // it would be a back-reference.
         '0' => Some(read_octal(0, input)),
         '1'..='7' => match input.take_octal() {
             Some(second) => Some(read_octal_end(u32::from(letter) - 48, second, input)),
@@ -82,7 +79,7 @@ fn read_octal_end(first: u32, second: u32, input: &mut Input<'_>) -> u32 {
     input.take_octal().map_or(number, |third| number * 8 + third)
 }
 
-/// Reads the number after `\x`: two digits, or any number of digits in braces.
+/// The number after `\x` has two digits, or any number of digits in braces.
 fn read_hex(input: &mut Input<'_>) -> Option<u32> {
     if !input.take("{") {
         let high = input.next()?.to_digit(16)?;
@@ -100,7 +97,6 @@ fn read_hex(input: &mut Input<'_>) -> Option<u32> {
     }
 }
 
-/// Returns the reason why an escape is invalid, and what to write instead.
 fn explain_escape(letter: char, written: &str) -> String {
     match letter {
         'k' | '8' | '9' => "back-references are not supported".to_owned(),
@@ -120,8 +116,7 @@ fn explain_escape(letter: char, written: &str) -> String {
     }
 }
 
-/// Reads `\d`, `\pL`, `\p{Greek}` and similar, after the backslash. Returns `None` for other
-/// escapes.
+/// Reads e.g. `\d`, `\pL` or `\p{Greek}`, after the backslash. Returns `None` for other escapes.
 pub(crate) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
@@ -132,6 +127,7 @@ pub(crate) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, S
     }
     let found = class::perl_class(letter);
     if found.is_none() {
+        // Give the letter back, so that the caller can try the other escapes.
         input.rest = start;
     }
     Ok(found)
@@ -161,7 +157,7 @@ fn read_unicode_class(input: &mut Input<'_>, is_negated: bool) -> Result<Item, S
     }
 }
 
-/// Reads a class, after its `[`.
+/// Starts after the `[`.
 pub(crate) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, String> {
     let start = input.rest;
     let mut class = Class {
@@ -169,7 +165,7 @@ pub(crate) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, S
         fold: flags.fold,
         items: Vec::new(),
     };
-    // A leading `]` is a literal character.
+    // A leading `]` is a literal character, so don't look for the end yet.
     let mut is_first = true;
     while is_first || !input.take("]") {
         is_first = false;
@@ -207,13 +203,14 @@ fn read_item(input: &mut Input<'_>, class: &str) -> Result<Item, String> {
     Ok(Item::Range(low, high))
 }
 
-/// Reads `[:alpha:]` and similar. Returns `None` if there is no such class here.
+/// Reads e.g. `[:alpha:]`. Returns `None` for anything else.
 fn read_posix_class(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     let start = input.rest;
     if !input.take("[:") {
         return Ok(None);
     }
     let Some(name) = input.take_until(":]") else {
+        // Without an end, the `[` is a literal character.
         input.rest = start;
         return Ok(None);
     };
@@ -234,7 +231,6 @@ fn read_character(input: &mut Input<'_>, class: &str) -> Result<u32, String> {
     }
 }
 
-/// Returns the first characters of a text, for messages.
 pub(crate) fn shorten_text(text: &str) -> String {
     const LONGEST: usize = 20;
     match text.char_indices().nth(LONGEST) {

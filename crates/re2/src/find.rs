@@ -1,4 +1,4 @@
-//! Finds the first match: follows all paths at once, in the order in which the expression prefers
+//! Finds the first match. We follow all paths at once, in the order in which the expression prefers
 //! them.
 
 use std::ops::Range;
@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::matcher::Spot;
 use super::program::Inst;
 
-/// A path through the program, and where its match begins.
 #[derive(Clone, Copy)]
 struct Path {
     at: usize,
@@ -15,15 +14,16 @@ struct Path {
 
 struct Search<'a> {
     program: &'a [Inst<'a>],
-    /// For each instruction, the last position at which it was reached, plus one.
+    /// For each instruction, the last position at which it was reached, plus one (so that 0 means
+    /// never).
     reached: Vec<usize>,
     stack: Vec<usize>,
-    /// The paths that wait for a character or have reached the end, the preferred ones first.
+    /// The paths that wait for a character or have reached the end. The preferred ones come first.
     paths: Vec<Path>,
 }
 
-/// Returns the first match at or after the byte `start`. The outer `None` means that the result
-/// depends on characters that are unknown without the Unicode tables.
+/// The outer `None` means that the result depends on characters that we don't know without the
+/// Unicode tables.
 pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Option<Range<usize>>> {
     let mut search = Search {
         program,
@@ -41,6 +41,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
             before,
             after,
         };
+        // Once a match is found, a later start can't be the first match anymore.
         if found.is_none() {
             search.follow(0, offset, spot);
         }
@@ -53,7 +54,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
         });
         for path in paths {
             let Some(inst) = program.get(path.at) else {
-                // The paths after this one are less preferred.
+                // Drop the paths after this one, since the expression prefers them less.
                 found = Some(path.start..offset);
                 break;
             };
@@ -66,6 +67,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
         let Some(character) = after else {
             return Some(found);
         };
+        // A preferred path may still match more, so go on until there is none.
         if search.paths.is_empty() && found.is_some() {
             return Some(found);
         }
@@ -75,10 +77,11 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
 }
 
 impl Search<'_> {
-    /// Follows an instruction to all instructions that wait for a character, and to the end.
+    /// Adds all instructions that wait for a character, and the end.
     fn follow(&mut self, at: usize, start: usize, spot: Spot) {
         self.stack.push(at);
         while let Some(at) = self.stack.pop() {
+            // An instruction that was reached before at this position belongs to a preferred path.
             if self.reached[at] == spot.position + 1 {
                 continue;
             }
@@ -89,6 +92,7 @@ impl Search<'_> {
                 Some(Inst::Look(_)) => {}
                 Some(Inst::Jump(offset)) => self.stack.push(at.wrapping_add_signed(*offset)),
                 Some(Inst::Split(one, other)) => {
+                    // The stack is last in, first out, so push the preferred branch last.
                     self.stack.push(at.wrapping_add_signed(*other));
                     self.stack.push(at.wrapping_add_signed(*one));
                 }

@@ -1,6 +1,5 @@
 //! Flags such as `(?i)`.
 
-/// The flags at one position in an expression.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flags {
     /// `i`: ignore case.
@@ -14,7 +13,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Sets or clears a flag. Returns false for unknown letters.
+    /// Returns false for unknown letters.
     pub(crate) fn set(&mut self, letter: char, on: bool) -> bool {
         match letter {
             'i' => self.fold = on,

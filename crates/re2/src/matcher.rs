@@ -1,9 +1,9 @@
-//! Runs a program: follows all paths at once, one character at a time.
+//! Runs a program. We follow all paths at once, one character at a time.
 
 use super::program::{Inst, Look};
 
-/// Returns whether any part of the text matches, or `None` if that depends on characters that are
-/// unknown without the Unicode tables.
+/// Returns `None` if the result depends on characters that we don't know without the Unicode
+/// tables.
 pub(crate) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     let mut run = Run::new(program, false);
     if run.is_match(text) {
@@ -12,28 +12,26 @@ pub(crate) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     if !run.met_unknown {
         return Some(false);
     }
-    // If the text does not match although every unknown character counts as matching, it never
-    // does: a larger class never matches less.
+    // Try again with every unknown character counted as matching. If there is no match even then,
+    // there never is, because a larger class never matches less.
     let may_match = Run::new(program, true).is_match(text);
     (!may_match).then_some(false)
 }
 
 struct Run<'a> {
     program: &'a [Inst<'a>],
-    /// The assumed result for unknown characters.
+    /// What we assume for unknown characters.
     unknown: bool,
     met_unknown: bool,
-    /// The instructions that wait for the next character.
     waiting: Vec<usize>,
-    /// For each instruction, the last position in the text at which it was reached, plus one.
+    /// For each instruction, the last position at which it was reached, plus one.
     reached: Vec<usize>,
     stack: Vec<usize>,
 }
 
-/// A position in the text.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
-    /// The number of preceding characters.
+    /// In characters or in bytes, since it's only compared for equality.
     pub(crate) position: usize,
     pub(crate) before: Option<char>,
     pub(crate) after: Option<char>,
@@ -77,7 +75,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Feeds a character to the waiting instructions. Returns true if that completes a match.
+    /// Returns true if the character completes a match.
     fn step(&mut self, character: char, spot: Spot) -> bool {
         for at in std::mem::take(&mut self.waiting) {
             let Some(Inst::Take(class)) = self.program.get(at) else {
@@ -92,12 +90,13 @@ impl<'a> Run<'a> {
         false
     }
 
-    /// Follows an instruction to all instructions that wait for a character. Returns true if that
-    /// reaches the end of the program.
+    /// Adds all instructions that wait for a character. Returns true if the end of the program is
+    /// reached.
     fn follow(&mut self, start: usize, spot: Spot) -> bool {
         self.stack.push(start);
         while let Some(at) = self.stack.pop() {
             let Some(inst) = self.program.get(at) else {
+                // The rest of the stack doesn't matter, since any match is enough.
                 self.stack.clear();
                 return true;
             };

@@ -3,16 +3,15 @@
 //! Go computes them on the tree of an expression before it is simplified: its depth, the number of
 //! instructions, and how often nested repetitions repeat the innermost part in total.
 
-/// Maximum depth of the tree.
 const MAX_HEIGHT: u32 = 1000;
-/// Maximum number of instructions: 128 MiB at 40 bytes each.
+/// 128 MiB at 40 bytes per instruction.
 const MAX_SIZE: u64 = (128 << 20) / 40;
-/// Maximum number of class bounds: 128 MiB at 4 bytes each.
+/// 128 MiB at 4 bytes per bound of a class.
 const MAX_RUNES: u64 = (128 << 20) / 4;
-/// Maximum number of copies that nested repetitions create in total.
+/// Counts the copies that nested repetitions create in total.
 const MAX_COPIES: u32 = 1000;
 
-/// The shape of a part, which determines how it is merged with adjacent parts.
+/// Determines how a part is merged with adjacent parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Literal characters, which all ignore case or all respect it.
@@ -27,19 +26,18 @@ pub(crate) enum Shape {
     Other,
 }
 
-/// The sizes of a part of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure {
     pub(crate) shape: Shape,
     height: u32,
     size: u64,
     copies: u32,
-    /// The maximum of a counted repetition. `None` for other parts.
+    /// The maximum of a counted repetition, otherwise `None`.
     times: Option<u32>,
 }
 
 impl Measure {
-    /// A part without inner parts.
+    /// Has no inner parts.
     pub(crate) fn leaf(shape: Shape) -> Self {
         Measure {
             shape,
@@ -50,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// Merges another literal into this one. Returns false if they cannot be merged.
+    /// Returns false if the literals cannot be merged.
     pub(crate) fn absorb(&mut self, other: &Measure) -> bool {
         let is_one = matches!(self.shape, Shape::Literal { .. }) && self.shape == other.shape;
         if is_one {
@@ -59,7 +57,6 @@ impl Measure {
         is_one
     }
 
-    /// A capturing group.
     pub(crate) fn captured(self) -> Self {
         Measure {
             shape: Shape::Other,
@@ -70,7 +67,7 @@ impl Measure {
         }
     }
 
-    /// A repetition. `most` is `None` if it is unbounded.
+    /// `most` is `None` if the repetition is unbounded.
     pub(crate) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
         let size = match (least, most) {
             (0, None) => self.size + 2,
@@ -92,13 +89,12 @@ impl Measure {
         }
     }
 
-    /// A sequence of parts.
     pub(crate) fn concat(parts: &[Measure]) -> Self {
         Measure::joined(parts, Shape::Concat)
     }
 
-    /// Alternatives. Single characters become a class.
     pub(crate) fn alternate(parts: &[Measure]) -> Self {
+        // Go merges single characters into a class.
         if parts.len() > 1 && parts.iter().all(Measure::is_character) {
             return Measure::leaf(Shape::Class);
         }
@@ -123,7 +119,7 @@ impl Measure {
             [only] => *only,
             parts => Measure {
                 shape,
-                // Merging a sequence into a sequence adds no level.
+                // A sequence that is merged into a sequence adds no level.
                 height: 1 + parts
                     .iter()
                     .map(|part| part.height - u32::from(part.shape == shape))
@@ -141,15 +137,13 @@ impl Measure {
     }
 }
 
-/// The total size of the parts, compared with the limits.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The number of parts.
     parts: u64,
-    /// The product of all repetitions, whether nested or not.
+    /// The product of all repetitions, nested or not.
     repeats: u64,
-    /// True once the sizes are checked. This starts when the number of parts, multiplied by the
-    /// repetitions, could exceed the limit.
+    /// We only start to check the sizes when the number of parts times the repetitions could exceed
+    /// the limit.
     is_tracked: bool,
     runes: u64,
 }
@@ -164,12 +158,11 @@ impl Budget {
         }
     }
 
-    /// Counts a new part.
     pub(crate) fn add_part(&mut self) {
         self.parts += 1;
     }
 
-    /// Uncounts a part that was merged into another.
+    /// The part was merged into another.
     pub(crate) fn remove_part(&mut self) {
         self.parts -= 1;
     }
@@ -179,7 +172,7 @@ impl Budget {
         self.runes += runes;
     }
 
-    /// Checks a new part. `others` are the parts that have not been joined yet.
+    /// `others` are the parts that have not been joined yet.
     pub(crate) fn check<'a>(
         &mut self,
         part: &Measure,
@@ -197,6 +190,7 @@ impl Budget {
         let mut size = part.size;
         if !self.is_tracked && self.parts >= MAX_SIZE / self.repeats {
             self.is_tracked = true;
+            // Nothing was checked before, so the other parts have to be checked now.
             size = others.map(|other| other.size).fold(size, u64::max);
         }
         if self.is_tracked && size > MAX_SIZE {
@@ -210,9 +204,9 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts a counted repetition. As in Go, a repetition that is the only part of its group
-    /// counts again when the group ends.
+    /// As in Go, a repetition that is the only part of its group counts again when the group ends.
     fn add_repeat(&mut self, times: u32) {
+        // A product above the limit stays at the limit, so it can't overflow.
         let times = u64::from(times.max(1));
         self.repeats = if times > MAX_SIZE / self.repeats {
             MAX_SIZE

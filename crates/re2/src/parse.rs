@@ -1,7 +1,7 @@
 //! Parses RE2's grammar into postfix order.
 //!
-//! Open groups are on an explicit stack, so that deeply nested expressions do not overflow the call
-//! stack.
+//! Open groups are on an explicit stack, because otherwise deeply nested expressions could overflow
+//! the call stack.
 
 use super::class::{Class, Item};
 use super::escape::{self, Input, shorten_text};
@@ -9,7 +9,7 @@ use super::flags::Flags;
 use super::measure::{Budget, Measure, Shape};
 use super::program::{Look, Op};
 
-/// The maximum count of one repetition operator.
+/// The limit for the counts of a single operator, e.g. `{1000}`.
 const MAX_REPEAT: u32 = 1000;
 
 /// Parses an expression.
@@ -33,15 +33,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Op>, String> {
     Ok(parser.ops)
 }
 
-/// An open group. The first frame is the whole expression.
+/// The first frame is the whole expression.
 #[derive(Default)]
 struct Frame {
-    /// The flags to restore after the group.
+    /// Restored after the group.
     flags: Flags,
     captures: bool,
-    /// The completed alternatives.
     branches: Vec<Measure>,
-    /// The parts of the current alternative.
+    /// Belong to the current alternative.
     parts: Vec<Measure>,
 }
 
@@ -50,7 +49,7 @@ struct Parser<'a> {
     flags: Flags,
     ops: Vec<Op>,
     frames: Vec<Frame>,
-    /// The preceding operator, if it was a repetition.
+    /// Set if the preceding operator was a repetition.
     last_repeat: Option<&'a str>,
     budget: Budget,
 }
@@ -67,7 +66,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads one item that starts with `next`. Returns true if it was a repetition operator.
+    /// Returns true for a repetition operator.
     fn read_one(&mut self, next: char, start: &'a str) -> Result<bool, String> {
         match next {
             '(' => self.open_group()?,
@@ -95,7 +94,7 @@ impl<'a> Parser<'a> {
                     self.input.rest = rest;
                     return self.repeat_counted(counts, start);
                 }
-                // Other braces are literal characters.
+                // Any other brace is a literal character, as in RE2.
                 None => self.push_literal('{')?,
             },
             character => self.push_literal(character)?,
@@ -113,6 +112,7 @@ impl<'a> Parser<'a> {
             Some('Q') => {
                 let quoted = self
                     .input
+                    // Without `\E`, the rest of the expression is quoted.
                     .take_until("\\E")
                     .unwrap_or_else(|| std::mem::take(&mut self.input.rest));
                 return quoted
@@ -150,6 +150,7 @@ impl<'a> Parser<'a> {
                 Item::Table { table, .. } => u64::from(table.bounds),
             });
         }
+        // `[a]` counts like `a`.
         let is_literal =
             !class.negated && matches!(class.items.as_slice(), [Item::Range(low, high)] if low == high);
         let shape = if is_literal {
@@ -166,8 +167,8 @@ impl<'a> Parser<'a> {
         self.push(Measure::leaf(Shape::Other))
     }
 
-    /// Adds a part to the current alternative.
     fn push(&mut self, part: Measure) -> Result<(), String> {
+        // A repetition would now apply to `part`, so the two literals before it can be merged.
         self.join_literals();
         self.budget.add_part();
         if let Some(frame) = self.frames.last_mut() {
@@ -176,7 +177,7 @@ impl<'a> Parser<'a> {
         self.check(&part)
     }
 
-    /// Merges the last two literals. Only called when neither can be repeated alone any more.
+    /// Merges the last two literals. Call this when neither can be repeated alone any more.
     fn join_literals(&mut self) {
         if let Some(frame) = self.frames.last_mut()
             && let [.., before, last] = frame.parts.as_mut_slice()
@@ -205,7 +206,7 @@ impl<'a> Parser<'a> {
         });
     }
 
-    /// Reads the start of a group, after its `(`.
+    /// Starts after the `(`.
     fn open_group(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         if !self.input.take("?") {
@@ -239,8 +240,8 @@ impl<'a> Parser<'a> {
         self.read_flags()
     }
 
-    /// Reads flags, after `(?`. `i)` sets flags for the rest of the surrounding group, and `i:`
-    /// opens a group.
+    /// Starts after `(?`. `i)` sets flags for the rest of the surrounding group, and `i:` opens a
+    /// group.
     fn read_flags(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         let mut flags = self.flags;
@@ -252,8 +253,10 @@ impl<'a> Parser<'a> {
                     is_on = false;
                     saw_flag = false;
                 }
+                // Flags have to follow a `-`.
                 Some(end @ (':' | ')')) if is_on || saw_flag => {
                     if end == ':' {
+                        // The frame saves the flags from before the group, so open it first.
                         self.open_frame(false);
                     }
                     self.flags = flags;
@@ -277,7 +280,6 @@ impl<'a> Parser<'a> {
         self.push(part)
     }
 
-    /// Ends the current alternative.
     fn end_branch(&mut self) -> Result<(), String> {
         self.join_literals();
         let Some(frame) = self.frames.last_mut() else {
@@ -291,8 +293,7 @@ impl<'a> Parser<'a> {
         self.check(&branch)
     }
 
-    /// Closes the innermost group: combines its alternatives into one part and returns the flags to
-    /// restore.
+    /// Returns the flags to restore, and the alternatives as one part.
     fn close_frame(&mut self) -> Result<Option<(Flags, Measure)>, String> {
         self.end_branch()?;
         let Some(frame) = self.frames.pop() else {
@@ -337,6 +338,7 @@ impl<'a> Parser<'a> {
     ) -> Result<bool, String> {
         let operator = self.input.since(start);
         let lazy = self.input.take("?") != self.flags.lazy;
+        // As in Perl, `a**` is an error.
         if let Some(last) = self.last_repeat {
             return Err(format!(
                 "`{operator}` cannot repeat `{last}`; write `(?:…{last}){operator}`"
@@ -373,7 +375,7 @@ fn explain_flags(letter: char, start: &str) -> String {
     }
 }
 
-/// The counts between braces: minimum and maximum. The minimum is `None` if it overflows.
+/// Minimum and maximum. The minimum is `None` if it overflows.
 type Counts = (Option<u32>, Most);
 
 enum Most {
@@ -382,7 +384,7 @@ enum Most {
     TooMany,
 }
 
-/// Reads `2}`, `2,}` or `2,3}`. Returns `None` for anything else.
+/// Reads `2}`, `2,}` or `2,3}`. Anything else returns `None`, since the brace is then literal.
 fn read_counts(text: &str) -> Option<(Counts, &str)> {
     let (least, rest) = read_number(text)?;
     let times = |number: Option<u32>| number.map_or(Most::TooMany, Most::Times);
@@ -397,7 +399,7 @@ fn read_counts(text: &str) -> Option<(Counts, &str)> {
     Some(((least, times(most)), rest.strip_prefix('}')?))
 }
 
-/// Reads a number without leading zeros. The number is `None` if it overflows.
+/// A leading zero is not allowed. The number is `None` if it overflows.
 fn read_number(text: &str) -> Option<(Option<u32>, &str)> {
     let rest = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let digits = &text[..text.len() - rest.len()];

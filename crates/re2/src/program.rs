@@ -2,21 +2,19 @@
 
 use super::class::Class;
 
-/// Maximum length of a program. Longer programs are not run.
+/// We don't run longer programs.
 const MAX_PROGRAM: usize = 100_000;
 
-/// An operation of the postfix form.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// Starts a sequence.
     Begin,
-    /// Ends a sequence: everything since its start becomes one operand.
+    /// Ends a sequence. Everything since its start becomes one operand.
     End,
-    /// One character.
     Class(Class),
-    /// A zero-width assertion.
     Look(Look),
-    /// Repeats the last operand. `most` is `None` if unbounded, and `lazy` prefers fewer times.
+    /// Repeats the last operand. `most` is `None` if there is no limit, and `lazy` prefers fewer
+    /// times.
     Repeat {
         least: u32,
         most: Option<u32>,
@@ -26,7 +24,6 @@ pub(crate) enum Op {
     Alternate(usize),
 }
 
-/// A zero-width assertion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Look {
     TextStart,
@@ -37,19 +34,17 @@ pub(crate) enum Look {
     NoWordBoundary,
 }
 
-/// An instruction. Jumps are relative, so that parts of a program can be copied.
+/// Jumps are relative, so that parts of a program can be copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inst<'a> {
-    /// Consumes a character of the class.
     Take(&'a Class),
-    /// Continues if the assertion holds.
     Look(Look),
-    /// Continues at both targets. The first one is preferred.
+    /// Continues at both targets, but prefers the first one.
     Split(isize, isize),
     Jump(isize),
 }
 
-/// Compiles an expression. Returns `None` if the program would be too long.
+/// Returns `None` if the program would be too long.
 pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     let mut code: Vec<Inst<'_>> = Vec::new();
     // Where each operand starts. It ends where the next one starts.
@@ -59,6 +54,7 @@ pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
         match op {
             Op::Begin => begun.push(operands.len()),
             Op::End => {
+                // An empty sequence has no operand yet, and ends where it starts.
                 let first = begun.pop()?;
                 let start = operands.get(first).copied().unwrap_or(code.len());
                 operands.truncate(first);
@@ -89,7 +85,7 @@ pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     Some(code)
 }
 
-/// Repeats the code from `start` on: `x{2,4}` becomes `xx(x(x)?)?`, and `x{2,}` becomes `xxx*`.
+/// `x{2,4}` becomes `xx(x(x)?)?`, and `x{2,}` becomes `xxx*`.
 fn repeat<'a>(
     code: &mut Vec<Inst<'a>>,
     start: usize,
@@ -104,6 +100,7 @@ fn repeat<'a>(
     let body = code.split_off(start);
     let size = body.len() as isize;
     let copies = most.map_or(least + 1, |most| most as usize);
+    // Check before copying, since nested repetitions multiply.
     if copies.checked_mul(body.len() + 2)? > MAX_PROGRAM {
         return None;
     }
@@ -119,6 +116,7 @@ fn repeat<'a>(
         Some(most) => {
             let optional = (most as usize).saturating_sub(least);
             for left in (1..=optional as isize).rev() {
+                // Every split skips all copies that are left.
                 code.push(split(1, left * (size + 1)));
                 code.extend_from_slice(&body);
             }
@@ -127,13 +125,12 @@ fn repeat<'a>(
     Some(())
 }
 
-/// Turns the operands that start at `starts` into alternatives.
 fn alternate(code: &mut Vec<Inst<'_>>, starts: &[usize]) {
     let Some((&first, others)) = starts.split_first() else {
         return;
     };
     let tail = code.split_off(first);
-    // Every alternative but the last is preceded by a split and followed by a jump.
+    // Every alternative except the last has a split before it and a jump after it.
     let mut left = (tail.len() + 2 * others.len()) as isize;
     let ends = others.iter().copied().chain([first + tail.len()]);
     for (position, (&start, end)) in starts.iter().zip(ends).enumerate() {

@@ -3,12 +3,11 @@
 use super::class::{Class, Item};
 use super::program::{Inst, Op, compile_program};
 
-/// Maximum number of steps, for choices that repeat forever.
+/// Ends choices that would repeat forever.
 const MAX_STEPS: usize = 10_000;
 
-/// Generates a text by following one path through the program.
-///
-/// Ignores assertions. Anchors hold anyway at the start and the end of the text.
+/// Follows a single path through the program. Assertions are ignored, but anchors at the start and
+/// the end of the text hold anyway.
 pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
     let program = compile_program(ops)?;
     let mut text = String::new();
@@ -23,7 +22,7 @@ pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
             }
             Some(Inst::Look(_)) => at += 1,
             Some(Inst::Jump(offset)) => at = at.wrapping_add_signed(*offset),
-            // The first target continues here. The second skips this part or goes to the next
+            // The first target continues here. The second one skips this part or goes to the next
             // alternative.
             Some(Inst::Split(one, other)) => {
                 // Lazy repetitions have them the other way round.
@@ -44,7 +43,7 @@ pub enum Choice<'a> {
     Letter(&'a [char]),
 }
 
-/// Returns characters of a class. Prefers printable ASCII, and letters first.
+/// Prefers printable ASCII, and letters first.
 fn letters(class: &Class) -> Option<Vec<char>> {
     const TYPED: [std::ops::RangeInclusive<char>; 4] = ['a'..='z', '0'..='9', 'A'..='Z', ' '..='~'];
     let is_in = |letter: &char| class.contains(*letter) == Some(true);
@@ -52,7 +51,8 @@ fn letters(class: &Class) -> Option<Vec<char>> {
     if !typed.is_empty() {
         return Some(typed);
     }
-    // Outside of ASCII, try the bounds of the ranges, and their neighbours for negated classes.
+    // Outside of ASCII, try the bounds of the ranges. The neighbours of the bounds are for negated
+    // classes.
     let bounds = class.items.iter().flat_map(|item| match item {
         Item::Range(low, high) => vec![*low, *high, low.wrapping_sub(1), high.wrapping_add(1)],
         Item::Group { .. } | Item::Table { .. } => vec![],
