@@ -17,7 +17,7 @@ fn kind(kind: &str, group: &str, field: &str) -> String {
     )
 }
 
-/// Creates a package with other files and with kinds, each in its own module.
+/// Each kind is in its own module.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -35,7 +35,7 @@ fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// Returns a CRD whose spec has these properties.
+/// `properties` are those of the spec.
 fn crd(kind: &str, properties: &str) -> String {
     let plural = format!("{}s", kind.to_lowercase());
     format!(
@@ -50,7 +50,7 @@ fn crd(kind: &str, properties: &str) -> String {
 
 const SIZE: &str = "{size: {type: integer, format: int32}}";
 
-/// Checks that the table contains these lines, and that a second run changes nothing.
+/// Also checks that a second run changes nothing.
 #[track_caller]
 fn check(folder: &Folder, said: &[&str]) {
     let before = folder.tree();
@@ -113,12 +113,12 @@ fn crds_are_updated_in_place() {
         tree.keys()
     );
     folder.run("manifests --check").ok();
-    // A flag takes precedence over the settings.
+    // The flag wins over the settings.
     folder.run("manifests --crd-dir elsewhere").ok();
     assert!(folder.tree().contains_key("elsewhere/x.io_cans.yaml"));
 }
 
-/// A plain copy in documentation precedes a chart template. A copy for tests does not.
+/// A plain copy in the documentation wins over a chart template, but a copy for tests doesn't.
 #[test]
 fn documentation_copy_precedes_template() {
     let template = |kind: &str| format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd(kind, SIZE));
@@ -147,7 +147,7 @@ fn documentation_copy_precedes_template() {
     assert_eq!(folder.run("manifests --check").code, 1);
 }
 
-/// If all kinds are skipped, `--check` warns that it compared nothing.
+/// `--check` should warn if all kinds are skipped, because it compared nothing then.
 #[test]
 fn check_warns_if_all_kinds_are_skipped() {
     let template = crd("Cup", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
@@ -168,7 +168,6 @@ fn check_warns_if_all_kinds_are_skipped() {
     assert_eq!(folder.run("manifests --check --kind Cup").code, 1);
 }
 
-/// Returns a `List` that contains a CRD.
 fn list(crd: &str) -> String {
     let item = crd.trim_end().replace('\n', "\n  ");
     format!("kind: List\nitems:\n- {item}\n")
@@ -257,7 +256,7 @@ fn newly_readable_kinds_are_unskipped() {
         ],
     );
     assert!(folder.tree()["Cargo.toml"].contains("\"Pot.x.io\""));
-    // Kinds that are still unreadable remain skipped.
+    // A kind stays skipped as long as it is unreadable.
     check(
         &folder,
         &["Pot  x.io/v1  skipped  crds/pots.yaml\n    `skip` in Cargo.toml lists it\n"],
@@ -437,7 +436,7 @@ fn reports_crd_changes_at_run_time() {
     );
 }
 
-/// The PROJECT file of a Go operator next to the package is ignored, and the role is kept.
+/// The PROJECT file of a Go operator next to the package is ignored, so the role is kept.
 #[test]
 fn project_of_another_tool_is_ignored() {
     let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
@@ -490,7 +489,7 @@ fn hand_written_role_is_kept() {
     }
 }
 
-/// A CRD whose plural differs from the source is a different CRD and must not be replaced.
+/// If the plural differs from the source, it's a different CRD, which must not be replaced.
 #[test]
 fn crd_with_another_plural_is_not_written() {
     let folder = package(
@@ -518,8 +517,8 @@ fn crd_with_another_plural_is_not_written() {
     folder.run("manifests --check").ok();
 }
 
-/// A kind in a group of another project may belong to the package if its CRD is committed. Cluster
-/// API providers have such kinds.
+/// A kind in a group of another project may still belong to the package, namely if its CRD is
+/// committed. Cluster API providers have such kinds.
 #[test]
 fn skipped_kind_with_committed_crd_gets_help() {
     let committed = crd("Cup", SIZE).replace("x.io", "addons.cluster.x-k8s.io");
@@ -538,7 +537,7 @@ fn skipped_kind_with_committed_crd_gets_help() {
     assert!(folder.tree()["config/crds/cups.yaml"].contains("listKind: CupList"));
 }
 
-/// The package has several programs, and this one needs a feature.
+/// The package has several programs, and the one with the kind needs a feature.
 #[test]
 fn kinds_behind_a_feature_are_read_with_it() {
     let folder = Folder::new();

@@ -16,8 +16,7 @@ fn kind(kind: &str, field: &str) -> String {
     )
 }
 
-/// Creates a package with other files and with kinds, each with one field. All kinds are in one
-/// file.
+/// All kinds are in one file, and each has one field.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -30,7 +29,6 @@ fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// Returns a hand-written CRD for a kind whose spec has a size.
 fn crd(kind: &str) -> String {
     let singular = kind.to_lowercase();
     format!(
@@ -44,7 +42,6 @@ fn crd(kind: &str) -> String {
 
 const SIZE: &str = "pub size: i32";
 
-/// Returns the files that contain the CRD with this plural.
 fn files_with(folder: &Folder, plural: &str) -> Vec<String> {
     let name = format!("name: {plural}.x.io");
     let tree = folder.tree().into_iter();
@@ -53,8 +50,7 @@ fn files_with(folder: &Folder, plural: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs all commands in order, and checks that nothing is left to do. Returns the last output of
-/// `adopt`.
+/// Runs all commands in order, and returns the last output of `adopt`.
 #[track_caller]
 fn settle(folder: &Folder) -> String {
     folder.run("adopt").ok();
@@ -69,7 +65,7 @@ fn settle(folder: &Folder) -> String {
     said
 }
 
-/// Checks that nothing is left to do. Returns the output of `adopt`.
+/// Checks that no command has anything left to do. Returns the output of `adopt`.
 #[track_caller]
 fn settled(folder: &Folder) -> String {
     folder.run("manifests --check").ok();
@@ -99,7 +95,8 @@ fn newly_readable_kind_updates_its_committed_crd() {
     assert_eq!(files_with(&folder, "pots"), ["deploy/crds/cafe-pot.yaml"]);
 }
 
-/// After the first `adopt`, the user adds a kind whose CRD is outside of the configured locations.
+/// After the first `adopt`, the user adds a kind whose CRD is not in one of the configured
+/// locations.
 #[test]
 fn second_run_adds_files_outside_of_the_configured_places() {
     let folder = package(&[("Cup", SIZE)], &[("crds/cups.yaml", &crd("Cup"))]);
@@ -113,7 +110,7 @@ fn second_run_adds_files_outside_of_the_configured_places() {
         manifest.contains("crd-files = { \"pots.x.io\" = \"deploy/the-pot.yaml\" }\n"),
         "{manifest}"
     );
-    // A moved file is not written again at its old path.
+    // When the file is moved, it isn't written again at its old path.
     let pot = folder.tree()["deploy/the-pot.yaml"].clone();
     folder.remove("deploy/the-pot.yaml");
     folder.write("deploy/pots/crd.yaml", &pot);
@@ -136,7 +133,7 @@ fn one_file_can_contain_all_crds() {
     let text = &tree["yaml/crd.yaml"];
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     assert!(at("listKind: PotList") < at("listKind: CupList"), "{text}");
-    // A new kind is appended, and a deleted one is removed.
+    // A new kind is appended, and the CRD of a deleted one is removed.
     folder.write(
         "src/main.rs",
         &format!("{}{}fn main() {{}}\n", kind("Can", SIZE), kind("Cup", SIZE)),
@@ -154,7 +151,7 @@ fn one_file_can_contain_all_crds() {
     assert_eq!(text.matches("---\n").count(), 2, "{text}");
 }
 
-/// CRDs in shared files are also protected from loss.
+/// CRDs in a shared file must not be lost either.
 #[test]
 fn crd_in_a_shared_file_is_protected() {
     let all = format!("{}---\n{}", crd("Pot"), crd("Cup"));
@@ -188,7 +185,7 @@ fn other_objects_in_a_file_are_preserved() {
     assert!(text.starts_with(before) && text.ends_with(after), "{text}");
     assert!(text.contains("listKind: CupList"), "{text}");
     assert_eq!(files_with(&folder, "cups"), ["deploy/all.yaml"]);
-    // Only the CRD is removed with its kind.
+    // Only the CRD of the kind is removed, and the rest of the file stays.
     folder.write("src/main.rs", "fn main() {}\n");
     folder.run("manifests").ok();
     assert_eq!(folder.tree()["deploy/all.yaml"], format!("{before}{after}"));
@@ -222,7 +219,7 @@ fn spec_in_a_chart_template_is_updated() {
     );
     assert!(text.ends_with("\n    storage: true\n{{- end }}\n"), "{text}");
     assert!(text.contains("As `{{ \"{{\" }} .name }}`."), "{text}");
-    // A kind without a CRD is not added to the templates.
+    // A kind without a CRD goes to the default place instead of the templates.
     assert_eq!(files_with(&folder, "pots"), ["config/crd/bases/x.io_pots.yaml"]);
 }
 
@@ -245,7 +242,7 @@ fn spec_with_template_expressions_is_left_alone() {
         checked.err
     );
     settled(&folder);
-    // Once the obstacle is gone, its `skip` item is removed.
+    // Once the obstacle is gone, the `skip` item is removed.
     folder.write(
         "charts/cafe/templates/cup.yaml",
         &template.replace("{{ .Values.scope }}", "Namespaced"),
@@ -256,7 +253,7 @@ fn spec_with_template_expressions_is_left_alone() {
     assert_eq!(files_with(&folder, "cups"), ["charts/cafe/templates/cup.yaml"]);
 }
 
-/// `{{` in a description does not make a generated file a template.
+/// `{{` in a description must not turn a generated file into a template.
 #[test]
 fn braces_in_a_description_do_not_make_a_template() {
     let folder = package(
@@ -273,7 +270,7 @@ fn braces_in_a_description_do_not_make_a_template() {
     );
 }
 
-/// A note about another project's kind does not hide the warning that nothing is compared.
+/// A note about a kind of another project must not hide the warning that nothing is compared.
 #[test]
 fn empty_check_warns_despite_other_notes() {
     let folder = package(&[("Cup", SIZE)], &[]);
@@ -293,7 +290,7 @@ fn empty_check_warns_despite_other_notes() {
     }
 }
 
-/// The CRD of a kind that becomes unreadable is kept until it is readable again.
+/// If a kind becomes unreadable, its CRD is kept until it can be read again.
 #[test]
 fn crd_of_an_unreadable_kind_is_kept() {
     for path in ["crds/cups.yaml", "crds/all.yaml"] {
@@ -325,7 +322,7 @@ fn crds_outside_of_the_package_are_compared_only() {
         .iter()
         .for_each(|(path, text)| folder.write(&format!("operator/{path}"), text));
     let operator = folder.inside("operator");
-    // Outside of a repository, the files around the package are unrelated to it.
+    // Outside of a repository, we can't tell whether the files around the package belong to it.
     let said = operator.run("adopt --dry-run").ok().out;
     assert!(said.contains("no CRD is committed"), "{said}");
     folder.write(".git/HEAD", "ref: refs/heads/main\n");
@@ -341,7 +338,7 @@ fn crds_outside_of_the_package_are_compared_only() {
     let before = folder.tree();
     operator.run("adopt").ok();
     assert_eq!(folder.tree(), before);
-    // Following the help works.
+    // Now do what the help says.
     let printed = operator.run("manifests --stdout --only crd --kind Cup").ok().out;
     folder.write("helm/cafe/crds/cups.yaml", &printed);
     let said = operator.run("adopt").ok().out;
@@ -351,8 +348,8 @@ fn crds_outside_of_the_package_are_compared_only() {
     );
 }
 
-/// A project that is deployed from `config/` has its CRDs there, and also updates those committed
-/// elsewhere.
+/// A project that is deployed from `config/` has its CRDs there. It also updates those that are
+/// committed elsewhere.
 #[test]
 fn adopted_package_updates_crds_in_config_and_elsewhere() {
     let folder = package(
@@ -379,7 +376,7 @@ fn adopted_package_updates_crds_in_config_and_elsewhere() {
     assert!(!said.contains("also in"), "{said}");
     let doctor = folder.run("doctor --output json").out;
     assert!(!doctor.contains("\"error\""), "{doctor}");
-    // Both files are written and compared.
+    // Both files have to be written and compared.
     folder.replace("src/main.rs", SIZE, "pub size: i64");
     assert_eq!(folder.run("manifests --check").code, 1);
     folder.run("manifests").ok();
@@ -389,7 +386,7 @@ fn adopted_package_updates_crds_in_config_and_elsewhere() {
     settled(&folder);
 }
 
-/// `init --in-package` may come before `adopt`.
+/// A user may run `init --in-package` before `adopt`.
 #[test]
 fn adopt_works_after_init_in_package() {
     let folder = package(

@@ -1,5 +1,5 @@
-//! Hand-written roles: the markers that `rbuilder adopt` suggests for them, and the role that
-//! `rbuilder init --in-package` derives.
+//! Tests with hand-written roles. `rbuilder adopt` suggests markers for them, and `rbuilder init
+//! --in-package` derives a role from them.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]
@@ -20,7 +20,6 @@ const MARKERS: [&str; 2] = [
     "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\")]",
 ];
 
-/// Creates a package with one kind and other files.
 fn package(files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -59,13 +58,13 @@ fn equivalent_markers_are_suggested_until_the_source_has_them() {
     folder.write("src/main.rs", &marked(&MARKERS[..1]));
     let roles = offered(&folder);
     assert_eq!(roles[0]["markers"], serde_json::json!([MARKERS[1]]), "{roles:?}");
-    // A role generated from the markers does not count as hand-written.
+    // A role that is generated from the markers isn't hand-written anymore.
     folder.write("src/main.rs", &marked(&MARKERS));
     folder.run("manifests").ok();
     assert_eq!(offered(&folder), [Value::Null; 0]);
 }
 
-/// A program whose calls need other permissions than `ROLE` grants.
+/// The calls need other permissions than `ROLE` grants.
 const CALLS: &str = "use k8s_openapi::api::core::v1::{ConfigMap, Secret};\nuse kube::{Api, Client};\n\nasync fn read(client: Client) {\n    let cups: Api<Cup> = Api::all(client.clone());\n    cups.list(&p).await;\n    let secrets: Api<Secret> = Api::all(client.clone());\n    secrets.get(\"a\").await;\n    let maps: Api<ConfigMap> = Api::all(client.clone());\n    maps.get(\"a\").await;\n    maps.get(\"b\").await;\n    elsewhere::sweep(client);\n}\n";
 
 #[test]
@@ -150,7 +149,8 @@ fn only_roles_of_the_operator_get_suggestions() {
         &[],
     );
     check(&[("tests/a.yaml", named("cafe"))], &[]);
-    // Bound roles count, as do other roles bound to the same account. Copies do not.
+    // A bound role counts, and so does any other role that is bound to the same account. A copy
+    // doesn't.
     check(
         &[
             (
@@ -210,7 +210,7 @@ fn warns_of_manager_without_permissions() {
     let warning =
         "warning: config/rbac/role.yaml grants nothing: the manager would start without permissions";
     assert!(made.err.contains(warning), "{}", made.err);
-    // Rules for one namespace do not become cluster-wide.
+    // Rules for one namespace must not become cluster-wide.
     let role = ROLE.replace("ClusterRole", "Role");
     let folder = package(&[("deploy/rbac.yaml", &role)]);
     let made = folder.run("init --in-package").ok();
@@ -248,7 +248,7 @@ fn guesses_domain_and_binary() {
     );
     let again = folder.run("init").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // The flag takes precedence, and nothing is guessed without kinds.
+    // The flag wins, and without kinds nothing is guessed.
     let folder = package(&[]);
     folder.run("init --in-package --domain example.org").ok();
     assert!(folder.tree()["PROJECT"].contains("domain: example.org\n"));
@@ -256,7 +256,7 @@ fn guesses_domain_and_binary() {
     folder.write("src/main.rs", "fn main() {}\n");
     let refused = folder.run("init --in-package");
     assert!(refused.err.contains("a domain is required"), "{}", refused.err);
-    // With two programs that run controllers, the choice is ambiguous.
+    // If two programs run controllers, we can't choose between them.
     let folder = package(&[(
         "src/bin/other.rs",
         "use kube::runtime::Controller;\nfn main() {}\n",
@@ -277,7 +277,7 @@ fn gitignore_belongs_to_the_user() {
     folder.run("init --in-package").ok();
     let expected = "/target\n\n/dist/\n\n# Files of an interrupted rbuilder command; the next command removes them\n.rbuilder-journal\n.*.rbuilder-new\n.*.rbuilder-old\n";
     assert_eq!(folder.tree()[".gitignore"], expected);
-    // No command restores lines that the user removed.
+    // If the user removes lines, no command adds them again.
     folder.write(".gitignore", "/target\n");
     for line in ["init", "manifests", "update"] {
         let ran = folder.run(line).ok();

@@ -37,7 +37,7 @@ kube = \"5.0\"
 tokio = \"1\"
 ";
 
-/// Creates a package that uses kube-rs and has only a binary.
+/// A package with kube-rs that has only a binary.
 fn plain() -> Folder {
     let folder = Folder::new();
     folder.write("Cargo.toml", MANIFEST);
@@ -46,7 +46,7 @@ fn plain() -> Folder {
     folder
 }
 
-/// A program with the code that `create` requires, as its errors print it.
+/// Has the code that `create` requires, as its errors print it.
 const MAIN: &str = "\
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
 }
 ";
 
-/// Creates a package that already runs rbuilder's manager.
+/// A package that already runs rbuilder's manager.
 fn with_manager() -> Folder {
     let folder = Folder::new();
     let dependencies = "clap = \"4\"\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\" }\nschemars = \"1\"\nserde = \"1\"\nserde_json = \"1\"\ntracing = \"0.1\"\n\n[dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\", features = [\"envtest\", \"fake\", \"testing\"] }\n";
@@ -80,7 +80,7 @@ fn with_manager() -> Folder {
 const API: &str = "create api --group shop --version v1 --kind Pot";
 const WEBHOOK: &str = "create webhook --group shop --version v1 --kind Pot --defaulting";
 
-/// Checks that a command fails with these messages and changes nothing.
+/// Also checks that nothing has changed.
 #[track_caller]
 fn refused(folder: &Folder, command: &str, expected: &[&str]) {
     let before = folder.tree();
@@ -96,7 +96,6 @@ fn refused(folder: &Folder, command: &str, expected: &[&str]) {
     assert_eq!(folder.tree(), before, "{command}");
 }
 
-/// Checks that every file of one tree is unchanged in another.
 #[track_caller]
 fn kept(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     for (path, text) in before {
@@ -104,7 +103,6 @@ fn kept(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     }
 }
 
-/// Checks that nothing is left to do.
 #[track_caller]
 fn settled(folder: &Folder, commands: &[&str]) {
     let before = folder.tree();
@@ -187,7 +185,7 @@ fn keeps_and_lists_files_of_the_package() {
     for (path, text) in &before {
         match path.as_str() {
             ".gitignore" => assert!(tree[path].starts_with(text) && tree[path].contains("/dist/\n")),
-            // Every command updates the list of CRDs.
+            // Every command may update the list of CRDs.
             "config/crd/kustomization.yaml" => assert!(tree[path].contains("shop.example.com_teas.yaml")),
             _ => assert_eq!(Some(text), tree.get(path), "{path}"),
         }
@@ -203,7 +201,7 @@ fn keeps_and_lists_files_of_the_package() {
         ran.err
     );
     assert_eq!(folder.tree()["Makefile"], before["Makefile"]);
-    // Once the package's own file is gone, the scaffold provides it.
+    // Once the package's own file is gone, the scaffold can provide it.
     folder.remove("Dockerfile");
     folder.run(ADOPT).ok();
     assert!(folder.tree()["Dockerfile"].contains("--bin tea_shop "));
@@ -317,7 +315,7 @@ fn selects_one_of_several_binaries() {
         assert!(tree["Dockerfile"].contains(&format!("--bin {expected} ")));
         assert!(tree["Makefile"].contains(&format!("run --bin {expected}\n")));
         settled(&folder, &[ADOPT]);
-        // The scaffold follows another choice of binary.
+        // If the user chooses another binary, the scaffold follows.
         folder.run(&format!("{ADOPT} --bin a")).ok();
         let tree = folder.tree();
         assert!(tree["Dockerfile"].contains("--bin a ") && tree["PROJECT"].contains("binary: a\n"));
@@ -434,7 +432,7 @@ fn create_lists_everything_a_package_lacks() {
             "  src/lib.rs:\n    pub mod api;\n  src/api",
         ],
     );
-    // With the lines in place, the scaffold supports the manager, and the command succeeds.
+    // After these lines are added, the scaffold supports the manager and the command succeeds.
     for (path, text) in with_manager().tree() {
         folder.write(&path, &text);
     }
@@ -484,7 +482,7 @@ fn create_and_delete_edit_the_adopted_package() {
     folder.run("delete api --group shop --version v1 --kind Pot").ok();
     let after = folder.tree();
     for path in adopted.keys().chain(after.keys()) {
-        // Only the markers turn it into a generated file.
+        // The role only becomes a generated file when the markers are written.
         if path != "config/rbac/role.yaml" {
             assert_eq!(adopted.get(path), after.get(path), "{path}");
         }

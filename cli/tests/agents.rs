@@ -6,7 +6,7 @@ use crate::support::Folder;
 
 const GUIDE: &str = "AGENTS.md";
 
-/// Creates a project with the kind Memcached, its webhooks, and the kind Cup without webhooks.
+/// Memcached has webhooks, and Cup has none.
 fn project(flags: &str) -> Folder {
     let folder = Folder::new();
     folder
@@ -22,12 +22,11 @@ fn project(flags: &str) -> Folder {
     folder
 }
 
-/// Returns the code spans in a text.
 fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the commands in the guide, with the placeholders for group and version filled in.
+/// Fills in the placeholders for group and version.
 fn commands(guide: &str) -> Vec<String> {
     let block = guide.split("```").nth(1).expect("a block of commands");
     let lines = block
@@ -84,7 +83,7 @@ fn check_target(tree: &BTreeMap<String, String>, target: &str) {
     );
 }
 
-/// Runs a command with `--dry-run` for a kind that it accepts.
+/// Uses `--dry-run`, and a kind that the command accepts.
 #[track_caller]
 fn check_command(folder: &Folder, line: &str) {
     let kind = match line {
@@ -110,7 +109,7 @@ fn guide_of_an_adopted_package_names_no_scaffolded_directories() {
     folder.run("init --domain example.com --in-package").ok();
     let guide = &folder.tree()[GUIDE];
     assert!(!guide.contains("src/"), "{guide}");
-    // The manager is not rbuilder's.
+    // The package has a manager of its own, so `ctx` doesn't exist.
     assert!(!guide.contains("ctx."), "{guide}");
 }
 

@@ -14,8 +14,8 @@ const KIND: &str = "use kube::CustomResource; use rbuilder::CrdSchema;\n\
     #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Good\")]\n\
     pub struct GoodSpec { pub size: i32 }\n";
 
-/// Creates a package whose library has this text before a kind. It has no PROJECT, so only
-/// `keep-going = false` makes an error anywhere prevent all manifests, as in a scaffold.
+/// `before` is the text before the kind. There is no PROJECT, so we need `keep-going = false` to
+/// let an error anywhere prevent all manifests, as in a scaffold.
 fn package(before: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -43,7 +43,7 @@ fn refused(folder: &Folder, parts: &[&str]) -> Ran {
     ran
 }
 
-/// Checks that the command succeeds, and returns the CRD.
+/// Returns the CRD.
 #[track_caller]
 fn accepted(folder: &Folder) -> String {
     let ran = folder.run("manifests");
@@ -96,8 +96,8 @@ fn reports_kind_outside_of_all_modules() {
     assert!(ran.err.contains("warning: "), "{}", ran.err);
 }
 
-/// A file for tests or for a disabled feature belongs to a module, so no message may advise
-/// deleting it.
+/// A file for tests or for a disabled feature belongs to a module, so no message may tell the user
+/// to delete it.
 #[test]
 fn accepts_kind_in_a_module_of_another_build() {
     for attribute in [
@@ -122,8 +122,8 @@ fn accepts_kind_in_a_module_of_another_build() {
     }
 }
 
-/// If there is nothing to do, the command prints what it searched, which may not be what the user
-/// meant.
+/// If there is nothing to do, the command prints where it has searched, because that may not be
+/// where the user meant.
 #[test]
 fn reports_when_there_is_no_kind() {
     let folder = package("");
@@ -190,7 +190,7 @@ fn reads_deeply_nested_types() {
     assert!(!ran.err.contains("contains itself"), "{}", ran.err);
 }
 
-/// kubebuilder markers are not part of the description, and the command warns about them.
+/// kubebuilder markers don't belong in the description, so the command warns about them.
 #[test]
 fn warns_about_kubebuilder_markers() {
     let folder = package("// +groupName=g.example.com\n// an aside\nfn f() {\n// +optional\n}\n");
@@ -211,7 +211,7 @@ fn warns_about_kubebuilder_markers() {
     assert!(crd.contains("description: Number of them.\n"), "{crd}");
 }
 
-/// Unknown values only matter if an API depends on them.
+/// An unknown value only matters if an API depends on it.
 #[test]
 fn ignores_unknown_values_that_no_api_needs() {
     let folder =
@@ -247,7 +247,7 @@ fn ignores_unknown_values_that_no_api_needs() {
     refused(&package("mod proto;"), &["file not found for module `proto`"]);
 }
 
-/// A field that only some builds have. The manifest corresponds to one of these builds.
+/// Only some builds have the field. The manifest belongs to one of these builds.
 #[test]
 fn warns_about_fields_of_some_builds() {
     for (attribute, option) in [
@@ -298,11 +298,10 @@ fn rejects_cycles() {
     }
 }
 
-/// Creates something at a path.
 #[cfg(unix)]
 type Make = fn(&std::path::Path);
 
-/// Reports something other than a file, and still checks the rest.
+/// Something other than a file is reported, and the rest is still checked.
 #[cfg(unix)]
 #[test]
 fn reports_paths_that_are_not_files() {
@@ -391,7 +390,7 @@ fn reads_large_files() {
     accepted(&package(&noise));
 }
 
-/// A mistake in a line of several megabytes is shown without the whole line.
+/// A mistake in a line of several megabytes must be shown without the whole line.
 #[test]
 fn truncates_long_lines() {
     let long = format!(

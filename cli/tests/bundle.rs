@@ -50,7 +50,7 @@ fn bundle_has_the_expected_files() {
     }
 }
 
-/// Edits the ClusterServiceVersion as a user would.
+/// Edits the ClusterServiceVersion like a user.
 #[track_caller]
 fn describe(folder: &Folder) {
     folder.replace(
@@ -84,7 +84,6 @@ fn user_descriptions_survive_a_release() {
 
 const CATALOG: &str = "catalog/shop/catalog.yaml";
 
-/// Returns the documents of the catalog with this schema.
 fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
     let mut documents: Vec<Value> = serde_saphyr::from_multiple(&folder.tree()[CATALOG]).expect("YAML");
     documents.retain(|document| document["schema"] == schema);
@@ -128,14 +127,14 @@ fn catalog_keeps_earlier_releases() {
         let ran = folder.run(command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
-    // A skipped version is not replaced as well.
+    // If a version is skipped, it must not be replaced as well.
     folder.run("bundle --version 0.2.1 --skips 0.2.0").ok();
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
     folder.run(release).ok();
     let third =
         serde_json::json!({ "name": "shop.v0.2.1", "replaces": "shop.v0.1.0", "skips": ["shop.v0.2.0"] });
     check(serde_json::json!([["stable", [third, second, first]]]));
-    // A release in another channel replaces nothing there.
+    // A release in another channel has nothing to replace there.
     folder.run("bundle --version 0.3.0 --channels beta").ok();
     let other = serde_json::json!({ "name": "shop.v0.3.0" });
     check(serde_json::json!([
@@ -146,8 +145,8 @@ fn catalog_keeps_earlier_releases() {
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
 }
 
-/// Formats the entries of each channel like `0.2.0 > 0.1.0 ~ 0.1.1 <0.1.0`: a version, the version
-/// that it replaces, the versions that it skips, and its skip range.
+/// Formats each entry like `0.2.0 > 0.1.0 ~ 0.1.1 <0.1.0`, i.e. a version, the version that it
+/// replaces, the versions that it skips, and its skip range.
 fn channels(folder: &Folder) -> String {
     let version = |name: &Value| name.as_str().unwrap_or_default().replace("shop.v", "");
     let entry = |entry: &Value| {
@@ -250,7 +249,7 @@ fn warns_of_accidental_release() {
     check(&format!("--version 0.3.0 {image}"), &[]);
 }
 
-/// Checks the channels and the default channel after a series of releases.
+/// `expected` has the channels after the series of releases.
 #[track_caller]
 fn check_releases(releases: &[&str], expected: &str, default_channel: &str) {
     let folder = project();
@@ -299,13 +298,13 @@ fn each_channel_has_its_own_edges() {
             ],
             "candidate: 0.2.0 > 0.2.0-rc.1 | 0.2.0-rc.1\nstable: 0.2.0 > 0.1.0 | 0.1.0",
         ),
-        // In a new channel without other entries, the release has the same edge as in the first
+        // The new channel has no other entries, so the release gets the same edge as in the first
         // channel.
         (
             &["--version 0.2.0", "--version 0.2.0 --channels stable,candidate"],
             "candidate: 0.2.0 > 0.1.0\nstable: 0.2.0 > 0.1.0 | 0.1.0",
         ),
-        // The additional channel has other entries.
+        // Here the additional channel does have other entries.
         (
             &[
                 "--version 0.2.0 --channels candidate",
@@ -364,7 +363,7 @@ fn invalid_channel_is_not_written() {
             "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
             "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.3.0,0.2.0`",
         ),
-        // The upgrade would lead to a skipped version.
+        // The upgrade would lead to a version that is skipped.
         (
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.2.0",
@@ -532,7 +531,7 @@ fn edited_catalogs_are_validated() {
     }
 }
 
-/// Makes random releases. If one is rejected, each way that the message suggests must succeed.
+/// Makes random releases. If one is rejected, every way out that the message suggests must work.
 #[test]
 fn suggested_flags_make_the_release_succeed() {
     const VERSIONS: [&str; 8] = [
@@ -604,7 +603,7 @@ fn edited_catalogs_accept_a_release() {
     let two = "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0";
     let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
     for (from, to, release, expected) in [
-        // A comment stays with the line below.
+        // A comment stays with the line below it.
         (
             "entries:\n",
             "entries: # newest first\n# current\n",
@@ -640,7 +639,7 @@ fn edited_catalogs_accept_a_release() {
         folder.run("bundle --version 0.2.0").ok();
         folder.replace(CATALOG, from, to);
         if to.is_empty() {
-            // A retired release is removed together with its bundle.
+            // When a release is retired, its bundle is removed as well.
             let text = folder.tree()[CATALOG].clone();
             let mut documents: Vec<&str> = text.split("---\n").collect();
             documents.retain(|document| !document.contains("name: shop.v0.2.0\npackage"));
@@ -732,7 +731,7 @@ fn rejects_csv_of_another_release() {
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
         assert_eq!(folder.tree(), before, "{to}");
     }
-    // The error names the file that contains the edited edge.
+    // The error has to name the file with the edited edge.
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     folder.replace(CSV, "  replaces: shop.v0.1.0\n", "");
@@ -819,7 +818,6 @@ fn unreadable_catalog_is_left_alone() {
     assert_eq!(folder.tree()[CATALOG], "a: [\n");
 }
 
-/// Adds types with markers at several depths.
 fn write_marked_kind(folder: &Folder) {
     let path = "src/api/v1/cup.rs";
     folder.replace(path,
@@ -923,7 +921,7 @@ fn markers_describe_kinds_and_fields() {
             .contains(&required),
         "{bundle:#}"
     );
-    // The bundle does not depend on whether the manifests are generated again.
+    // It must not matter whether the manifests are generated again.
     let again = folder.run("bundle --manifests=false --check").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
 }
@@ -1066,8 +1064,8 @@ fn rejects_invalid_bundles() {
     }
 }
 
-/// The lifecycle manager supports no namespace selector, so an object selector keeps the webhook
-/// from its own manager.
+/// The lifecycle manager supports no namespace selector. An object selector has to keep the webhook
+/// away from its own manager.
 #[test]
 fn webhook_for_pods_does_not_block_its_manager() {
     let folder = project();
@@ -1097,7 +1095,7 @@ fn webhook_for_pods_does_not_block_its_manager() {
     );
 }
 
-/// Bindings to roles that are not in config/, and a second service account.
+/// Has bindings to roles that are not in config/, and a second service account.
 const BINDINGS: &str = include_str!("bundle/bindings.yaml");
 
 /// Only the lifecycle manager knows the namespace in which it binds rules to service accounts.
@@ -1132,7 +1130,7 @@ fn binding_permissions_are_in_the_csv_or_warned_of() {
     }
     assert_eq!(resources("shop-helper"), ["\"nodes\""]);
     assert_eq!(install["deployments"][1]["name"], "shop-helper");
-    // Service accounts of others remain bound.
+    // The service accounts of others stay bound.
     let binding = "bundle/manifests/shop-all_rbac.authorization.k8s.io_v1_clusterrolebinding.yaml";
     let binding = &folder.tree()[binding];
     assert!(
@@ -1147,7 +1145,7 @@ fn binding_permissions_are_in_the_csv_or_warned_of() {
     );
 }
 
-/// The lifecycle manager creates roles only in the manager's namespace.
+/// The lifecycle manager only creates roles in the namespace of the manager.
 #[test]
 fn rules_for_another_namespace_become_cluster_wide_with_a_warning() {
     let folder = project();

@@ -185,7 +185,7 @@ fn flags_override_base() {
     assert_eq!(csv(&folder)["spec"]["icon"][0]["base64data"], "PHN2Zy8+");
 }
 
-/// With a conversion webhook, the lifecycle manager only accepts the install mode for all
+/// If there is a conversion webhook, the lifecycle manager only accepts the install mode for all
 /// namespaces.
 #[test]
 fn conversion_determines_install_modes() {

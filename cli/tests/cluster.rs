@@ -9,8 +9,9 @@ use crate::support;
 
 use support::Folder;
 
-/// Prints the file for a rendered directory or for the objects of a resource. Records any other
-/// call with its input. Refuses to apply objects of the kind in the file `conflict` without force.
+/// Prints the file for a rendered directory or for the objects of a resource. Any other call is
+/// recorded with its input. A file `conflict` names a kind whose objects can only be applied by
+/// force.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ "$1" = kustomize ]; then cat "$here/$(echo "$2" | tr / -).yaml"; exit; fi
@@ -38,19 +39,17 @@ echo "done by the cluster"
 [ ! -e "$here/fails" ]
 "#;
 
-/// Records how it is called.
 const CARGO: &str = "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/calls\"\necho \"config $KUBECONFIG\" >> \"$(dirname \"$0\")/calls\"\n[ \"$1\" != run ] || exit 7\n";
 
 const CONTROLLER: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"app.kubernetes.io/name":"shop","control-plane":"controller-manager"},"name":"shop-controller-manager","namespace":"shop-system"},"spec":{"template":{"spec":{"containers":[{"image":"controller:latest","name":"manager"}]}}}}"#;
 const NAMESPACE: &str = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop-system"}}"#;
 const CRD: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"cups.g.example.com"},"spec":{}}"#;
 
-/// Returns objects as a stream of documents.
 fn documents(objects: &[&str]) -> String {
     objects.join("\n---\n")
 }
 
-/// Returns objects as passed to kubectl.
+/// Same format as what we pass to kubectl.
 fn list(objects: &[&str]) -> String {
     format!(
         r#"{{"apiVersion":"v1","items":[{}],"kind":"List"}}"#,
@@ -58,13 +57,13 @@ fn list(objects: &[&str]) -> String {
     )
 }
 
-/// Printed by both `rbuilder deploy` and `make deploy`.
+/// `rbuilder deploy` and `make deploy` both print this.
 const NO_MANAGER: &str =
     "config/default has no Deployment with the label control-plane=controller-manager: no image was set";
 
 struct Scene {
     project: Folder,
-    /// The programs, and what they recorded.
+    /// Has the programs and what they recorded.
     bin: Folder,
 }
 
@@ -80,12 +79,11 @@ impl Scene {
         Scene { project, bin }
     }
 
-    /// Runs a command line. Returns its exit code, and its output and errors combined.
+    /// The text is what the command prints, with its errors.
     fn run(&self, line: &str) -> (Option<i32>, String) {
         self.run_with(line, &self.path(), &[])
     }
 
-    /// Returns a `PATH` that contains the programs.
     fn path(&self) -> String {
         format!("{}:/bin:/usr/bin", self.bin.path().display())
     }
@@ -102,7 +100,7 @@ impl Scene {
             .env_remove("KUBECTL")
             .env_remove("KUSTOMIZE")
             .envs(variables.iter().copied())
-            // A home directory without an installed test environment.
+            // Use a home directory without an installed test environment.
             .env("HOME", self.bin.path())
             .env("XDG_DATA_HOME", self.bin.path());
         let output = command.output().expect("the command runs");
@@ -110,7 +108,7 @@ impl Scene {
         (output.status.code(), String::from_utf8(text).expect("text"))
     }
 
-    /// Returns the content of a record and deletes it.
+    /// Also deletes the record.
     fn take(&self, name: &str) -> String {
         let path = self.bin.path().join(name);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -156,13 +154,12 @@ fn cluster_commands_render_and_call_kubectl() {
     ]);
     check(
         "deploy --image example.com/shop:1",
-        // An existing namespace may have labels from others.
+        // The namespace may exist already, and have labels from others.
         &["create -f -", apply, apply],
         &format!("{namespace}{NAMESPACE}{deployed}"),
     );
 }
 
-/// kubectl's message about conflicts.
 const CONFLICT: &str = "Apply failed with 2 conflicts: conflicts with \"kubectl-scale\" with subresource \"scale\" using apps/v1:
 - .spec.replicas
 conflicts with \"platform\":
@@ -187,14 +184,14 @@ fn deploy_names_fields_that_it_takes_over() {
         scene.take("calls"),
         format!("create -f -\n{apply}{apply}{apply}{apply}apply --server-side -f - --force-conflicts\n")
     );
-    // Only the object with conflicts is forced.
+    // Only force the object that has conflicts.
     let manager = CONTROLLER.replace("controller:latest", "a:1");
     let input = scene.take("input");
     assert!(
         input.ends_with(&format!("{manager}{}", list(&[&manager]))),
         "{input}"
     );
-    // Other failures are kubectl's.
+    // Any other failure is reported as kubectl does.
     scene.bin.write("fails", "");
     let (code, said) = scene.run("install");
     assert_eq!(code, Some(1));
@@ -214,7 +211,7 @@ fn deploy_replaces_a_rolling_update() {
         .write("config-default.yaml", &documents(&[NAMESPACE, &recreated]));
     let patch = "patch deployment shop-controller-manager --namespace shop-system --type=merge --patch \
         {\"spec\":{\"strategy\":{\"rollingUpdate\":null,\"type\":\"Recreate\"}}}\n";
-    // The namespace is created and applied before the other objects.
+    // The namespace comes first, before the other objects.
     let apply = "apply --server-side -f -\n";
     let rolling = with(r#"{"rollingUpdate":{"maxSurge":"25%"},"type":"RollingUpdate"}"#);
     for (present, expected) in [("", ""), (&*rolling, patch), (&*recreated, "")] {
@@ -224,7 +221,7 @@ fn deploy_replaces_a_rolling_update() {
         let calls = format!("create -f -\n{apply}{expected}{apply}");
         assert_eq!(scene.take("calls"), calls);
     }
-    // Nothing is asked about a Deployment without the strategy.
+    // If the Deployment has no strategy, we don't need to ask.
     scene
         .bin
         .write("config-default.yaml", &documents(&[NAMESPACE, CONTROLLER]));
@@ -274,7 +271,7 @@ fn conversions_by_another_deployment_are_kept() {
     check("", "", &ours);
     check(&ours, "", &ours);
     check(&other, &service("other"), &other);
-    // A Service that is gone, or that no deployment ever had, converts nothing.
+    // A Service that is gone, or was never deployed, converts nothing.
     check(&other, "", &ours);
 
     let mine = CONTROLLER.replace("shop-controller-manager", "mine-controller-manager");
@@ -310,13 +307,13 @@ fn install_renders_conversions_as_deployed() {
         .write("config-default.yaml", &documents(&[&deployed, CONTROLLER]));
     assert_eq!(scene.run("install").0, Some(0));
     assert_eq!(scene.take("input"), list(&[&deployed]));
-    // A CRD missing from the deployment comes from config/crd.
+    // If the deployment has no CRDs, they come from config/crd.
     scene.bin.write("config-default.yaml", CONTROLLER);
     assert_eq!(scene.run("install").0, Some(0));
     assert_eq!(scene.take("input"), list(&[&converted("webhook-service")]));
 }
 
-/// Two Cups, one of them with a finalizer.
+/// Only one of the two has a finalizer.
 const CUPS: &str = r#"{"items":[
 {"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"a","namespace":"team","finalizers":["g.example.com/clean-up"]}},
 {"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"b","namespace":"team"}}]}"#;
@@ -374,7 +371,6 @@ fn undeploy_keeps_the_manager_while_finalizers_are_left() {
 #[test]
 fn undeploy_keeps_what_another_deployment_uses() {
     const ROLE: &str = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"shop-manager-role"}}"#;
-    /// Returns a webhook configuration that calls a Service in a namespace.
     fn webhooks(namespace: &str) -> String {
         format!(
             r#"{{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{{"name":"shop"}},"webhooks":[{{"clientConfig":{{"service":{{"namespace":"{namespace}"}}}}}}]}}"#
@@ -405,14 +401,14 @@ fn undeploy_keeps_what_another_deployment_uses() {
         assert_eq!(scene.take("calls"), "delete --ignore-not-found=false -f -\n");
         assert_eq!(scene.take("input"), list(deleted));
     };
-    // With a different prefix, only the CRDs are shared.
+    // With another prefix, only the CRDs are shared.
     check(
         &CONTROLLER.replace("shop-controller-manager", "mine-controller-manager"),
         &ours,
         &[&ours, ROLE, CONTROLLER],
         "CustomResourceDefinition cups.g.example.com stay, because Deployment shop-system/mine-controller-manager uses them\n",
     );
-    // The same prefix in another namespace, deployed before ours and after it.
+    // Try the same prefix in another namespace, deployed before ours and after it.
     let other = CONTROLLER.replace("shop-system", "other");
     check(
         &other,
@@ -466,7 +462,7 @@ fn undeploy_keeps_shared_namespaces() {
         said
     };
     let apply = "apply --server-side -f -\n";
-    // The namespace is not created again, and the namespace of others is not changed.
+    // The namespace isn't created again, and a namespace of others isn't changed.
     deploy(created, &format!("{apply}{apply}"));
     deploy(NAMESPACE, apply);
     scene.bin.write(

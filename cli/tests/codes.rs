@@ -1,4 +1,5 @@
-//! The codes of what the command reports itself: each example has the diagnostic that it is about.
+//! Checks the examples of the codes that the command itself reports. Each example must have the
+//! diagnostic that it is about.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ fn write_package(folder: &Folder, files: [(&'static str, String); 2]) {
     }
 }
 
-/// Returns the severities and codes that the command reports for an example.
+/// Returns the severities and codes.
 fn reported(code: &Code, example: &str) -> BTreeSet<(String, String)> {
     let folder = Folder::new();
     let diagnostics = match code.place {
@@ -45,8 +46,8 @@ fn reported(code: &Code, example: &str) -> BTreeSet<(String, String)> {
     list_codes(&diagnostics, "severity")
 }
 
-/// Returns the severities and codes of what `doctor` and `manifests` report about a scaffolded
-/// project with a file of an example.
+/// Puts a file with the example into a scaffolded project. Returns the severities and codes that
+/// `doctor` and `manifests` report.
 fn reported_in_project(example: &str) -> BTreeSet<(String, String)> {
     let folder = Folder::new();
     folder
@@ -60,7 +61,7 @@ fn reported_in_project(example: &str) -> BTreeSet<(String, String)> {
     folder.write(path.expect("a path"), &format!("{example}\n"));
     let answer = |line: &str| serde_json::from_str::<Value>(&folder.run(line).out).expect("JSON");
     let mut found = list_codes(&answer("doctor --output json")["findings"], "status");
-    // The other checks of `doctor` have no codes.
+    // `doctor` also has checks without a code.
     found.retain(|(_, code)| !code.is_empty());
     let diagnostics = answer("manifests --dry-run --output json")["diagnostics"].clone();
     found.extend(list_codes(&diagnostics, "severity"));

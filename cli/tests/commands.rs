@@ -181,7 +181,7 @@ fn refused(folder: &Folder, command: &str, expected: &str) {
 
 #[test]
 fn user_changes_are_not_overwritten() {
-    // A scaffolded file that was changed later: the command has nothing to change.
+    // The user has changed a scaffolded file since, and the command has nothing to change.
     let folder = with_api();
     let path = "src/api/v1alpha1/memcached.rs";
     let scaffolded = folder.tree()[path].clone();
@@ -193,7 +193,7 @@ fn user_changes_are_not_overwritten() {
     );
     folder.run(API).ok();
     assert_eq!(folder.tree()[path], changed);
-    // `--force` replaces the command's own files and nothing else.
+    // `--force` replaces the command's own files, but nothing else.
     folder.run(&format!("{API} --force")).ok();
     assert_eq!(folder.tree()[path], scaffolded);
     assert!(folder.tree()["src/lib.rs"].contains("Mine."));
@@ -590,8 +590,8 @@ fn help_lists_subcommands() {
     assert!(folder.run("version").ok().out.contains(env!("CARGO_PKG_VERSION")));
 }
 
-/// Branches change the hashes of scaffolded files more often than anything else, so they are stored
-/// in a file that merges line by line.
+/// We store the hashes of scaffolded files in a file that merges line by line, because branches
+/// change them more often than anything else.
 #[test]
 fn hashes_move_out_of_an_old_project_file() {
     let folder = with_api();
@@ -607,7 +607,7 @@ fn hashes_move_out_of_an_old_project_file() {
         "files.sum merge=union\nscaffold.base merge=union -diff linguist-generated\n"
     );
 
-    // The format of early versions. The user has changed a file since.
+    // Use the format of early versions, and change a file as a user would.
     folder.remove(".rbuilder/files.sum");
     folder.remove(".rbuilder/.gitattributes");
     let files: String = record
@@ -636,7 +636,7 @@ fn commands_work_in_subdirectories() {
     let ran = folder.inside("config/crd").run("manifests --check").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 
-    // A project within a project is separate. So is a package, for commands that need no PROJECT
+    // A project inside a project is separate. So is a package, if the command needs no PROJECT
     // file.
     folder
         .inside("src")
@@ -654,7 +654,7 @@ fn commands_work_in_subdirectories() {
     assert_eq!(folder.tree(), before);
 }
 
-/// Returns the files of a project after the same command in its own directory.
+/// Returns what the project would have after the same command in its own directory.
 fn with_api_of(folder: &Folder) -> std::collections::BTreeMap<String, String> {
     let (there, mut tree) = (folder.tree(), with_api().tree());
     // The path of the library may depend on the directory.
@@ -664,8 +664,8 @@ fn with_api_of(folder: &Folder) -> std::collections::BTreeMap<String, String> {
     tree
 }
 
-/// The domain of the project is appended to a group, so a group that already ends with it is a
-/// mistake.
+/// The domain of the project is appended to the group, so a group that already ends with it must be
+/// a mistake.
 #[test]
 fn rejects_group_that_contains_the_domain() {
     let folder = Folder::new();
@@ -683,7 +683,7 @@ fn rejects_group_that_contains_the_domain() {
         assert!(ran.err.contains(said), "{}", ran.err);
     }
     assert_eq!(folder.tree(), before);
-    // A suffix that is only part of a label is not the domain.
+    // A suffix that is only part of a label doesn't count as the domain.
     folder
         .run("create api --group myexample.com --version v1 --kind Cup")
         .ok();

@@ -53,8 +53,8 @@ fn main() {
         failing(&before, &done, at);
         new += usize::from(dying(&before, &done, at));
     }
-    // The journal decides: after a death following the last rename the new tree must remain, and
-    // after an early death the old one.
+    // The journal decides. After a death behind the last rename we must get the new tree, and after
+    // an early death the old one.
     assert!(
         new > 0 && new < steps,
         "{new} of {steps} deaths left the new tree"
@@ -77,8 +77,7 @@ fn create_api(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A write fails: the command itself undoes the rest. If only the cleanup fails, the command
-/// succeeds.
+/// If a write fails, the command undoes the rest itself. If only the cleanup fails, it succeeds.
 fn failing(before: &Folder, done: &Folder, at: usize) {
     let folder = before.copy();
     if create_api(
@@ -100,7 +99,7 @@ fn failing(before: &Folder, done: &Folder, at: usize) {
     again(&folder, done, at);
 }
 
-/// The process is killed: the next command recovers. Returns whether the new tree remains.
+/// The process is killed, and the next command recovers. Returns true if we get the new tree.
 fn dying(before: &Folder, done: &Folder, at: usize) -> bool {
     let folder = before.copy();
     kill(&folder, "die", at);
@@ -117,14 +116,14 @@ fn dying(before: &Folder, done: &Folder, at: usize) -> bool {
     new
 }
 
-/// The command can be run again in any case.
+/// Whatever happened, the command can be run again.
 fn again(folder: &Folder, done: &Folder, at: usize) {
     recover(folder.path()).expect("it can be settled");
     create_api(folder.path(), Faults::default()).expect("it works afterwards");
     assert!(folder.tree() == done.tree(), "after step {at}");
 }
 
-/// Starts this program so that it dies at the given step.
+/// Starts this program again, which dies at the given step.
 fn kill(folder: &Folder, word: &str, at: usize) {
     let died = Command::new(std::env::current_exe().expect("this program"))
         .args([word, &folder.path().to_string_lossy(), &at.to_string()])
@@ -134,7 +133,7 @@ fn kill(folder: &Folder, word: &str, at: usize) {
     assert!(!died.success(), "step {at} was survived");
 }
 
-/// Commands that write nothing do not touch an interrupted command, and report it.
+/// A command that writes nothing must report the interrupted command, but not touch it.
 fn only_looking(folder: &Folder) {
     let before = folder.tree();
     let interrupted = before.get(JOURNAL).is_some_and(|text| text.contains('\n'));
@@ -152,13 +151,13 @@ fn only_looking(folder: &Folder) {
             "{line}: {}",
             ran.err
         );
-        // Commands give no answer for an inconsistent tree.
+        // If the tree is inconsistent, commands give no answer.
         let between = ran.err.contains("in an inconsistent state");
         assert!(!between || ran.code == 1, "{line}: {}", ran.err);
     }
 }
 
-/// The text that a user writes after the kill and before the recovery.
+/// The user writes this after the kill and before the recovery.
 const MINE: &str = "// mine\n";
 
 fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
@@ -166,7 +165,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
     let changed = |path: &&String| old.get(*path) != new.get(*path) && !path.ends_with('/');
     let mut files: Vec<&String> = new.keys().filter(changed).collect();
     assert!(files.len() > 5, "{files:?}");
-    // A new file, an edited file, and the last file to be renamed.
+    // Try a new file, an edited file, and the last file to be renamed.
     let created = files
         .iter()
         .position(|path| !old.contains_key(*path))
@@ -186,7 +185,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
             let mut tree = folder.tree();
             let aside = format!("{path}.rbuilder-kept");
             if tree.get(*path).is_some_and(|text| text == MINE) {
-                // The text is in its place: an edit of the old or the new file.
+                // The text is in its place, so it's an edit of the old or the new file.
                 let whole = if recovery.as_ref().is_none_or(|recovery| recovery.undone) {
                     &old
                 } else {
@@ -218,7 +217,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
     assert!(kept > 10, "{kept} edits were in the way");
 }
 
-/// Writes like an editor: either overwrites the text, or replaces the file.
+/// Editors either overwrite the text or replace the file.
 fn write_mine(folder: &Folder, path: &str, in_place: bool) {
     if in_place {
         folder.write(path, MINE);
@@ -228,7 +227,7 @@ fn write_mine(folder: &Folder, path: &str, in_place: bool) {
     }
 }
 
-/// Ignores directories that an edit created.
+/// An edit may have created directories, which we ignore.
 fn without_empty_folders(tree: &mut BTreeMap<String, String>) {
     tree.retain(|path, _| !path.ends_with('/'));
 }
@@ -239,7 +238,7 @@ fn plain(tree: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     tree
 }
 
-/// The next recovery continues after a recovery that died, with the same result.
+/// If a recovery dies, the next one continues with the same result.
 fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
     let (old, new) = (plain(&before.tree()), plain(&done.tree()));
     let last = new
@@ -247,7 +246,7 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
         .find(|path| *path == "PROJECT")
         .expect("it is renamed last");
     let mut deaths = 0;
-    // While files are staged, after some renames, before and after the last rename, and with an
+    // Die while files are staged, after some renames, before and after the last rename, and with an
     // edit in the way.
     for (at, edit) in [
         (8, None),
@@ -287,15 +286,15 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
     assert!(deaths > 50, "{deaths} deaths of recoveries");
 }
 
-/// Updates a project from the fictitious older version.
+/// Updates from the fictitious older version.
 fn update(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     let tree = Tree::new(folder);
     let outcome = plan_update(&tree, &older::update_flags("update").into(), &older::ARCHIVE)?;
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A killed update leaves the old or the new tree, with the matching version in PROJECT, and
-/// continues when it is run again.
+/// After a killed update, we have the old or the new tree, and PROJECT has the matching version.
+/// The update continues when it is run again.
 fn updates_die_too(project: &Folder) {
     let before = project.copy();
     older::age(&before);
@@ -324,7 +323,6 @@ fn updates_die_too(project: &Folder) {
     assert!(updated > 0 && updated < steps, "{updated} of {steps}");
 }
 
-/// Initializes a project in a workspace.
 fn join(workspace: &Path, faults: Faults) -> anyhow::Result<usize> {
     let line = "rbuilder init --domain example.com --library version --library-version 0.1.0";
     let Typed::Init(flags) = Cli::parse_from(line.split(' ')).command else {
@@ -335,7 +333,7 @@ fn join(workspace: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A killed `init` leaves either neither the member nor its files in the workspace, or both.
+/// After a killed `init`, the workspace has either both the member and its files, or neither.
 fn joins_die_too() {
     let before = Folder::new();
     before.write("Cargo.toml", "[workspace]\nmembers = [\"tools/gen\"]\n");
@@ -362,7 +360,7 @@ fn joins_die_too() {
     assert!(joined > 0 && joined < steps, "{joined} of {steps}");
 }
 
-/// Moves the files of a project into the directories of their groups.
+/// Files move into the directories of their groups.
 fn edit(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     let cli = Cli::parse_from(["rbuilder", "edit", "--multigroup"]);
     let Typed::Edit(flags) = cli.command else {
@@ -373,7 +371,7 @@ fn edit(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A killed move leaves all files either at their old or at their new paths.
+/// After a killed move, all files are at their old paths, or all are at their new ones.
 fn moves_die_too(before: &Folder) {
     let done = before.copy();
     let steps = edit(done.path(), Faults::default()).expect("it works without faults");

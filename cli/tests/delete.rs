@@ -7,7 +7,7 @@ use support::{Folder, golden};
 
 const INIT: &str = "init --domain example.com --project-name shop --library version --library-version 0.1.0";
 
-/// Commands that create something, each with the command that removes it.
+/// Each command that creates something, with the command that removes it.
 const PAIRS: &[(&str, &str)] = &[
     (
         "create api --group crew --version v1 --kind Captain",
@@ -79,14 +79,13 @@ fn captain() -> Folder {
     folder
 }
 
-/// Makes v2 the storage version by editing the source.
 fn store_second_version(folder: &Folder) {
     folder.replace("src/api/v2/captain.rs", "    storage = false,\n", "");
     let stored = "    namespaced,\n    storage = false,\n";
     folder.replace("src/api/v1/captain.rs", "    namespaced,\n", stored);
 }
 
-/// Returns the error of a command. Checks that it writes nothing.
+/// Returns the error, and checks that nothing is written.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
     let ran = folder.run(command);
@@ -95,7 +94,7 @@ fn refusal(folder: &Folder, command: &str) -> String {
     ran.err
 }
 
-/// Pseudo-random numbers, the same in each run.
+/// Pseudo-random, but the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -126,7 +125,7 @@ fn delete_reverts_create() {
         for _ in 0..14 {
             let (create, delete) = PAIRS[numbers.below(PAIRS.len())];
             let before = folder.tree();
-            // A command fails if its kind does not exist yet.
+            // The command fails if its kind doesn't exist yet.
             if folder.run(create).code == 0 && folder.tree() != before {
                 done.push((create, delete, before));
             }
@@ -190,8 +189,7 @@ fn changed_file_is_only_deleted_with_force() {
     assert_same(&folder, &project("").tree(), command);
 }
 
-/// Without a record, a file that matches the templates counts as unchanged. Any other file may have
-/// been changed.
+/// If there is no record, we only know that a file is unchanged when it matches the templates.
 #[test]
 fn unrecorded_file_is_compared_with_the_templates() {
     let folder = captain();
@@ -380,7 +378,7 @@ fn deleting_the_conversion_keeps_a_chosen_storage_version() {
     assert!(tree[first].contains("storage = false") && !tree[second].contains("storage = false"));
 }
 
-/// Creates a kind with webhooks and a conversion of v1 from and to two spokes.
+/// `v1` is converted from and to two spokes.
 fn captain_with_spokes() -> Folder {
     let folder = captain();
     for command in [
@@ -416,7 +414,7 @@ fn deletes_one_of_several_spokes_with_its_version() {
         .run("delete api --group crew --version v3 --kind Captain")
         .ok();
     assert!(!folder.tree().keys().any(|path| path.contains("v3")));
-    // Deleting the last spoke also deletes the conversion.
+    // The conversion goes with its last spoke.
     folder
         .run("delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2")
         .ok();
@@ -455,7 +453,8 @@ fn deleting_a_spoke_keeps_other_user_changes() {
     assert!(!tree.contains_key("src/api/v2/captain_conversion.rs"));
     assert!(!tree["src/api/v2/mod.rs"].contains("captain_conversion"));
 
-    // A changed test and an implemented conversion are only deleted with `--force`.
+    // Since the test is changed and the conversion implemented, they are only deleted with
+    // `--force`.
     folder.replace(
         tests,
         "testing::assert_round_trip::<Captain, Spoke>();",

@@ -32,7 +32,6 @@ fn lowered() -> String {
     CRD.replace("maximum: 9", "maximum: 7")
 }
 
-/// A directory with the CRD before and after a change.
 fn states(after: &str) -> Folder {
     let folder = Folder::new();
     folder.write("old/cups.yaml", CRD);
@@ -47,7 +46,7 @@ fn commit(folder: &Folder, message: &str) {
     ));
 }
 
-/// A repository with the CRD on its main branch, and a branch on which it is changed.
+/// The main branch has the CRD, and another branch changes it.
 fn repository(after: &str) -> Folder {
     let folder = Folder::new();
     folder.git("init --quiet --initial-branch main");
@@ -145,7 +144,7 @@ fn markdown_has_a_table_and_folded_examples() {
 fn merge_base_with_the_main_branch_is_the_default() {
     let folder = repository(&lowered());
     commit(&folder, "two");
-    // What happens on the main branch afterwards is not a change of this branch.
+    // What happens on the main branch afterwards isn't a change of our branch.
     folder.git("checkout --quiet main");
     folder.write("crds/cups.yaml", &CRD.replace("colour", "color"));
     commit(&folder, "three");
@@ -235,7 +234,7 @@ fn project_is_compared_by_its_source() {
     folder.write(types, &text.replace("pub struct CupSpec {", field));
     let marker = "#[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"get\")]\n#[rbac(";
     folder.write(controller, &rules.replacen("#[rbac(", marker, 1));
-    // The manifests are not generated yet.
+    // The manifests have not been generated yet.
     let ran = folder.run("diff");
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     for part in [
@@ -279,7 +278,7 @@ fn configuration_of_a_repository_runs_no_program() {
         folder.git(&format!("config {key} {run}"));
     }
     folder.write(".gitattributes", "*.yaml filter=a\n");
-    // A partial clone fetches what it lacks.
+    // In a partial clone, git fetches what is missing.
     folder.git("config remote.origin.url ssh://example.invalid/a");
     folder.git("config remote.origin.promisor true");
     folder.git("config core.repositoryFormatVersion 1");
@@ -298,7 +297,7 @@ mod cluster {
 
     use std::process::Command;
 
-    /// A cluster with a CRD and two objects, behind a program that answers like kubectl.
+    /// The cluster has a CRD and two objects. A program answers for it like kubectl.
     fn run_with_cluster(folder: &Folder, line: &str) -> Ran {
         let object = |name: &str, size: i64| {
             format!(
@@ -373,7 +372,7 @@ mod cluster {
     }
 }
 
-/// A directory with a CRD of two versions. Each version has a field that the other one lacks.
+/// Each of the two versions has a field that the other one lacks.
 fn two_versions(conversion: &str) -> Folder {
     let (_, first) = CRD.split_once("  - name: v1\n").expect("a version");
     let second = first

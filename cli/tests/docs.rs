@@ -9,7 +9,6 @@ use support::Folder;
 
 const CUPS: &str = include_str!("docs/cups.yaml");
 
-/// Creates a directory with manifests.
 fn with_manifests(text: &str) -> Folder {
     let folder = Folder::new();
     folder.write("crds/all.yaml", text);
@@ -28,7 +27,6 @@ fn pages_match_the_golden_files() {
     support::golden("docs/cups.html", &without_assets(&page(&folder, "docs/api.html")));
 }
 
-/// Removes the style and the script from a page.
 fn without_assets(page: &str) -> String {
     let mut page = page.to_owned();
     for (start, end) in [
@@ -93,7 +91,7 @@ fn renders_a_page_for_a_project() {
     folder.run("docs --check").ok();
 }
 
-/// Definitions and roles next to the samples do not belong to the project.
+/// The definitions and roles next to the samples don't belong to the project.
 #[test]
 fn ignores_definitions_in_samples() {
     let folder = Folder::new();
@@ -226,8 +224,8 @@ fn reads_lists() {
     }
 }
 
-/// Checks what browsers, screen readers and links rely on: matching elements, unique anchors that
-/// links can find, landmarks, and nothing that loads other resources.
+/// Browsers, screen readers and links need matching elements, unique anchors that links can find,
+/// and landmarks. Nothing may load other resources.
 #[track_caller]
 fn check_structure(page: &str) {
     let page = without_assets(page);

@@ -11,7 +11,7 @@ use support::Folder;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the findings about the project by name: status, message and help.
+/// Returns status, message and help by the name of the finding.
 fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) {
     let before = folder.tree();
     let ran = folder.run("doctor --output json");
@@ -26,7 +26,7 @@ fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) 
     (ran.code, about.collect())
 }
 
-/// Changes a project and checks one finding about it.
+/// Changes a project, then checks one finding about it.
 #[track_caller]
 fn check(change: impl Fn(&Folder), name: &str, status: &str, message: &str, help: &str) {
     let folder = Folder::with_cup();
@@ -36,7 +36,7 @@ fn check(change: impl Fn(&Folder), name: &str, status: &str, message: &str, help
     assert_eq!(found.0, status, "{found:?}");
     assert!(found.1.contains(message) && found.2.contains(help), "{found:?}");
     assert!(status != "error" || code == 1);
-    // The text output reports the same finding.
+    // The text output has to say the same.
     let text = folder.run("doctor").out;
     assert!(
         text.contains(&format!("{status} {name}: {}\n", found.1)),
@@ -172,7 +172,7 @@ fn reports_stale_manifests_and_changed_files() {
     check(conflict, "conflicts", "error", "Makefile:", "edit the lines");
 }
 
-/// Changes that commands make to scaffolded files do not count as changes of the user.
+/// If a command changed a scaffolded file, that isn't a change of the user.
 #[test]
 fn edits_by_commands_do_not_count_as_changes() {
     let folder = Folder::with_cup();
@@ -254,7 +254,7 @@ fn undeployable_config_is_an_error() {
     check(remote, "config", "ok", "", "");
 }
 
-/// kustomize follows links, so a linked file exists.
+/// kustomize follows links, so a linked file counts as existing.
 #[cfg(unix)]
 #[test]
 fn linked_config_files_exist() {
@@ -267,8 +267,8 @@ fn linked_config_files_exist() {
     assert!(text.contains("ok config: "), "{text}");
 }
 
-/// Git for Windows checks out files with other line endings, which do not count as changes. This
-/// includes files that several commands have edited.
+/// Git for Windows checks out files with other line endings. That isn't a change, not even in files
+/// that several commands have edited.
 #[test]
 fn line_endings_do_not_count_as_changes() {
     let folder = Folder::with_cup();
@@ -311,7 +311,7 @@ fn conflicts_in_products_are_errors() {
         "unresolved: .rbuilder/chart.txt:1",
         "edit the lines",
     );
-    // A line that only looks like a conflict marker.
+    // This line only looks like a conflict marker.
     check(
         edit("Makefile", "KIND ?= kind\n", "# <<<<<<< HEAD\nKIND ?= kind\n"),
         "scaffold",
@@ -371,7 +371,8 @@ fn reports_unknown_keys_and_values_in_project_file() {
     }
 }
 
-/// A deleted scaffolded file can be restored, with everything that commands have added to it.
+/// If a scaffolded file is deleted, it can be restored with everything that commands have added to
+/// it.
 #[test]
 fn deleted_files_are_restored() {
     let folder = Folder::with_cup();
@@ -415,8 +416,8 @@ fn deleted_files_are_restored() {
     assert_eq!(folder.tree(), before);
 }
 
-/// The help about a deleted file names the command that writes it again. Running it completes the
-/// project.
+/// The help about a deleted file names the command that writes it again. When we run it, the
+/// project has to be complete.
 #[test]
 fn help_for_deleted_source_restores_it() {
     let folder = Folder::with_cup();
@@ -461,7 +462,7 @@ fn directory_without_a_rust_project_is_an_error() {
     check(foreign, "project", "error", "unsupported layout", "");
 }
 
-/// Programs in a repository that record when they run.
+/// These programs are in the repository, and record when they run.
 #[cfg(unix)]
 mod programs {
     use std::process::Command;
@@ -470,7 +471,7 @@ mod programs {
 
     use crate::support::Folder;
 
-    /// Acts like rustup's proxies: runs the programs that the toolchain file of its directory
+    /// Acts like rustup's proxies, i.e. runs the programs that the toolchain file of its directory
     /// names, and reads Cargo's configuration.
     const PROXY: &str = r#"#!/bin/sh
 here=$(dirname "$0")
@@ -481,19 +482,18 @@ path=$(sed -n 's/^path = "\(.*\)"/\1/p' rust-toolchain.toml 2>/dev/null)
 echo "$(basename "$0") 1.99.0 (x)"
 "#;
 
-    /// Runs `doctor` in a project, with programs that obey the files of the project. Returns the
-    /// finding about Rust.
+    /// The programs obey the files of the project. Returns the finding about Rust.
     fn examine(folder: &Folder) -> Value {
         examine_with(folder, PROXY, "")
     }
 
-    /// Does the same with another proxy and with a toolchain that the user has selected.
+    /// Same, with another proxy and a toolchain that the user has selected.
     fn examine_with(folder: &Folder, proxy: &str, toolchain: &str) -> Value {
         let bin = Folder::new();
         for name in ["rustc", "cargo"] {
             bin.write_program(name, proxy);
         }
-        // Put relative directories on the path, and one in the project.
+        // Put relative directories on the path, and one directory of the project.
         for name in ["rustc", "cargo", "kubectl", "git", "kube-apiserver", "etcd"] {
             let record = format!("#!/bin/sh\necho {name} >> '{}/ran'\n", folder.path().display());
             folder.write_program(&format!("tool/bin/{name}"), &record);
@@ -552,7 +552,7 @@ echo "$(basename "$0") 1.99.0 (x)"
         );
     }
 
-    /// rustup's proxies exist whatever is installed, and print this error.
+    /// rustup's proxies always exist, and print this error if the toolchain doesn't.
     #[test]
     fn toolchain_that_is_not_installed_is_named() {
         let proxy = |condition: &str| {
@@ -644,7 +644,7 @@ fn checks_the_shards_of_a_deployment() {
         "no role allows it to patch, delete Leases",
         "config/sharding/sharding_role.yaml",
     );
-    // Without the component, the manager has only the permissions for leader election.
+    // Without the component, the manager only has the permissions for leader election.
     check(
         edit(MANAGER, "- --leader-elect\n", "- --shards=64\n"),
         "shards",

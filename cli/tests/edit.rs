@@ -82,8 +82,8 @@ fn user_changes_are_kept() {
     assert!(tree[path].contains("namespace = \"shop-system\""));
 }
 
-/// No binding gives a ClusterRole to a manager in a single namespace. The command warns if markers
-/// still request such permissions, and only then.
+/// A manager in a single namespace is not bound to a ClusterRole. The command warns if markers
+/// still request its permissions, and only then.
 #[test]
 fn warns_about_unbound_cluster_permissions() {
     let begin = || begun("", &COMMANDS[..1]);
@@ -104,7 +104,7 @@ fn warns_about_unbound_cluster_permissions() {
         said.contains(unbound) && said.contains("add `namespace = \"shop-system\"` to those"),
         "{said}"
     );
-    // The manifests have not changed yet.
+    // The warning still comes if the manifests have not changed yet.
     let said = begin().run("edit --namespaced --manifests=false").ok().err;
     assert!(
         said.contains("markers without `namespace` request cluster-wide permissions"),
@@ -228,7 +228,7 @@ fn one_command_can_change_settings_and_features() {
         ran.err
             .contains("mutatingwebhookconfiguration/shop-mutating-webhook-configuration")
     );
-    // The API server must call another webhook.
+    // If there is another webhook, the API server has to call it.
     folder
         .run("create webhook --group cache --version v1 --kind Shelf --validation")
         .ok();
@@ -371,7 +371,7 @@ fn rejects_invalid_features() {
     off.run("edit --disable metrics").ok();
     let ran = off.run("edit --enable prometheus");
     assert!(ran.err.contains("`--enable metrics,prometheus`"), "{}", ran.err);
-    // A missing feature is already disabled.
+    // A feature that doesn't exist is already disabled.
     let ran = none.run("edit --disable webhooks,cert-manager").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 }
@@ -387,7 +387,7 @@ fn disabling_sharding_warns_about_deployed_replicas() {
     assert!(off.err.contains(command), "{}", off.err);
 }
 
-/// Commands for projects whose layout differs in every relevant way. `INIT` runs first.
+/// The layouts differ in everything that matters. `INIT` runs first.
 const LAYOUTS: &[&[&str]] = &[
     &[],
     COMMANDS,
@@ -399,8 +399,8 @@ const LAYOUTS: &[&[&str]] = &[
         "create api --group cache --version v1 --kind Captain",
         "create api --group cache --version v1 --kind Captain --controller-name captain-backup",
     ],
-    // Webhooks for several groups in the same version, and a kind whose module has the name of its
-    // group.
+    // Has webhooks for several groups in the same version, and a kind whose module has the name of
+    // its group.
     &[
         "create api --group pot --version v1 --kind Pot",
         "create api --group apps --version v1 --kind ReplicaSet --controller",
@@ -408,12 +408,12 @@ const LAYOUTS: &[&[&str]] = &[
         "create webhook --group pot --version v1 --kind Pot --validation",
         "create webhook --version v1 --kind Pod --defaulting --defaulting-path /mutate/pods",
     ],
-    // An empty group has no directory.
+    // If the group is empty, there is no directory for it.
     &[
         "create api --version v1 --kind Cup",
         "create webhook --version v1 --kind Cup --validation",
     ],
-    // The modules must state that they do not refer to the crate.
+    // These modules have to state that they do not refer to the crate.
     &["create api --group tea-time --version v1alpha1 --kind Kube"],
 ];
 
@@ -451,7 +451,7 @@ fn multigroup_equals_starting_with_groups() {
         folder.run("edit --multigroup=false").ok();
         assert_same(&folder, &single, &format!("{what}, and back"));
     }
-    // Other settings can change in the same command.
+    // We can change other settings in the same command.
     let folder = begun("", COMMANDS);
     folder.run("edit --multigroup --namespaced --owner Us").ok();
     assert_same(
@@ -461,7 +461,7 @@ fn multigroup_equals_starting_with_groups() {
     );
 }
 
-/// Creates a project with user code that a move has to adapt.
+/// Has user code that a move must adapt.
 fn worked_on() -> Folder {
     let folder = begun("", LAYOUTS[2]);
     let change = |path: &str, from: &str, to: &str| {
@@ -561,7 +561,7 @@ fn moves_keep_user_changes() {
     ] {
         assert!(tree[path].contains(expected), "{path}: {}", tree[path]);
     }
-    // Deleted files stay deleted.
+    // Files that the user deleted stay deleted.
     assert!(
         !tree
             .keys()
@@ -579,7 +579,7 @@ fn moves_keep_user_changes() {
             .any(|path| old.iter().any(|old| path.starts_with(old)))
     );
 
-    // Other commands work as if the project had been created with groups.
+    // All other commands work as if the project had been created with groups.
     let again = folder.run("update").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
     folder.run("create api --group tea --version v1 --kind Leaf").ok();
@@ -749,7 +749,7 @@ fn rejects_uncertain_moves() {
     );
 }
 
-/// A command that changes `config/` lists the products generated from it.
+/// A command that changes `config/` lists what was generated from it.
 #[test]
 fn reminds_of_outdated_chart_and_bundle() {
     let chart = "config/ has changed. To update the chart, run:\n  rbuilder helm\n";

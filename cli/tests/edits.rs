@@ -15,7 +15,6 @@ fn api(version: &str, kind: &str) -> String {
     format!("create api --group cache --version {version} --kind {kind}")
 }
 
-/// Creates a project with the kind `Cup` in two versions.
 fn project() -> Folder {
     let folder = Folder::new();
     folder.run(INIT).ok();
@@ -40,7 +39,7 @@ fn refused(folder: &Folder, command: &str, expected: &[&str]) -> String {
     err
 }
 
-/// Checks that the command has made all changes and has nothing to do when it runs again.
+/// Also checks that a second run has nothing to do.
 #[track_caller]
 fn serves(folder: &Folder, flags: &[&str]) {
     let tree = folder.tree();
@@ -107,7 +106,7 @@ fn recognizes_handlers_written_by_users() {
         folder.run(&webhook(flag)).ok();
         assert_eq!(text(&folder, HANDLERS), own, "{flag}");
     }
-    // Handlers that are not served yet get served.
+    // Handlers that aren't served yet have to be served now.
     let idle = own
         .replace(".defaulter(fill).spoke::<v2::Cup>()", "")
         .replace("served.validator_async(test)", "served");
@@ -168,7 +167,7 @@ fn adds_missing_marker_to_served_function() {
     serves(&folder, &FLAGS[..1]);
 }
 
-/// Returns the lines below the instruction of a message.
+/// Returns the lines that the message tells the user to add.
 fn lines_to_add(err: &str) -> String {
     let (_, lines) = err.split_once("run the command again:\n").expect(err);
     lines
@@ -206,7 +205,7 @@ fn pasting_the_lines_lets_the_command_continue() {
         serves(&folder, &[flag]);
     }
 
-    // The calls of `register` in both kinds of modules.
+    // Both kinds of modules have calls in `register`.
     for (path, command, missing) in [
         ("src/controller/mod.rs", api("v1", "Mug"), "mug::controller()"),
         (
@@ -309,7 +308,7 @@ fn never_overwrites_files_of_another_kind() {
             &expected,
         );
     }
-    // Tests are named after the kind and the version.
+    // Tests are named after the kind and its version.
     for (kind, file) in [
         ("CupV2", "tests/cup_v2.rs"),
         ("CupV1Webhook", "tests/cup_v1_webhook.rs"),

@@ -17,21 +17,19 @@ use flate2::write::GzEncoder;
 use ring::digest::{SHA512, digest};
 use support::{Folder, Ran};
 
-/// Path of the published index.
 const INDEX: &str = "/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
 
-/// A response of the server.
 #[derive(Clone, Debug)]
 enum Answer {
     Content(Vec<u8>),
-    /// Announces the whole content, sends this many bytes and closes the connection.
+    /// Announces the whole content, but closes the connection after this many bytes.
     Part(Vec<u8>, usize),
-    /// Announces content and sends nothing for as long as the client waits.
+    /// Announces content, but sends nothing for as long as the client waits.
     Silence,
     Status(u16),
 }
 
-/// A local server. Each path has a list of responses, the last of which is repeated.
+/// Each path has a list of responses, and the last one is repeated.
 struct Server {
     url: String,
     answers: Arc<Mutex<BTreeMap<String, Vec<Answer>>>>,
@@ -47,7 +45,7 @@ impl Server {
             requests: Arc::default(),
         };
         let (answers, requests) = (server.answers.clone(), server.requests.clone());
-        // The thread ends together with the test process.
+        // The thread ends with the process of the test.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let Some(path) = read_request(&stream) else {
@@ -61,7 +59,7 @@ impl Server {
         server
     }
 
-    /// Starts a server with an index of these archives.
+    /// The index lists these archives.
     fn with(names: &[&str]) -> Server {
         let server = Server::start();
         let mut index = "releases:\n".to_owned();
@@ -88,7 +86,6 @@ impl Server {
         all.insert(path.to_owned(), answers.to_vec());
     }
 
-    /// Returns the content served at a path.
     fn content(&self, path: &str) -> Vec<u8> {
         match self.answers.lock().expect("no panic")[path].first() {
             Some(Answer::Content(content)) => content.clone(),
@@ -121,7 +118,7 @@ fn send(mut stream: TcpStream, answer: Answer) {
         let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes())
     };
-    // The client may have closed the connection.
+    // Ignore errors, because the client may have closed the connection.
     let _ = match answer {
         Answer::Content(content) => head(200, content.len()).and_then(|()| stream.write_all(&content)),
         Answer::Part(content, sent) => {
@@ -135,7 +132,6 @@ fn send(mut stream: TcpStream, answer: Answer) {
     };
 }
 
-/// Builds a compressed archive with these programs.
 fn archive(programs: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, content) in programs {
@@ -166,8 +162,8 @@ fn sha512(bytes: &[u8]) -> String {
 const NEW: &str = "envtest-v1.37.2-linux-amd64.tar.gz";
 const OLD: &str = "envtest-v1.37.0-linux-amd64.tar.gz";
 
-/// Runs a command with a store in the directory and a fixed platform, so that results are the same
-/// on every machine.
+/// Keeps the store in the directory, and uses a fixed platform so that the results are the same on
+/// every machine.
 fn run(folder: &Folder, command: &str) -> Ran {
     let (command, rest) = command.split_once(' ').unwrap_or((command, ""));
     folder.run(&format!(
@@ -183,7 +179,7 @@ fn leaf(folder: &Folder, version: &str) -> PathBuf {
     folder.path().join(format!("bin/k8s/{version}-linux-amd64"))
 }
 
-/// Returns the directories in the store, including hidden ones.
+/// Also returns hidden directories.
 fn store(folder: &Folder) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.path().join("bin/k8s")) else {
         return Vec::new();
@@ -501,7 +497,7 @@ fn reports_unreadable_indexes() {
 #[test]
 fn ignores_leftovers_of_killed_commands() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
-    // The leftovers of a killed setup-envtest and of a killed rbuilder.
+    // A killed setup-envtest and a killed rbuilder left these.
     folder.write("bin/k8s/1.37.2-linux-amd64/etcd", "etcd");
     folder.write("bin/k8s/.rbuilder-partial-1.37.2-linux-amd64/etcd", "etc");
     folder.write("bin/k8s/.rbuilder-removed-1.35.0-linux-amd64/etcd", "etc");

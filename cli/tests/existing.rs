@@ -13,7 +13,6 @@ fn package(name: &str, rest: &str) -> String {
     format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n{rest}")
 }
 
-/// Returns the source of a kind whose spec has these fields.
 fn kind(kind: &str, fields: &str) -> String {
     format!(
         "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
@@ -25,7 +24,7 @@ fn kind(kind: &str, fields: &str) -> String {
 const RULE: &str =
     "#[rbuilder::rbac(groups = \"apps\", resources = \"deployments\", verbs = \"get\")]\npub fn f() {}\n";
 
-/// Creates a workspace with an operator, its API, and a tool with its own kind.
+/// Has an operator, its API, and a tool with a kind of its own.
 fn workspace() -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -50,7 +49,6 @@ fn workspace() -> Folder {
     folder
 }
 
-/// Returns the paths that were added to a directory.
 fn made(before: &Folder, after: &Folder) -> Vec<String> {
     let known = before.tree();
     let tree = after.tree();
@@ -112,8 +110,7 @@ fn member_uses_paths_relative_to_itself() {
     assert!(ran.err.contains("--> ../libs/api/src/lib.rs:3:13"), "{}", ran.err);
 }
 
-/// The manifests inherit from a workspace two directories up, and the path dependency is a symbolic
-/// link.
+/// The manifests inherit from a workspace two directories up, and the path dependency is a link.
 #[cfg(unix)]
 #[test]
 fn path_dependency_can_be_a_link() {
@@ -199,7 +196,7 @@ fn stale_generated_manifests_are_removed() {
         folder.write("libs/tool/src/lib.rs", "");
         folder.run(&format!("manifests {flags} --no-prune")).ok();
         assert!(folder.tree().contains_key(tools), "{flags}");
-        // Manifests of packages that were not read are kept.
+        // The manifests of packages that were not read must be kept.
         folder.run(&format!("manifests {flags} -p operator")).ok();
         assert!(folder.tree().contains_key(tools), "{flags}");
         folder.run(&format!("manifests {flags}")).ok();
@@ -414,7 +411,7 @@ fn read_only_groups_need_a_committed_crd() {
         "{}",
         ran.err
     );
-    // A chart next to the package counts as well.
+    // A chart next to the package counts, too.
     folder.write("charts/cafe/templates/pot.yaml", crd);
     assert!(shown().out.contains("kind: Pot"));
 }

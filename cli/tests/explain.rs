@@ -4,7 +4,6 @@ use crate::support::Folder;
 
 use serde_json::Value;
 
-/// Returns the file with the types of the kind, and its text.
 fn types(folder: &Folder) -> (String, String) {
     let is_types =
         |(path, text): &(String, String)| path.ends_with(".rs") && text.contains("max_length = 63");
@@ -12,7 +11,7 @@ fn types(folder: &Folder) -> (String, String) {
     found.expect("the types of the kind")
 }
 
-/// A project with a warning: a format that the API server does not know.
+/// The warning is about a format that the API server doesn't know.
 fn project_with_warning() -> Folder {
     let folder = Folder::with_cup();
     let (path, text) = types(&folder);
@@ -108,7 +107,7 @@ fn levels_of_the_project_apply_to_all_commands() {
     assert!(ran.err.contains("unknown code `RB0666`"), "{}", ran.err);
 }
 
-/// `allow(…)` in the source applies to warnings of the command too, and not to other fields.
+/// `allow(…)` in the source also applies to warnings of the command, but not to other fields.
 #[test]
 fn markers_allow_warnings_about_changes() {
     let folder = Folder::with_cup();
@@ -127,12 +126,12 @@ fn markers_allow_warnings_about_changes() {
     let ran = folder.run("manifests --dry-run").ok();
     assert_eq!(ran.err.matches("changes in version").count(), 0, "{}", ran.err);
     folder.run("manifests").ok();
-    // The next run has no change to allow.
+    // The next run sees no change, so there is nothing to allow.
     let ran = folder.run("manifests --check").ok();
     assert!(!ran.err.contains("RB0803"), "{}", ran.err);
 }
 
-/// A sample that its CRD refuses is a warning of the command and not of the generator.
+/// If a CRD refuses a sample, the command warns, not the generator.
 #[test]
 fn denied_warnings_include_samples() {
     let folder = project_with_warning();
@@ -146,7 +145,7 @@ fn denied_warnings_include_samples() {
     );
 }
 
-/// The samples of CRDs that are up to date are validated, too.
+/// Samples are validated even if their CRDs are up to date.
 #[test]
 fn edited_samples_are_reported() {
     let folder = Folder::with_cup();
@@ -162,7 +161,7 @@ fn edited_samples_are_reported() {
     assert_eq!(folder.run("manifests --check --deny warnings").code, 1);
 }
 
-/// The replacements are in JSON for editors, and `--fix` applies them.
+/// Editors get the replacements in JSON, and `--fix` applies them.
 #[test]
 fn proposed_names_replace_wrong_ones() {
     let folder = Folder::with_cup();
@@ -203,7 +202,7 @@ fn nothing_is_fixed_while_other_errors_remain() {
     assert_eq!(folder.tree(), before);
 }
 
-/// Several mistakes in files with CRLF, one of which has a byte order mark.
+/// There are several mistakes, in files with CRLF. One has a byte order mark.
 #[test]
 fn fixes_keep_line_ends_and_byte_order_marks() {
     let folder = Folder::with_cup();
@@ -212,7 +211,7 @@ fn fixes_keep_line_ends_and_byte_order_marks() {
     let is_controller = |(_, text): &(String, String)| text.contains("resources = \"cups/status\"");
     let (controller, code) = folder.tree().into_iter().find(is_controller).expect("a role");
     let wrong = code.replacen("[\"get\", \"list\", \"watch\"]", "[\"get\", \"list,wacth\"]", 1);
-    // Without the permission for the status.
+    // Leave out the permission for the status.
     let start = wrong.find("#[rbac(\n    groups = \"cache.example.com\",\n    resources = \"cups/status\"");
     let start = start.expect("a marker for the status");
     let end = start + wrong[start..].find(")]\n").expect("its end") + 3;
@@ -239,7 +238,7 @@ fn fixes_keep_line_ends_and_byte_order_marks() {
     folder.run("manifests --check").ok();
 }
 
-/// A rule that cannot be read, or that is for a wrong name, does not look as if it were missing.
+/// A rule that can't be read, or that has a wrong name, must not look as if it were missing.
 #[test]
 fn fixes_add_no_permission_twice() {
     let folder = Folder::with_cup();

@@ -19,7 +19,7 @@ fn project(flags: &str) -> Folder {
     folder
 }
 
-/// Returns the error of a command. Checks that it writes nothing.
+/// Returns the error, and checks that nothing is written.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
     let ran = folder.run(command);
@@ -28,7 +28,7 @@ fn refusal(folder: &Folder, command: &str) -> String {
     ran.err
 }
 
-/// Compares all changes of a command with a golden file. Then runs the command twice.
+/// The golden file has all changes. Afterwards we run the command twice.
 fn scaffold(folder: &Folder, command: &str, name: &str) {
     let ran = folder.run(&format!("{command} --dry-run")).ok();
     golden(name, &ran.out);
@@ -137,7 +137,7 @@ fn accepts_short_and_full_group_names() {
 
 #[test]
 fn kinds_of_the_project_take_precedence() {
-    // As in kubebuilder's tutorial, whose CronJob is not Kubernetes' own.
+    // In kubebuilder's tutorial, CronJob isn't the kind of Kubernetes either.
     let folder = project("");
     folder
         .run("create api --group batch --version v1 --kind CronJob")
@@ -147,7 +147,7 @@ fn kinds_of_the_project_take_precedence() {
         .run("create webhook --group batch --version v1 --kind CronJob --validation")
         .ok();
     assert!(folder.tree()["src/webhook/v1/cron_job.rs"].contains("use crate::api::v1::CronJob;"));
-    // Now the group can be either of the two.
+    // From now on, the group can be either of the two.
     let said = refusal(
         &folder,
         "create api --group batch --version v1 --kind Job --controller",
@@ -159,8 +159,8 @@ fn kinds_of_the_project_take_precedence() {
     assert!(folder.tree()["src/controller/job.rs"].contains("use k8s_openapi::api::batch::v1::Job;"));
 }
 
-/// A kind that may belong to another project, or a misspelled built-in kind, is not scaffolded as a
-/// kind of this project.
+/// If a kind may belong to another project, or may be a misspelled built-in kind, we don't scaffold
+/// it as a kind of this project.
 #[test]
 fn ambiguous_kinds_need_a_flag() {
     let folder = project("");
@@ -190,7 +190,7 @@ fn ambiguous_kinds_need_a_flag() {
         let said = refusal(&folder, &format!("create api {command}"));
         assert_eq!(said, expected, "{command}");
     }
-    // This also works if the project already has a group.
+    // Check the same in a project that already has a group.
     folder
         .run("create api --group shop --version v1 --kind Order")
         .ok();
@@ -219,8 +219,8 @@ fn ambiguous_kinds_need_a_flag() {
         said.contains("not enabled: omit `--group` instead of passing `shop`, or run"),
         "{said}"
     );
-    // The project may have kinds in such a group if a flag says so, and in a group with a dot that
-    // belongs to no known project.
+    // The project may have kinds in such a group if a flag says so. It may also have kinds in a
+    // group with a dot that belongs to no known project.
     for [group, flags] in [["cert-manager.io", " --resource --controller"], ["sea.crew", ""]] {
         let folder = project("");
         folder
@@ -357,7 +357,7 @@ fn kind_can_have_several_controllers() {
         }
     }
 
-    // If the first controller has a name, all others need one.
+    // If the first controller has a name, all others need one, too.
     let folder = project("");
     folder
         .run("create api --group crew --version v1 --kind Captain --controller-name watch")

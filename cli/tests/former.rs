@@ -1,6 +1,6 @@
-//! `rbuilder update` on projects scaffolded by earlier builds of the same version, before projects
-//! recorded their scaffolds. The projects are two examples of this repository at earlier commits
-//! (`cargo xtask templates --former`).
+//! `rbuilder update` on projects from earlier builds of the same version, before projects recorded
+//! their scaffolds. We use two examples of this repository at earlier commits (`cargo xtask
+//! templates --former`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,14 +29,12 @@ struct Former {
     files: BTreeMap<String, usize>,
 }
 
-/// What happened to the scaffolded files of a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fates {
-    /// Files with the current text and the user's lines.
+    /// These have the current text and the user's lines.
     merged: usize,
-    /// Files with conflicts that the command reports.
     conflicts: BTreeSet<String>,
-    /// Files that the command reports as not brought up to date.
+    /// The command says that it couldn't bring these up to date.
     named: BTreeSet<String>,
 }
 
@@ -46,7 +44,7 @@ fn read_projects() -> Document {
     serde_json::from_slice(&bytes).expect("as it was recorded")
 }
 
-/// Returns a line for the user to add to a file. It does not occur in any scaffold.
+/// The line occurs in no scaffold.
 fn user_line(path: &str, place: &str) -> String {
     let comment = match Path::new(path)
         .extension()
@@ -58,7 +56,6 @@ fn user_line(path: &str, place: &str) -> String {
     format!("{comment} a user's line at the {place}\n")
 }
 
-/// Adds lines before and after the text of a file.
 fn edit(path: &str, text: &str) -> String {
     let end = if text.ends_with('\n') || text.is_empty() {
         ""
@@ -82,8 +79,7 @@ fn rebuild(folder: &Folder) -> BTreeMap<String, String> {
     files
 }
 
-/// Edits every scaffolded file of a project, updates the project, and returns what happened to each
-/// file.
+/// Edits every scaffolded file, then updates the project.
 fn check(label: &str, folder: &Folder) -> Fates {
     let record = read_record(folder);
     let before = folder.tree();
@@ -118,8 +114,8 @@ fn check(label: &str, folder: &Folder) -> Fates {
             assert_eq!(text, &edit(path, &before[path]), "{label}: {path}");
             fates.named.insert(path.clone());
         } else if let Some(today) = today.get(path) {
-            // A file that only the former command has written now has the current text and the
-            // user's lines.
+            // Only the former command has written this file, so it has the current text and the
+            // user's lines now.
             if record.contains(path, &before[path]) {
                 assert_eq!(text, &edit(path, today), "{label}: {path}");
             }
@@ -151,7 +147,7 @@ fn write_project(document: &Document, former: &Former) -> Folder {
     folder
 }
 
-/// Resolves the conflicts of an update as its messages advise.
+/// Does what the messages advise.
 fn settle(folder: &Folder, fates: &Fates) -> Ran {
     let tree = folder.tree();
     for path in &fates.conflicts {
@@ -179,8 +175,8 @@ fn settle(folder: &Folder, fates: &Fates) -> Ran {
 #[test]
 fn update_keeps_edits_and_merges_or_reports_template_changes() {
     let document = read_projects();
-    // The oldest project of each example, and every fifth one after it. All of them take more than
-    // a minute.
+    // Only take the oldest project of each example, and every fifth one after it, since all of them
+    // take more than a minute.
     let examples: BTreeSet<&str> = document
         .projects
         .iter()

@@ -7,7 +7,7 @@ use support::Folder;
 const INIT: &str = "init --domain example.com --project-name shop";
 const CREATE: &str = "create api --from-crd gadgets.yaml";
 
-/// A CRD whose second version is stored. Both versions have types with the same names.
+/// The second version is stored. Both versions have types with the same names.
 const CRD: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -123,7 +123,7 @@ fn widget() -> String {
 fn scaffolds_every_version() {
     let folder = project();
     let ran = folder.run(CREATE).ok();
-    // The versions of the CRD differ, and it has no conversion.
+    // We get a warning because the versions differ and the CRD has no conversion.
     let warnings: Vec<&str> = ran
         .err
         .lines()
@@ -188,12 +188,12 @@ fn second_run_changes_nothing_and_keeps_edits() {
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
     let ran = folder.run("update").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
-    // Edits are kept as long as the CRD is the same.
+    // As long as the CRD stays the same, edits are kept.
     let controller = format!("{}// mine\n", folder.tree()["src/controller/gadget.rs"]);
     folder.write("src/controller/gadget.rs", &controller);
     let ran = folder.run(CREATE).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
-    // A changed CRD would overwrite the types.
+    // If the CRD changes, the types would be overwritten.
     folder.write("gadgets.yaml", &CRD.replace("- slow", "- steady"));
     let before = folder.tree();
     let ran = folder.run(CREATE);
@@ -219,7 +219,7 @@ fn adds_and_deletes_further_versions_and_kinds() {
             "pub mod gadget;\npub mod widget;\n\npub use gadget::Gadget;\npub use widget::Widget;\n"
         )
     );
-    // A copy of the newest version.
+    // The new version is a copy of the newest one.
     folder
         .run("create api --group tools --version v3 --kind Gadget")
         .ok();
@@ -325,12 +325,12 @@ fn rejects_flags_that_contradict_the_crd() {
     ] {
         assert_eq!(folder.run(&format!("create api {flags}")).code, 2, "{flags}");
     }
-    // Flags that agree with the CRD are accepted.
+    // Flags may repeat what the CRD says.
     folder.run("create api --from-crd gadgets.yaml --group tools --kind Gadget --plural gadgets --namespaced --controller=false").ok();
     assert!(!folder.tree().contains_key("src/controller/gadget.rs"));
 }
 
-/// The CRD's webhook belongs to the operator in the cluster until this project provides a
+/// The webhook in the CRD belongs to the operator in the cluster, until this project has a
 /// conversion.
 #[test]
 fn advises_how_to_scaffold_the_conversion() {
@@ -348,7 +348,7 @@ fn advises_how_to_scaffold_the_conversion() {
     );
 }
 
-/// The templates use the kind as the name of its type.
+/// The templates use the kind as the name of the type.
 #[test]
 fn rejects_kind_whose_type_needs_another_name() {
     let folder = project();

@@ -8,11 +8,10 @@ use std::path::Path;
 
 use clap::Command;
 
-/// Flags that do not belong to the command: flags of the manager, of kubebuilder's markers and of
-/// other programs.
+/// These don't belong to the command, but to the manager, kubebuilder's markers or other programs.
 const FLAGS_OF_OTHERS: &[&str] = &["--help"];
 
-/// Programs whose command lines occur on the page.
+/// The page has command lines of these programs.
 const PROGRAMS_OF_OTHERS: &[&str] = &["docker", "helm", "operator-sdk", "opm"];
 
 fn read(path: &str) -> String {
@@ -22,7 +21,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect(path)
 }
 
-/// Returns the second column of each row, with its section heading.
+/// Also returns the heading above each row.
 fn counterparts(page: &str) -> Vec<(String, String)> {
     let mut heading = String::new();
     let mut found = Vec::new();
@@ -42,7 +41,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the command at the start of a line, or the first word that is not a command.
+/// The error is the first word that isn't a command.
 fn find_command<'c>(root: &'c Command, line: &str) -> Result<&'c Command, String> {
     let mut command = root;
     for word in line.split_whitespace().skip(1) {
@@ -75,7 +74,7 @@ fn any_command_has(command: &Command, flag: &str) -> bool {
             .any(|inner| any_command_has(inner, flag))
 }
 
-/// Returns the flags in a text, such as `--kind` for `--kind=Cup`.
+/// E.g. `--kind` for `--kind=Cup`.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| c.is_whitespace() || c == '=' || c == ',');
     words.filter(|word| word.starts_with("--") && word.len() > 2)
@@ -170,7 +169,6 @@ fn every_row_has_a_counterpart_or_a_reason() {
     }
 }
 
-/// Replaces the table below a heading of the page.
 fn with_table(page: &str, table: rbuilder_cli::peers::Table) -> String {
     let heading = format!("## {}\n", table.heading);
     let start = page.find(&heading).expect(table.heading);

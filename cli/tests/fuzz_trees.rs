@@ -34,16 +34,16 @@ use random::Random;
 use support::Folder;
 use watch::Watch;
 
-/// Number of rounds in an ordinary run.
+/// An ordinary run has this many rounds.
 const ROUNDS: u64 = 120;
 
-/// Time limit for a command, in a debug build on a busy machine.
+/// Debug builds on a busy machine need this long.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Text in every file outside of the project.
+/// Every file outside of the project contains this.
 const SECRET: &str = "hunter2";
 
-/// Command lines, and whether they only read.
+/// The flag says that a command only reads.
 const COMMANDS: [(&str, bool); 21] = [
     ("docs", false),
     ("docs --check", true),
@@ -124,12 +124,12 @@ fn commands_survive_damaged_projects() {
             );
         }
     }
-    // The damage must matter, but not always.
+    // If the damage never matters, or always does, we test nothing.
     let count = |code: u8| answers.get(&code).copied().unwrap_or_default();
     assert!(count(0) > 20 && count(1) > 20, "{answers:?}");
 }
 
-/// Returns projects created by the commands, and a project created otherwise.
+/// Most were created by the commands, and one wasn't.
 fn bases() -> Vec<BTreeMap<String, String>> {
     let made = |lines: &[&str]| {
         let folder = Folder::new();
@@ -177,8 +177,8 @@ fn bases() -> Vec<BTreeMap<String, String>> {
     ]
 }
 
-/// Runs a round: creates a directory with a secret next to it, damages the project and runs
-/// commands. Returns their exit codes.
+/// Creates a directory with a secret next to it, damages the project, and runs commands. Returns
+/// their exit codes.
 fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
     let top = Folder::new();
     let (project, outside) = (top.path().join("p"), top.path().join("out"));
@@ -203,7 +203,7 @@ fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
     }
     let is_linked = what.iter().any(|what| what.starts_with("hard link"));
     let before = state(&outside);
-    // A forged journal for the project directory itself has its temporary files next to the
+    // If a forged journal is for the project directory itself, its temporary files are next to the
     // directory.
     let around = names_in(top.path());
     let mut codes = Vec::new();
@@ -220,7 +220,7 @@ fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
             "no reason: {}",
             told()
         );
-        // A file with a second hard link in the project belongs to the project.
+        // A file with a second hard link in the project belongs to the project, so it may be shown.
         assert!(
             is_linked || !format!("{}{}", ran.out, ran.err).contains(SECRET),
             "a secret is shown: {}",
@@ -244,8 +244,7 @@ fn names_in(folder: &Path) -> BTreeSet<OsString> {
         .collect()
 }
 
-/// Returns everything that a command could change below a directory. Follows no links, and opens
-/// only regular files.
+/// Returns everything that a command could change. We follow no links and only open regular files.
 fn state(folder: &Path) -> BTreeMap<std::path::PathBuf, String> {
     use std::os::unix::fs::MetadataExt;
     let mut state = BTreeMap::new();

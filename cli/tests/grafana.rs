@@ -42,7 +42,7 @@ fn keeps_user_changes() {
     let folder = project();
     folder.replace(RULES, "for: 15m", "for: 30m");
     folder.replace(DASHBOARD, "\"refresh\": \"30s\"", "\"refresh\": \"5m\"");
-    // Users who do not want to deploy the rules remove them from the list or delete them.
+    // Users who don't want to deploy the rules remove them from the list, or delete them.
     folder.replace(KUSTOMIZATION, "- rules.yaml\n", "");
     folder.check_unchanged("grafana");
     folder.remove(RULES);

@@ -11,7 +11,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use proptest::prelude::*;
 use support::{Folder, Saved};
 
-/// Returns the code of a file on a single line, without comments and with literals replaced.
+/// The code is on a single line, has no comments, and its literals are replaced.
 fn code(text: &str) -> String {
     fn plain(tokens: TokenStream) -> TokenStream {
         let each = |token| match token {
@@ -31,8 +31,7 @@ fn code(text: &str) -> String {
     plain(tokens).to_string().replace(' ', "")
 }
 
-/// Removes macros, including those in modules, because code that a macro would generate does not
-/// exist yet.
+/// Code that a macro would generate doesn't exist yet, so we ignore macros.
 fn remove_macros(items: &mut Vec<syn::Item>) {
     items.retain(|item| !matches!(item, syn::Item::Macro(_)));
     for item in items {
@@ -56,7 +55,7 @@ fn is_kept(before: &str, after: &str) -> bool {
     before.bytes().all(|byte| left.any(|other| other == byte))
 }
 
-/// A project with the kind `Cup` and its handlers.
+/// Has the kind `Cup` with handlers.
 static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();

@@ -16,20 +16,19 @@ const ALL: [Damage; 17] = [
     companion, name, source, manifest,
 ];
 
-/// The directories to damage.
 struct Site<'a> {
     project: &'a Path,
     outside: &'a Path,
 }
 
-/// Damages a project. Returns a description of the damage.
+/// The text describes the damage.
 pub(crate) fn apply(project: &Path, outside: &Path, random: &mut Random) -> String {
     let site = Site { project, outside };
     random.one_of(&ALL)(&site, random)
 }
 
 impl Site<'_> {
-    /// Returns a file or directory of the project. Prefers those that commands read first.
+    /// Prefers the files that commands read first.
     fn any(&self, random: &mut Random) -> PathBuf {
         if random.once_in(3) {
             return self.project.join(random.text(&[
@@ -79,7 +78,7 @@ impl Site<'_> {
         self.project.join("new")
     }
 
-    /// Returns a path outside of the project, or a cycle.
+    /// The path may also be a cycle.
     fn elsewhere(&self, random: &mut Random) -> PathBuf {
         match random.below(12) {
             0 => self.outside.to_owned(),
@@ -108,7 +107,6 @@ impl Site<'_> {
     }
 }
 
-/// Removes whatever exists at a path.
 fn clear(path: &Path) {
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     if let Some(above) = path.parent() {
@@ -125,7 +123,7 @@ fn text_of(path: &Path) -> String {
 }
 
 fn put(path: &Path, bytes: impl AsRef<[u8]>) {
-    // Never write through a link or into a pipe: otherwise the damage itself would do what the test
+    // Never write through a link or into a pipe, because then the damage would do what the test
     // looks for.
     clear(path);
     let _ = fs::write(path, bytes);
@@ -147,7 +145,7 @@ fn pipe(site: &Site, random: &mut Random) -> String {
     let what = random.text(&["pipe", "socket", "device"]);
     let _ = match what {
         "socket" => std::os::unix::net::UnixListener::bind(&path).map(drop).is_ok(),
-        // Only root can create a device. Without root there is none.
+        // Only root can create a device, so otherwise there is none.
         "device" => Command::new("mknod")
             .arg(&path)
             .args(["c", "1", "5"])
@@ -300,7 +298,7 @@ fn hard_link(site: &Site, random: &mut Random) -> String {
     format!("hard link {}", site.shown(&path))
 }
 
-/// Writes a journal, whose author knows the inodes, some of them, or nothing.
+/// The author of the journal knows all inodes, some of them, or none.
 fn journal(site: &Site, random: &mut Random) -> String {
     let path = site.project.join(".rbuilder-journal");
     if random.once_in(4) {
@@ -336,7 +334,8 @@ fn journal(site: &Site, random: &mut Random) -> String {
         };
         let safe = real.starts_with(site.project) && !shown.contains("..");
         for end in ["new", "old"] {
-            // Only if no link on the way would lead the damage itself out of the project.
+            // Check this, because a link on the way would lead the damage itself out of the
+            // project.
             if safe && random.once_in(2) && real.parent().is_some_and(|above| is_plain(site.project, above)) {
                 put(&beside(end), "payload\n");
             }
@@ -387,7 +386,7 @@ fn journal(site: &Site, random: &mut Random) -> String {
     format!("journal {text}")
 }
 
-/// Returns whether a path is a directory or below it, without a link in between.
+/// Returns false if there is a link on the way.
 fn is_plain(folder: &Path, path: &Path) -> bool {
     path.starts_with(folder)
         && path
@@ -396,7 +395,7 @@ fn is_plain(folder: &Path, path: &Path) -> bool {
             .all(|above| above.symlink_metadata().is_ok_and(|found| found.is_dir()))
 }
 
-/// Creates a file with a name that commands use temporarily.
+/// The name is one that commands use for temporary files.
 fn companion(site: &Site, random: &mut Random) -> String {
     let path = site.any(random);
     let name = path
@@ -441,7 +440,6 @@ fn name(site: &Site, random: &mut Random) -> String {
     format!("name {path:?}")
 }
 
-/// Writes source and manifests that refer to other paths.
 fn source(site: &Site, random: &mut Random) -> String {
     let to = site.elsewhere(random);
     let to = to.display();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Memory limit of a round in bytes.
+/// In bytes, for one round.
 const MOST: u64 = 3 << 30;
 
 const IDLE: u64 = u64::MAX;
 
-/// Stores the seed of the current round.
+/// Knows the seed of the current round.
 pub(crate) struct Watch {
     seed: Arc<AtomicU64>,
 }
@@ -30,7 +30,7 @@ impl Watch {
                 let reason = match (now, memory()) {
                     (IDLE, _) => continue,
                     (_, Some(bytes)) if bytes > MOST => format!("takes {} MiB", bytes >> 20),
-                    // A round runs only a few commands.
+                    // Since a round only has a few commands, it can't take this long.
                     _ if round.1.elapsed() > longest * 5 => "does not end".to_owned(),
                     _ => continue,
                 };
@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-/// Returns the memory usage of the process, if the system reports it.
+/// Returns `None` if the system doesn't report the memory.
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
