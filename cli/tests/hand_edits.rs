@@ -73,7 +73,7 @@ static WITH_WEBHOOK: LazyLock<Saved> = LazyLock::new(|| {
     folder.save()
 });
 
-/// Runs a command on a project in which one file was edited by hand, and checks this file.
+/// Only one file was edited by hand, and we check this file.
 fn check(
     project: &Saved,
     path: &str,
@@ -109,7 +109,7 @@ fn check(
         );
     }
     if text.replace("\r\n", "").contains('\n') == text.contains("\r\n") {
-        // The line endings were mixed before.
+        // The line endings were mixed before, so they may stay that way.
     } else {
         let mixed = made.replace("\r\n", "").contains('\n') && made.contains("\r\n");
         prop_assert!(!mixed, "{:?}\nbecame\n{:?}", text, made);
@@ -128,8 +128,8 @@ fn check(
     Ok(true)
 }
 
-/// Moves a project with one manually edited file to a layout with groups and back. The file must
-/// then be unchanged, unless one of the commands failed and changed nothing.
+/// Moves a project with one edited file to a layout with groups and back. The file must be the same
+/// afterwards, unless one of the commands failed and changed nothing.
 fn check_move(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     let folder = WITH_WEBHOOK.copy();
     let mut text = folder.tree()[path].clone();
@@ -160,12 +160,12 @@ fn check_move(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     Ok(true)
 }
 
-/// Runs many cases, some of which must succeed.
+/// Some of the cases must succeed, since otherwise we test nothing.
 fn check_all(project: &Saved, path: &str, command: &str, once: &[&str]) {
     run_cases(path, 48, |edits| check(project, path, edits, command, once));
 }
 
-/// Runs a number of cases, one in eight of which must succeed. `HAND_EDITS` overrides the number.
+/// One in eight of the cases must succeed. `HAND_EDITS` overrides the number of cases.
 fn run_cases(path: &str, cases: u32, case: impl Fn(&[HandEdit]) -> Result<bool, TestCaseError>) {
     let cases = std::env::var("HAND_EDITS")
         .ok()

@@ -19,7 +19,7 @@ const VALUES: &str = "charts/shop/values.yaml";
 const MANAGER: &str = "charts/shop/templates/manager/manager.yaml";
 const ROLE: &str = "charts/shop/templates/rbac/role.yaml";
 
-/// Creates a project with every kind of webhook, and its chart.
+/// The project has every kind of webhook, and a chart.
 fn project() -> Folder {
     static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
         let folder = Folder::new();
@@ -67,7 +67,7 @@ fn chart_follows_later_commands() {
     );
 }
 
-/// Users write names that kustomize does not update when the name or the namespace of the project
+/// Users write names that kustomize doesn't update when the name or the namespace of the project
 /// changes.
 #[test]
 fn names_in_selectors_and_queries_follow_the_release() {
@@ -135,12 +135,12 @@ fn names_in_data_follow_the_release_and_names_in_values_are_a_warning() {
     assert!(settings.contains(expected), "{settings}");
 }
 
-/// Helm stores a release in a Secret of at most 1 MiB.
+/// Helm stores a release in a Secret, which can only hold 1 MiB.
 #[test]
 fn warns_if_helm_cannot_store_the_chart() {
     let folder = project();
     let crd = "config/crd/bases/cache.example.com_cups.yaml";
-    // Text that barely compresses.
+    // Use text that barely compresses.
     let text: String = (0..200_000_u64)
         .map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -178,7 +178,7 @@ fn user_edits_and_manifest_changes_are_merged() {
         "    spec:\n      hostNetwork: true\n      containers:",
     );
     folder.write("charts/shop/templates/ours.yaml", "# Ours.\n");
-    // The table in the README follows values.yaml.
+    // Update the table in the README, which follows values.yaml.
     folder.run("helm").ok();
     folder.check_unchanged("helm");
 
@@ -224,7 +224,7 @@ fn changes_to_the_same_lines_are_conflicts() {
     let ran = folder.run("helm");
     assert!(ran.err.contains("unresolved") && ran.code == 1, "{}", ran.err);
     folder.write(VALUES, &values.replace(conflict, "    memory: 512Mi\n"));
-    // The table in the README follows values.yaml.
+    // Update the table in the README, which follows values.yaml.
     folder.run("helm").ok();
     folder.check_unchanged("helm");
 }
@@ -386,7 +386,7 @@ fn unreadable_manifests_are_reported() {
     }
 }
 
-/// The table shows the defaults in values.yaml, which the user may have edited.
+/// The table shows the defaults from values.yaml, because the user may have edited them.
 #[test]
 fn table_shows_the_defaults_in_values() {
     let folder = project();
@@ -398,7 +398,7 @@ fn table_shows_the_defaults_in_values() {
     folder.replace(VALUES, "replicas: 1", "replicas: 2");
     assert_eq!(folder.run("helm --check").code, 1);
     let ran = folder.run("helm").ok();
-    // The next steps no longer ask for an image.
+    // Since values.yaml has an image now, the next steps don't ask for one.
     assert!(
         ran.err
             .contains("Next: review the changes of charts/shop, then run:\n  helm lint"),
@@ -413,7 +413,7 @@ fn table_shows_the_defaults_in_values() {
         assert!(readme.contains(row), "{readme}");
     }
     folder.check_unchanged("helm");
-    // Without values.yaml, the table shows rbuilder's defaults.
+    // If there is no values.yaml, the table shows rbuilder's defaults.
     folder.remove(VALUES);
     folder.run("helm").ok();
     let readme = folder.tree()["charts/shop/README.md"].clone();
@@ -423,7 +423,7 @@ fn table_shows_the_defaults_in_values() {
     );
 }
 
-/// Helm rejects such files too, with less helpful messages.
+/// Helm rejects such files as well, but its messages help less.
 #[test]
 fn unparsable_chart_files_are_errors() {
     for (path, from, to, said) in [

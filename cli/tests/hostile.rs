@@ -1,6 +1,6 @@
-//! Files in a project directory that come from a repository, an archive or another program.
-//! Commands must not act on them, must not change or show anything outside of the directory, and
-//! must not block on them.
+//! A project directory may contain files from a repository, an archive or another program. Commands
+//! must not act on them, must not change or show anything outside of the directory, and must not
+//! block on them.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // the tests create the input
 
@@ -29,7 +29,6 @@ const READS: [&str; 4] = [
 ];
 const WRITES: [&str; 3] = ["manifests", API, "init"];
 
-/// Creates something at a path.
 type MakeAt<'a> = &'a dyn Fn(&Path);
 
 fn project() -> Folder {
@@ -38,7 +37,7 @@ fn project() -> Folder {
     folder
 }
 
-/// A directory that no command may access.
+/// No command may access this directory.
 struct Outside(Folder);
 
 impl Outside {
@@ -62,7 +61,7 @@ impl Outside {
     }
 }
 
-/// Runs a command and fails if it takes too long.
+/// Fails if the command takes too long.
 #[track_caller]
 fn quickly(folder: &Folder, line: &str) -> Ran {
     let started = Instant::now();
@@ -75,8 +74,8 @@ fn quickly(folder: &Folder, line: &str) -> Ran {
     ran
 }
 
-/// Checks that writing commands reject the journal with this reason, and that reading commands
-/// report it and continue. Nothing is changed.
+/// Commands that write must reject the journal for this reason. Commands that read must report it
+/// and go on. Either way, nothing changes.
 #[track_caller]
 fn refused(folder: &Folder, outside: &Outside, reason: &str) {
     let look = || {
@@ -119,8 +118,7 @@ fn inode(path: &Path) -> u64 {
     fs::symlink_metadata(path).expect("it is there").ino()
 }
 
-/// Writes a journal with the information that its author cannot know: its own inode and the inode
-/// of the directory.
+/// The journal has what its author can't know, namely its own inode and the inode of the directory.
 fn forge(folder: &Folder, folders: &str, entries: &str, rest: &str) {
     let journal = folder.path().join(JOURNAL);
     File::create(&journal).expect("a file");
@@ -181,7 +179,7 @@ fn rejects_files_that_cannot_be_a_journal() {
     }
 }
 
-/// The format of an earlier rbuilder, in which the journal itself listed what to rename and remove.
+/// In the format of an earlier rbuilder, the journal itself listed what to rename and remove.
 #[test]
 fn rejects_journals_in_an_older_format() {
     let outside = Outside::new();
@@ -232,15 +230,15 @@ fn rejects_journals_with_forbidden_paths() {
     }
 }
 
-/// Even a journal with the right inodes cannot lead out of the directory or remove a file that was
-/// not staged.
+/// Even if the inodes in a journal are right, it must not lead out of the directory, or remove a
+/// file that was not staged.
 #[test]
 fn forged_journal_cannot_leave_the_directory() {
     let outside = Outside::new();
     let text = "secret: hunter2\n";
     let staged = |inode: u64| format!("{{\"staged\":[{{\"staged\":{inode},\"backup\":0}}]}}\n");
 
-    // Through a directory that is a link.
+    // Go through a directory that is a link.
     let folder = project();
     symlink(outside.path(""), folder.path().join("link")).unwrap();
     forge(
@@ -260,8 +258,8 @@ fn forged_journal_cannot_leave_the_directory() {
     }
     outside.check("a link to a folder");
 
-    // A target, a staged file and a backup that are symbolic links, or additional hard links to a
-    // foreign file.
+    // Now the target, the staged file and the backup are symbolic links, or additional hard links
+    // to a foreign file.
     for name in ["a.yaml", ".a.yaml.rbuilder-new", ".a.yaml.rbuilder-old"] {
         let secret = outside.path("secret");
         let links: [&dyn Fn(&Path); 2] = [&|path| symlink(&secret, path).unwrap(), &|path| {
@@ -293,7 +291,7 @@ fn forged_journal_cannot_leave_the_directory() {
         }
     }
 
-    // A file with the expected text that no command staged.
+    // This file has the expected text, but no command staged it.
     let folder = project();
     folder.write("a.yaml", text);
     forge(&folder, "", &create_entry("a.yaml", text), &staged(1));
@@ -311,7 +309,8 @@ fn rejects_copied_and_tracked_journals() {
     copy.write(JOURNAL, &folder.tree()[JOURNAL]);
     refused(&copy, &outside, "it was copied from elsewhere");
 
-    // A journal tracked by git in the repository of the project, whatever it contains.
+    // The journal is tracked by git in the repository of the project, so its content doesn't
+    // matter.
     for around in [false, true] {
         let repository = Folder::new();
         let below = if around { "op" } else { "." };
@@ -339,7 +338,8 @@ fn rejects_copied_and_tracked_journals() {
     }
 }
 
-/// After an incomplete first line, no change has been made, so the journal does not get in the way.
+/// As long as the first line is incomplete, no change was made, so the journal must not get in the
+/// way.
 #[test]
 fn ignores_incomplete_journals() {
     for text in ["", "{\"begin\":{\"format\":2,"] {
@@ -355,8 +355,8 @@ fn ignores_incomplete_journals() {
     }
 }
 
-/// A directory alternates between a link and a directory while commands write. Nothing may be
-/// written through the link.
+/// While commands write, a directory is swapped with a link again and again. Nothing may be written
+/// through the link.
 #[test]
 fn swapped_directories_are_not_written_through() {
     let outside = Outside::new();
@@ -405,7 +405,7 @@ fn concurrent_checks_see_a_consistent_state() {
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             let mut kinds = 0;
-            // Starting a process takes long on a busy machine.
+            // Go on for a while, since starting a process takes long on a busy machine.
             let is_enough = |kinds| kinds >= 12 && checks.load(Ordering::Relaxed) > 3;
             while !stop.load(Ordering::Relaxed) && !is_enough(kinds) && is_in_time() {
                 folder
@@ -419,7 +419,7 @@ fn concurrent_checks_see_a_consistent_state() {
             kinds
         });
         while !writing.is_finished() && is_in_time() {
-            // A separate process, as started by a hook or an editor.
+            // Use a separate process, like a hook or an editor would.
             let ran = program(&folder, &["manifests", "--check"])
                 .output()
                 .expect("it runs");
@@ -438,7 +438,7 @@ fn concurrent_checks_see_a_consistent_state() {
     });
 }
 
-/// A reading command waits for a writing one, but not forever.
+/// A command that reads has to wait for one that writes, but not forever.
 #[test]
 fn check_waits_for_a_running_command() {
     let folder = project();

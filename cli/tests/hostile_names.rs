@@ -1,4 +1,4 @@
-//! Kinds with names that have another meaning in their scaffolded files.
+//! Tests with kinds whose names have another meaning in their scaffolded files.
 
 use crate::support;
 
@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use rbuilder_templates::USED_NAMES;
 use support::Folder;
 
-/// Creates a project with a kind that has everything `create` can add.
+/// The kind has everything that `create` can add.
 fn project(kind: &str) -> Folder {
     let folder = Folder::new();
     folder
@@ -30,7 +30,7 @@ fn project(kind: &str) -> Folder {
     folder
 }
 
-/// Collects the upper camel case names in the code of a file. Comments and strings are not code.
+/// Collects the names in upper camel case. Comments and strings don't count.
 fn names(tokens: TokenStream, found: &mut BTreeSet<String>) {
     for token in tokens {
         match token {
@@ -54,7 +54,7 @@ fn names_used_in_templates_are_known() {
         .run("create api --group zoo --version v1 --kind ZebraImage --image app --image-container-port 80")
         .ok();
     let mut found = BTreeSet::new();
-    // The end-to-end test does not refer to kinds.
+    // The end-to-end test refers to no kind.
     let is_source = |path: &str| path.ends_with(".rs") && path != "tests/e2e.rs";
     for (path, text) in folder.tree().iter().filter(|(path, _)| is_source(path)) {
         let tokens = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -65,7 +65,7 @@ fn names_used_in_templates_are_known() {
     assert_eq!(found, known, "rbuilder_templates::USED_NAMES is out of date");
 }
 
-/// Rejected names, with a part of the reason.
+/// The second column is a part of the reason.
 const REFUSED: [(&str, &str); 6] = [
     ("Default", "would shadow the Rust name"),
     ("Option", "would shadow the Rust name"),
@@ -92,7 +92,7 @@ fn rejects_impossible_names() {
     assert_eq!(folder.tree(), before);
 }
 
-/// The names of the kind's tests contain a version, like those of a second version.
+/// The tests of a kind have a version in their names, since there may be a second one.
 #[test]
 fn kind_named_e2e_does_not_replace_the_end_to_end_test() {
     let tree = project("E2e").tree();
@@ -102,8 +102,8 @@ fn kind_named_e2e_does_not_replace_the_end_to_end_test() {
     }
 }
 
-/// A kind whose name is already used in its files is never imported by name alone. `cargo xtask
-/// scaffold` checks that the files compile.
+/// If the name of a kind is already used in its files, it's never imported by name alone. `cargo
+/// xtask scaffold` checks that the files compile.
 #[test]
 fn kind_with_a_used_name_is_written_as_a_path() {
     for (kind, module) in [

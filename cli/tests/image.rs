@@ -57,7 +57,7 @@ fn flags_are_in_the_source_and_in_project() {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
 
-    // PROJECT records the flags, so the scaffold can be rebuilt.
+    // PROJECT records the flags, so that the scaffold can be rebuilt.
     for command in [
         MEMCACHED.to_owned(),
         format!("{MEMCACHED} {FLAGS}"),
@@ -66,7 +66,7 @@ fn flags_are_in_the_source_and_in_project() {
         let ran = folder.run(&command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
-    // A further version has the same types but no second controller.
+    // A further version has the same types, but no second controller.
     folder.run(&MEMCACHED.replace("v1", "v2")).ok();
     let tree = folder.tree();
     assert!(tree["src/api/v2/memcached.rs"].contains("pub container_port: i32"));
@@ -121,7 +121,7 @@ fn cluster_scoped_kind_runs_in_the_namespace_of_the_manager() {
             controller.contains("namespace: Some(namespace.to_owned()),"),
             "{controller}"
         );
-        // The objects are cluster-scoped, even though the manager is restricted to a namespace.
+        // The objects are cluster-scoped, although the manager is restricted to a namespace.
         let rules = &tree["config/rbac/role.yaml"];
         let of_cluster = rules
             .split("---\n")

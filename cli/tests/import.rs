@@ -5,8 +5,8 @@ use crate::support;
 
 use support::Folder;
 
-/// A project with one kind and a webhook, as kubebuilder scaffolds it. Each file is a path and a
-/// text.
+/// The project has one kind and a webhook, as kubebuilder scaffolds it. The columns are a path and
+/// a text.
 const PROJECT: &[(&str, &str)] = &[
     ("PROJECT", include_str!("import/PROJECT.yaml")),
     (
@@ -215,9 +215,9 @@ fn metrics_certificate_becomes_a_feature() {
         deployed.contains("\n- ../metrics-certificate/names\n"),
         "{deployed}"
     );
-    // The component mounts them.
+    // The component mounts the certificates instead.
     assert!(!tree["config/manager/manager.yaml"].contains("metrics-certs"));
-    // The Service has another name in this project.
+    // In this project, the Service has another name.
     let certificate = &tree["config/metrics-certificate/certificate.yaml"];
     assert!(
         certificate.contains("\n  - metrics.system.svc\n"),
@@ -243,7 +243,7 @@ fn selector_labels_from_kustomize_are_left_to_the_user() {
     assert!(line.contains("by hand"), "{line}");
 }
 
-/// kubebuilder 2 recorded neither the name of a project nor its layout.
+/// kubebuilder 2 didn't record the name of a project, nor its layout.
 #[test]
 fn imports_projects_of_version_2() {
     let original = original();
@@ -263,7 +263,7 @@ fn imports_projects_of_version_2() {
     assert!(tree.contains_key("src/api/v1/cup.rs"));
 }
 
-/// Some projects move the directories that kubebuilder scaffolds, and some have their CRDs only in
+/// Some projects move the directories that kubebuilder scaffolds, and some only have their CRDs in
 /// a chart.
 #[test]
 fn finds_manifests_in_other_directories() {
@@ -292,7 +292,7 @@ fn finds_manifests_in_other_directories() {
     }
 }
 
-/// Roles are compared by permissions, because projects rename the scaffolded ones.
+/// Compare the permissions of roles, because projects rename the scaffolded ones.
 #[test]
 fn renamed_role_is_a_counterpart() {
     let original = original();
@@ -316,7 +316,7 @@ fn renamed_role_is_a_counterpart() {
     }
 }
 
-/// Returns whether the table has a row with this prefix and result.
+/// The row starts with `row` and then has this result.
 pub(crate) fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
     let mut lines = ran.out.lines();
     lines.any(|line| line.starts_with(row) && line[row.len()..].trim_start().starts_with(result))
@@ -393,8 +393,8 @@ fn webhooks_for_missing_versions_are_not_created() {
     assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
 }
 
-/// Scaffolded tests read a single object from the sample of a kind. Further objects in the file,
-/// and an unrelated file with the same name, go to a separate file.
+/// Scaffolded tests read a single object from the sample of a kind. If the file has more, or an
+/// unrelated file has the same name, they go to a separate file.
 #[test]
 fn additional_objects_in_samples_are_imported() {
     let original = original();
@@ -424,7 +424,7 @@ fn sample_with_another_file_name_replaces_the_scaffolded_one() {
     let sample = original.tree()[path].clone();
     original.write("config/samples/cup.yaml", &sample);
     original.write("config/samples/more.yaml", &sample.replace("espresso", "more"));
-    // A sample without fields does not count, even though it comes first.
+    // A sample without fields doesn't count, although it comes first.
     original.write(
         "config/samples/a.yaml",
         &sample.replace("  size: 3\n", "").replace("spec:\n", "spec: {}\n"),
@@ -444,7 +444,7 @@ fn sample_with_another_file_name_replaces_the_scaffolded_one() {
     );
 }
 
-/// In mariadb-operator, the user passed the project's group to kubebuilder for a built-in kind.
+/// E.g. in mariadb-operator, the user gave kubebuilder the project's group for a built-in kind.
 #[test]
 fn built_in_kind_recorded_in_the_project_group_is_recognized() {
     let original = original();
@@ -464,7 +464,7 @@ fn built_in_kind_recorded_in_the_project_group_is_recognized() {
 }
 
 /// PROJECT records webhooks for the first version, but `make manifests` generates them for the
-/// current version.
+/// current one.
 #[test]
 fn webhook_versions_come_from_the_configurations() {
     let original = original();
@@ -552,8 +552,8 @@ fn existing_files_are_an_error() {
     assert_eq!(folder.tree(), before);
 }
 
-/// Hostile or broken projects: a changed file and the expected message. For `Ok`, the command
-/// succeeds and prints it. For `Err`, the command fails with it and writes nothing.
+/// Each row changes a file, and has the message that we expect. `Ok` means that the command
+/// succeeds and prints it, and `Err` that it fails with it and writes nothing.
 #[test]
 fn hostile_projects_are_rejected_or_left_to_the_user() {
     let bomb = {
@@ -670,8 +670,8 @@ fn hostile_projects_are_rejected_or_left_to_the_user() {
     }
 }
 
-/// A group that merely ends in the letters of the domain is not in the domain, and must not be
-/// imported under a truncated name.
+/// If a group only ends in the letters of the domain, it isn't in the domain. We must not import it
+/// under a truncated name.
 #[test]
 fn groups_of_other_domains_are_left_to_the_user() {
     let project = include_str!("import/PROJECT.yaml");
@@ -686,12 +686,12 @@ fn groups_of_other_domains_are_left_to_the_user() {
     let listed = project.replace("group: crew", "group: fooexample.com");
     let multigroup = format!("{project}multigroup: true\n");
     for files in [
-        // PROJECT lists the kind.
+        // Here PROJECT lists the kind.
         &[
             ("PROJECT", &listed),
             ("config/crd/bases/crew.example.com_cups.yaml", &crd),
         ][..],
-        // A controller watches the kind.
+        // Here a controller watches the kind.
         &[
             ("PROJECT", &multigroup),
             ("config/crd/bases/fooexample.com_saucers.yaml", &saucer),

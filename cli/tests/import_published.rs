@@ -1,4 +1,5 @@
-//! `rbuilder import`: features of published projects that a new kubebuilder project does not have.
+//! `rbuilder import` with features of published projects that a new kubebuilder project doesn't
+//! have.
 
 use crate::import::{has_row, import, original};
 use crate::support::{Folder, Ran};
@@ -11,7 +12,7 @@ fn text_of(folder: &Folder, path: &str) -> String {
     folder.tree()[path].clone()
 }
 
-/// Returns the original with additional lines in the deployed kustomization, and a patch.
+/// The deployed kustomization has additional lines, and there is a patch.
 fn with_patch(entry: &str, patch: &str) -> Folder {
     let original = original();
     let text = text_of(&original, DEFAULT);
@@ -24,7 +25,7 @@ fn with_patch(entry: &str, patch: &str) -> Folder {
     original
 }
 
-/// The imported project deploys the patched Deployment. A variable that only a patch sets is
+/// The imported project must deploy the patched Deployment. If only a patch sets a variable, it's
 /// imported as well.
 #[test]
 fn patches_apply_to_the_deployment() {
@@ -105,8 +106,8 @@ fn patches_apply_to_crds() {
     assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
 }
 
-/// kubebuilder 3 records neither conversions nor hand-written versions. Only the patch of the CRD
-/// shows that objects are converted.
+/// kubebuilder 3 records neither conversions nor hand-written versions. We only know from the patch
+/// of the CRD that objects are converted.
 #[test]
 fn conversion_that_only_a_patch_shows_is_imported() {
     let original = original();
@@ -180,8 +181,7 @@ fn unsupported_patches_are_left_to_the_user() {
     );
 }
 
-/// Each patch is applied to a copy of the object, so an unlimited number of patches would take
-/// forever.
+/// Every patch is applied to a copy of the object, so without a limit this could take forever.
 #[test]
 fn patches_are_bounded() {
     let entries = "- path: patch.yaml\n  target:\n    kind: Deployment\n".repeat(3_000);
@@ -190,7 +190,7 @@ fn patches_are_bounded() {
     assert!(ran.out.contains("\n2600 patches "), "{}", ran.out);
 }
 
-/// kubebuilder 2 generated CRDs in an API version that Kubernetes has not served since 1.22.
+/// kubebuilder 2 generated CRDs in an API version that Kubernetes hasn't served since 1.22.
 #[test]
 fn crds_of_v1beta1_are_converted() {
     let original = original();
@@ -210,8 +210,8 @@ fn crds_of_v1beta1_are_converted() {
     assert!(!ran.out.contains(row), "{}", ran.out);
 }
 
-/// Edits leave entries without a kind in PROJECT, and it still records the old module of a project
-/// that has moved.
+/// Users leave entries without a kind in PROJECT. It also still records the old module after a
+/// project has moved.
 #[test]
 fn stale_entries_in_project_are_ignored() {
     let original = original();
@@ -226,7 +226,7 @@ fn stale_entries_in_project_are_ignored() {
     assert!(controller.contains(".owns::<Deployment>()"), "{controller}");
 }
 
-/// Older versions of operator-sdk record the full group and no domain.
+/// Older versions of operator-sdk record the full group, but no domain.
 #[test]
 fn group_without_a_domain_gets_the_domain_of_the_project() {
     let original = original();
@@ -256,7 +256,7 @@ fn built_in_type_is_found_by_its_import_path() {
     assert!(tree.iter().any(has_controller), "{:?}", tree.keys());
 }
 
-/// A handler serves one kind, but several webhooks of the original may share a path.
+/// A handler serves a single kind, but webhooks of the original may share a path.
 #[test]
 fn webhooks_with_a_shared_path_get_separate_paths() {
     let original = original();
@@ -293,7 +293,7 @@ fn kustomization_is_not_a_sample() {
     }
 }
 
-/// Build scripts of some projects fill in such values.
+/// Some projects have build scripts that fill in such values.
 #[test]
 fn unreadable_base_is_left_to_the_user() {
     let original = original();
@@ -307,7 +307,7 @@ fn unreadable_base_is_left_to_the_user() {
     assert!(ran.out.contains(expected), "{}", ran.out);
 }
 
-/// The row contains the reason why a kind cannot be imported.
+/// The row has to say why the kind can't be imported.
 #[test]
 fn reports_why_a_crd_cannot_be_imported() {
     let original = original();
@@ -320,8 +320,8 @@ fn reports_why_a_crd_cannot_be_imported() {
     assert!(ran.out.contains("`CUPS` is not a valid plural"), "{}", ran.out);
 }
 
-/// A handler serves one kind, so a webhook for several kinds is split. Each part keeps the original
-/// arguments.
+/// A handler serves a single kind, so a webhook for several kinds is split. Each part keeps the
+/// original arguments.
 #[test]
 fn webhook_for_several_kinds_is_split() {
     let original = original();
@@ -374,7 +374,7 @@ fn type_in_a_source_is_watched() {
     );
 }
 
-/// Names of an original end up in manifests only.
+/// Names of an original may only end up in manifests.
 #[test]
 fn names_are_not_inserted_as_code() {
     let original = original();
@@ -398,7 +398,7 @@ fn names_are_not_inserted_as_code() {
     assert!(infected.is_empty(), "{infected:?}");
 }
 
-/// A rule that no marker can express does not stop the import.
+/// If no marker can express a rule, the import still goes on.
 #[test]
 fn rejected_rule_is_left_to_the_user() {
     let original = original();

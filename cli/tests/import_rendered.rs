@@ -1,6 +1,6 @@
-//! Compares the table of `rbuilder import` with kustomize's output for both projects. If a row
-//! claims that an object is the same or better, this must be true in a cluster. Needs kubectl, like
-//! the tests of the scaffold's manifests.
+//! Compares the table of `rbuilder import` with what kustomize renders for both projects. If a row
+//! says that an object is the same or better, this must be true in a cluster. Like the tests of the
+//! scaffold's manifests, this needs kubectl.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::import::{import, original};
 use crate::kustomize::{find, has_kubectl, render};
 use crate::support::Folder;
 
-/// Roles and bindings as kubebuilder scaffolds them, and others for a separate agent.
+/// These are the roles and bindings of kubebuilder's scaffold, and others for a separate agent.
 const RBAC: &str = r#"apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: manager-rolebinding}
@@ -53,7 +53,7 @@ kind: ServiceAccount
 metadata: {name: agent}
 "#;
 
-/// Creates a project whose deployment kustomize renders.
+/// kustomize can render the deployment of this project.
 fn deployed() -> Folder {
     let original = original();
     original.write("config/rbac/more.yaml", RBAC);
@@ -72,8 +72,7 @@ fn deployed() -> Folder {
     original
 }
 
-/// Returns an object without descriptions, and without metadata that makes no difference to
-/// clients.
+/// Leaves out descriptions, and metadata that makes no difference to clients.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -94,7 +93,7 @@ fn strings(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the permissions of the roles bound to a service account, one per line.
+/// Returns the permissions of all roles that are bound to the account, one per line.
 fn granted(objects: &[Value], account: &str) -> BTreeSet<String> {
     let has_account = |binding: &&Value| {
         let mut subjects = binding["subjects"].as_array().into_iter().flatten();
@@ -170,7 +169,7 @@ fn rows_are_true_of_the_rendered_manifests() {
                         .find(|webhook| webhook["name"] == *name)
                         .unwrap_or_else(|| panic!("no webhook {name}"))
                         .clone();
-                    // Only this project's manifests contain the Service.
+                    // Only the manifests of this project have the Service.
                     webhook["clientConfig"]["service"]["name"] = Value::Null;
                     webhook["clientConfig"]["service"]["namespace"] = Value::Null;
                     webhook
@@ -217,7 +216,7 @@ fn rows_are_true_of_the_rendered_manifests() {
     ] {
         assert!(checked.contains(what), "{what}: {checked:?}");
     }
-    // The manager has these permissions too, but the agent would lose them.
+    // The manager has these permissions as well, but the agent would lose them.
     let names: Vec<&str> = checked.iter().map(String::as_str).collect();
     assert!(!names.iter().any(|what| what.contains("agent")), "{names:?}");
     assert!(granted(&ours, "cups-agent").is_empty());

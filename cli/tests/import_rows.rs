@@ -1,5 +1,5 @@
-//! `rbuilder import`: the result and the reason in each row of the table must be true of the
-//! manifests of both projects.
+//! The result and the reason in each row of `rbuilder import` must be true of the manifests of both
+//! projects.
 
 use crate::import::{has_row, import, original};
 use crate::support::{Folder, Ran};
@@ -8,7 +8,6 @@ const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
 const WEBHOOKS: &str = "config/webhook/manifests.yaml";
 const PROJECT: &str = include_str!("import/PROJECT.yaml");
 
-/// Returns the row of the table with this prefix.
 fn row_of(ran: &Ran, begin: &str) -> String {
     let mut lines = ran.out.lines();
     let line = lines.find(|line| line.starts_with(begin));
@@ -28,7 +27,6 @@ fn binding(name: &str, role: &str, account: &str) -> String {
     )
 }
 
-/// Returns the original with additional files in `config/rbac`.
 fn with_rbac(files: &[(&str, &str)]) -> Folder {
     let original = original();
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
@@ -40,7 +38,7 @@ fn with_rbac(files: &[(&str, &str)]) -> Folder {
     original
 }
 
-/// Permissions of the manager do not make up for missing permissions of another account.
+/// If another account lacks permissions, those of the manager don't make up for it.
 #[test]
 fn roles_of_other_accounts_have_no_counterpart() {
     for (account, expected) in [("agent", "by hand"), ("kitchen", "better")] {
@@ -83,7 +81,7 @@ fn objects_with_the_same_name_are_compared() {
     }
 }
 
-/// In Go, leader election may also use ConfigMaps, which the library never does.
+/// In Go, leader election may also use ConfigMaps. The library never does.
 #[test]
 fn unused_leader_election_permissions_are_not_missing() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: leader-election-role\n  namespace: system\nrules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [\"\"]\n  resources: [events]\n  verbs: [create, patch]\n";
@@ -102,7 +100,7 @@ fn unused_leader_election_permissions_are_not_missing() {
 const FAKES: &str = "package fakes\n\nimport appsv1 \"k8s.io/api/apps/v1\"\n\nfunc (r *StatefulSetReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&appsv1.StatefulSet{}).Complete(r)\n}\n";
 const MAIN: &str = "package main\n\nimport (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n\n\t\"example.com/cups/internal/setup\"\n)\n\nfunc main() {\n\tsetup.Run(ctrl.NewManager())\n}\n";
 
-/// A package belongs to a program if `main` imports it, directly or indirectly.
+/// A package belongs to a program if `main` imports it, even indirectly.
 #[test]
 fn reconcilers_in_unlinked_packages_are_not_imported() {
     for (imports, is_controller) in [
@@ -127,14 +125,14 @@ fn reconcilers_in_unlinked_packages_are_not_imported() {
         let row = "controller at internal/fakes/statefulset.go:6 ";
         let reason = "by hand  no program of the Go project imports its package";
         assert_eq!(has_row(&ran, row, reason), !is_controller, "{}", ran.out);
-        // PROJECT lists this controller.
+        // This controller is in PROJECT.
         assert!(tree.contains_key("src/controller/cup.rs"));
         let has_permission = tree["config/rbac/role.yaml"].contains("statefulsets");
         assert_eq!(has_permission, is_controller, "{}", ran.out);
     }
 }
 
-/// A package may be imported only by generated source, such as wire's.
+/// Sometimes only generated source imports a package, e.g. that of wire.
 #[test]
 fn imports_in_generated_source_count() {
     let original = original();
@@ -168,7 +166,6 @@ fn webhooks_absent_from_manifests_are_not_created() {
     );
 }
 
-/// Returns the original with a second version of the kind.
 fn with_two_versions(webhooks: &str) -> Folder {
     let original = original();
     let crd = original.tree()[CRD].clone();
@@ -244,7 +241,7 @@ fn each_missing_webhook_has_its_own_reason() {
     }
 }
 
-/// A mutating configuration is not part of a validating one.
+/// Don't look for a mutating webhook in a validating configuration.
 #[test]
 fn webhooks_are_compared_within_their_configuration() {
     let original = original();
@@ -265,7 +262,7 @@ fn webhooks_are_compared_within_their_configuration() {
     );
 }
 
-/// Returns the original with a second kind, whose group is in another domain.
+/// The group of the second kind is in another domain.
 fn with_second_domain() -> Folder {
     let original = original();
     let other = |text: &str| {
@@ -305,7 +302,7 @@ fn kinds_of_several_domains_are_imported() {
     }
 }
 
-/// A CRD that the project only installs, for example for its tests, belongs to another project.
+/// If a project only installs a CRD, e.g. for its tests, it belongs to another project.
 #[test]
 fn undeclared_group_is_left_to_the_user() {
     let ran = import(&with_second_domain()).1.ok();
@@ -316,7 +313,7 @@ fn undeclared_group_is_left_to_the_user() {
     );
 }
 
-/// The API server ignores keys that do not apply to the type, so they make no difference.
+/// The API server ignores keys that don't apply to the type, so they make no difference.
 #[test]
 fn keys_of_other_types_are_ignored() {
     let original = original();

@@ -1,5 +1,5 @@
-//! `rbuilder manifests --keep-going`, which is the default without a scaffold: writes the manifests
-//! of kinds without errors, and keeps all others unchanged.
+//! `rbuilder manifests --keep-going`, which is the default without a scaffold, writes the manifests
+//! of kinds without errors and keeps all others.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]
@@ -20,7 +20,7 @@ fn kind(kind: &str, field: &str) -> String {
     )
 }
 
-/// Creates a project with three kinds and their manifests.
+/// The project has three kinds with manifests.
 fn project() -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -35,7 +35,6 @@ fn project() -> Folder {
     folder
 }
 
-/// Sets `keep-going` in Cargo.toml.
 fn set_keep_going(folder: &Folder, value: bool) {
     let manifest = folder.tree()["Cargo.toml"].clone();
     let (own, _) = manifest
@@ -47,7 +46,7 @@ fn set_keep_going(folder: &Folder, value: bool) {
     );
 }
 
-/// Checks that a command fails with these messages, and which files it changes.
+/// The command must fail with these messages, and change these files.
 #[track_caller]
 fn check(folder: &Folder, line: &str, said: &[&str], changed: &[&str]) {
     let before = folder.tree();
@@ -72,7 +71,7 @@ fn writes_readable_kinds_and_keeps_others() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
-    // This kind no longer exists, but the set of kinds is only known without errors.
+    // This kind doesn't exist anymore, but we only know that when nothing has errors.
     folder.write("src/can.rs", "");
     let refused = "no files were written: pass `--keep-going` to generate the manifests of the kinds without errors (1 of 2)";
     set_keep_going(&folder, false);
@@ -91,7 +90,7 @@ fn writes_readable_kinds_and_keeps_others() {
     check(&folder, "manifests --keep-going", &summary, &[CUP]);
     assert!(folder.tree()[POT].contains("format: int32"));
     assert!(folder.tree().contains_key(CAN));
-    // The second run has nothing to write and still fails.
+    // The second run has nothing to write, but must still fail.
     check(&folder, "manifests --keep-going", &summary, &[]);
     check(&folder, "manifests --keep-going --check", &summary, &[]);
     let ran = folder.run("manifests --keep-going --stdout");
@@ -147,7 +146,7 @@ fn has_no_effect_without_errors() {
     folder.run("manifests --keep-going --check").ok();
 }
 
-/// The setting applies to every command that generates manifests.
+/// Every command that generates manifests has to follow the setting.
 #[test]
 fn docs_follow_the_setting_of_the_project() {
     let folder = project();

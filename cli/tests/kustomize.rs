@@ -22,7 +22,7 @@ const COMMANDS: [&str; 4] = [
     "create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation --conversion --spoke v2",
 ];
 
-/// Returns whether kubectl is installed. Prints a message if it is not.
+/// Prints a message if it isn't installed.
 pub(crate) fn has_kubectl() -> bool {
     let ran = Command::new("kubectl").args(["version", "--client"]).output();
     let is_there = ran.is_ok_and(|ran| ran.status.success());
@@ -36,8 +36,8 @@ pub(crate) fn has_kubectl() -> bool {
     is_there
 }
 
-/// Creates a project with each type of webhook. Returns `None` and prints a message if kubectl is
-/// not installed.
+/// The project has each type of webhook. If kubectl isn't installed, we print a message and return
+/// `None`.
 fn project() -> Option<Folder> {
     if !has_kubectl() {
         return None;
@@ -49,7 +49,6 @@ fn project() -> Option<Folder> {
     Some(folder)
 }
 
-/// Renders a directory.
 #[track_caller]
 pub(crate) fn render(folder: &Folder, path: &str) -> Vec<Value> {
     let ran = Command::new("kubectl")
@@ -96,7 +95,7 @@ fn enable_cert_manager(folder: &Folder) {
     folder.run("edit --enable cert-manager").ok();
 }
 
-/// Writes an overlay with a different prefix and namespace.
+/// The overlay has another prefix and another namespace.
 fn write_overlay(folder: &Folder) {
     folder.write(
         "config/prod/kustomization.yaml",
@@ -134,7 +133,7 @@ fn webhooks_follow_the_prefix_and_the_namespace_of_an_overlay() {
     }
 }
 
-/// Markers for Roles in two foreign namespaces and in the manager's namespace.
+/// The Roles are for two foreign namespaces, and for the manager's.
 const ELSEWHERE: &str = "\
 #[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]
 #[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"list\", namespace = \"users\")]
@@ -148,7 +147,7 @@ fn roles_in_other_namespaces_keep_their_bindings() {
     let before = folder.tree();
     let controller = "src/controller/cup.rs";
     change(&folder, controller, "pub async fn reconcile", ELSEWHERE);
-    // A binding from somebody else, which also binds another account.
+    // This binding is somebody else's, and binds another account as well.
     let own = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: readers, namespace: users}\n\
                roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}\nsubjects:\n\
                - {kind: ServiceAccount, name: auditor, namespace: audit}\n\
@@ -165,7 +164,7 @@ fn roles_in_other_namespaces_keep_their_bindings() {
         !said.contains("moves Role") && !said.contains("`manager-role-infra`"),
         "{said}"
     );
-    // Nothing in the source uses the roles of this test, which a note says.
+    // Nothing in the source uses the roles of this test, so we get a note.
     let said = folder.run("manifests --check").ok().err;
     assert!(!said.contains("warning"), "{said}");
     write_overlay(&folder);
@@ -207,7 +206,7 @@ fn roles_in_other_namespaces_keep_their_bindings() {
         assert_eq!(readers["subjects"][0]["name"], "auditor");
         assert_eq!(readers["subjects"][0]["namespace"], "audit");
     }
-    // Everything that the markers have created disappears with them.
+    // What the markers have created must disappear with them.
     folder.write(controller, &before[controller]);
     folder.run("manifests").ok();
     let mut after = folder.tree();
@@ -230,8 +229,8 @@ fn warns_about_one_role_name_in_several_namespaces() {
     assert!(said.contains(warning), "{said}");
 }
 
-/// Renders a project deployed into the namespace `team`. Returns its webhook for Pods and the
-/// manager's Deployment.
+/// The project is deployed into the namespace `team`. Returns its webhook for Pods and the
+/// Deployment of the manager.
 fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
     let folder = Folder::new();
     for command in [
@@ -263,8 +262,8 @@ fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
     (configuration["webhooks"][0].clone(), manager.clone())
 }
 
-/// If the webhook for Pods were called for the manager's own Pods, the manager could not start
-/// again once no replica is ready.
+/// If the webhook were called for the Pods of the manager itself, the manager couldn't start again
+/// once no replica is ready.
 #[test]
 fn webhook_for_pods_excludes_its_manager_in_every_namespace() {
     if project().is_none() {
@@ -329,7 +328,7 @@ fn webhooks_of_a_namespaced_project_are_called_for_its_namespace() {
         [own]
     );
     assert!(conditions("ValidatingWebhookConfiguration", "vshelf-v1.kb.io").is_empty());
-    // The certificate of the webhooks is stored before they can be called.
+    // The certificate of the webhooks has to be stored before they can be called.
     assert_eq!(
         conditions("MutatingWebhookConfiguration", "msecret-v1.kb.io"),
         [own, "!request.name.endsWith('webhook-server-cert')"]
@@ -359,7 +358,7 @@ fn manager_cannot_update_foreign_objects() {
         conversion["rules"][0]["resourceNames"],
         serde_json::json!(["cups.cache.example.com"])
     );
-    // A project without conversions needs no permissions for CRDs.
+    // Without conversions, the project needs no permissions for CRDs.
     let folder = Folder::new();
     for command in [
         COMMANDS[0],
@@ -376,8 +375,8 @@ fn manager_cannot_update_foreign_objects() {
     );
 }
 
-/// Returns the rules that the manager's service account has in the whole cluster, except those
-/// generated from markers, as role, verbs, resources and names.
+/// Returns the rules that the manager's service account has in the whole cluster, as role, verbs,
+/// resources and names. Leaves out those that are generated from markers.
 fn cluster_wide_rules(objects: &[Value]) -> Vec<String> {
     let words = |list: &Value| {
         let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -487,7 +486,7 @@ fn cert_manager_adds_to_the_deployment() {
         variable(container, "WEBHOOK_CERT_PATH"),
         Some("/tmp/k8s-webhook-server/serving-certs")
     );
-    // The manager refuses to start with both variables.
+    // The manager refuses to start if both variables are set.
     assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), None);
     let configuration = find(
         &objects,
@@ -576,7 +575,6 @@ fn samples_of_two_versions_are_separate_objects() {
     assert_eq!(names, ["cup-sample", "cup-sample-v2"]);
 }
 
-/// Returns the kinds and names of the objects that a deployment feature adds.
 fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
     match feature {
         "metrics" => &[
@@ -670,7 +668,7 @@ fn renders_each_feature_alone_and_with_all_others() {
                 );
             }
         }
-        // The manager issues its certificate itself unless cert-manager does.
+        // The manager issues its own certificate, unless cert-manager does.
         let is_managed = on.contains(&"webhooks") && !on.contains(&"cert-manager");
         assert_eq!(has("Role", "shop-webhook-certificate-role"), is_managed, "{on:?}");
         let container = manager(&objects, "shop-controller-manager");
@@ -696,7 +694,8 @@ fn renders_each_feature_alone_and_with_all_others() {
     }
 }
 
-/// The manager keeps its Leases in the namespace of its Pod, so releases in two namespaces share none.
+/// The manager keeps its Leases in the namespace of its Pod, so that releases in two namespaces
+/// share none.
 #[test]
 fn sharded_releases_need_no_leases_outside_of_their_namespace() {
     let Some(folder) = project() else { return };
@@ -782,7 +781,7 @@ fn sharding_adds_to_the_deployment_and_scales_it() {
         }
         assert_eq!(selected, labels);
     }
-    // The example of an autoscaler, as its comment describes it.
+    // Do what the comment about the example of an autoscaler says.
     change(
         &folder,
         "config/sharding/kustomization.yaml",
@@ -865,7 +864,7 @@ fn verifies_metrics_with_the_names_of_an_overlay() {
     }
 }
 
-/// Renders like kubectl, and records what it would send.
+/// Renders like kubectl, but records what it would send.
 #[cfg(unix)]
 const KUBECTL: &str = r#"#!/bin/sh
 if [ "$1" = kustomize ]; then exec "$KUBECTL_ITSELF" "$@"; fi
@@ -875,7 +874,7 @@ for file; do :; done
 if [ "$file" = - ]; then cat; else cat "$file"; fi > "${0%/*}/sent"
 "#;
 
-/// A project, and a kubectl that does not connect to a cluster.
+/// This kubectl doesn't connect to a cluster.
 #[cfg(unix)]
 struct Deployments {
     project: Folder,
@@ -890,8 +889,7 @@ impl Deployments {
         Some(Deployments { project, programs })
     }
 
-    /// Runs a program. Returns kubectl's arguments and the objects passed to it, or the error
-    /// messages.
+    /// Returns the arguments of kubectl and the objects that it got, or the error messages.
     fn run(&self, program: &str, arguments: &[&str]) -> Result<(String, Vec<Value>), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let kubectl = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));

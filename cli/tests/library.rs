@@ -9,13 +9,12 @@ use support::Folder;
 const INIT: &str = "init --domain example.com --project-name shop";
 const URL: &str = "https://git.example.com/rbuilder";
 
-/// The checkout with this test, which also contains the library.
+/// The checkout with this test also contains the library.
 fn checkout() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/..")
 }
 
-/// Returns for each form the flags of `init`, the flags of `library`, and the resulting source in
-/// Cargo.toml.
+/// Returns the flags of `init`, the flags of `library`, and the source that ends up in Cargo.toml.
 fn forms() -> [(String, String, String); 3] {
     let checkout = checkout();
     let resolved = std::fs::canonicalize(checkout).expect("this checkout");
@@ -52,7 +51,7 @@ fn every_form_names_our_package() {
         let manifest = &tree["Cargo.toml"];
         let expected = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source}");
         assert_eq!(manifest.matches(&expected).count(), 2, "{manifest}");
-        // `rbuilder` is someone else's package, so nothing may request it from a registry.
+        // `rbuilder` is a package of someone else, so nothing may request it from a registry.
         for (path, text) in &tree {
             for line in text
                 .lines()
@@ -96,7 +95,7 @@ fn records_and_shows_the_form() {
             flags.contains(answer["library"]["form"].as_str().expect("a form")),
             "{answer}"
         );
-        // The recorded source takes precedence over the default for a new project.
+        // The recorded source wins over the default for a new project.
         assert!(folder.run("init").ok().out.starts_with("unchanged"));
     }
 }

@@ -1,5 +1,5 @@
-//! A project on Windows, where git checks out files with `\r\n`. Every command must work as on
-//! other systems.
+//! On Windows, git checks out files with `\r
+//! `. Every command must work as it does on other systems.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,20 @@ fn to_windows(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Converts all files to Windows line endings, as in a fresh checkout.
+/// Git would convert all files in a fresh checkout.
 fn check_out(folder: &Folder) {
     for (path, text) in folder.tree().iter().filter(|(path, _)| !path.ends_with('/')) {
         folder.write(path, &to_windows(text));
     }
 }
 
-/// Returns the files as git commits them.
+/// Git converts the files when they are committed.
 fn committed(folder: &Folder) -> BTreeMap<String, String> {
     let each = |(path, text): (String, String)| (path, text.replace("\r\n", "\n"));
     folder.tree().into_iter().map(each).collect()
 }
 
-/// Runs a command in both projects, compares the results, and checks that existing files keep their
-/// line endings.
+/// Compares the results, and checks that existing files keep their line endings.
 fn run_in_both(unix: &Folder, windows: &Folder, line: &str, run: impl Fn(&Folder) -> Ran) {
     check_out(windows);
     let before = windows.tree();

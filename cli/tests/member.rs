@@ -18,7 +18,7 @@ const GENERATOR: &str = "[package]\nname = \"gen\"\nversion = \"0.1.0\"\nedition
 const API: &str = "create api --group shop --version v1 --kind Pot";
 const WEBHOOK: &str = "create webhook --group shop --version v1 --kind Pot --defaulting";
 
-/// Creates a workspace with a tool. `manifest` is the manifest of the workspace.
+/// The workspace has a tool, and `manifest` is its own Cargo.toml.
 fn workspace(manifest: &str) -> Folder {
     let folder = Folder::new();
     folder.write("Cargo.toml", manifest);
@@ -28,7 +28,6 @@ fn workspace(manifest: &str) -> Folder {
     folder
 }
 
-/// Returns the files of the project in a workspace.
 fn member(folder: &Folder) -> BTreeMap<String, String> {
     let files = folder.tree().into_iter();
     files
@@ -36,7 +35,7 @@ fn member(folder: &Folder) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the manifests of the packages that Cargo finds, starting at a directory.
+/// Cargo starts to look for packages in `dir`.
 fn packages(dir: &Path) -> Vec<String> {
     let ran = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
@@ -51,7 +50,7 @@ fn packages(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Checks that commands have nothing left to do in the project.
+/// Commands must have nothing left to do in the project.
 #[track_caller]
 fn settled(folder: &Folder, commands: &[&str]) {
     let before = folder.tree();
@@ -91,7 +90,7 @@ fn project_joins_the_workspace() {
         found.sort();
         assert_eq!(found, ["gen", "shop"], "{dir}");
     }
-    // The member must not have sections that Cargo only reads in the root.
+    // Cargo only reads these sections in the root, so a member must not have them.
     assert!(
         !tree["crates/shop/Cargo.toml"].contains("[profile")
             && !tree["crates/shop/Cargo.toml"].contains("[workspace")
@@ -179,7 +178,7 @@ fn reports_workspaces_that_cannot_be_joined() {
                 "  members = [\"crates/shop\"]",
             ],
         );
-        // After adding the line by hand, the command continues.
+        // Once the user has added the line, the command goes on.
         folder.write("real.toml", &ROOT.replace("tools/gen", "crates/shop"));
         folder.run(&format!("{INIT} crates/shop")).ok();
         assert!(member(&folder)["PROJECT"].contains("member: crates/shop\n"));
@@ -220,8 +219,8 @@ fn warns_about_settings_of_the_root() {
     }
 }
 
-/// Even without a workspace, GitHub does not run workflows of a project below the root of its
-/// repository.
+/// GitHub doesn't run workflows of a project below the root of its repository, even if there is no
+/// workspace.
 #[test]
 fn records_the_path_below_the_repository() {
     let folder = Folder::new();
@@ -280,7 +279,7 @@ fn commands_work_in_a_member() {
         assert_eq!(Some(text), member(&folder).get(path), "{path}");
     }
     assert_eq!(folder.tree()["Cargo.toml"], root);
-    // The workspace as a whole is read without PROJECT.
+    // We can read the workspace as a whole without PROJECT.
     folder.run("manifests --stdout").ok();
 }
 
@@ -352,7 +351,7 @@ fn follows_a_moved_member() {
     assert_eq!(tree["Cargo.toml"], ROOT.replace("tools/gen", "libs/*"));
     let again = folder.inside("libs/shop").run("init").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // Outside of a workspace, the project has the sections that Cargo reads in a root.
+    // Outside of a workspace, the project needs the sections that Cargo reads in a root.
     folder.write("Cargo.toml", &format!("{}exclude = [\"libs\"]\n", ROOT));
     folder.inside("libs/shop").run("init").ok();
     let tree = folder.tree();

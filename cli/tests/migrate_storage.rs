@@ -1,7 +1,8 @@
 //! `rbuilder migrate-storage` on kube-apiserver.
 //!
-//! No request shows in which version an object is stored. But once a version is not in the CRD any
-//! more, the API server cannot read objects that are stored in it: [`Scene::drop_version`].
+//! No request tells us in which version an object is stored. But once a version has gone from the
+//! CRD, the API server can't read objects that are stored in it. [`Scene::drop_version`] makes use
+//! of that.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // the tests start processes themselves
 
@@ -21,7 +22,7 @@ use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings};
 use serde_json::{Value, json};
 use support::Folder;
 
-/// The control plane of all tests. The servers end with this process.
+/// All tests share the servers, which end with this process.
 static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
     let assets = Assets::find(None).expect("the binaries of a control plane");
     let mut settings = Settings::from_env().expect("settings");
@@ -29,27 +30,26 @@ static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
     ControlPlane::start(&assets, &settings, &Cancel::default()).expect("a control plane")
 });
 
-/// Time limit for everything that the cluster does on its own.
+/// The cluster may take this long for what it does on its own.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A CRD of which all objects are stored in v1, while the storage version is v2.
+/// All objects of the CRD are stored in v1, although the storage version is v2.
 struct Scene {
     plural: String,
     folder: Folder,
 }
 
 impl Scene {
-    /// Creates a CRD with objects.
     fn new(plural: &str, objects: usize) -> Scene {
         let scene = Scene {
             plural: plural.to_owned(),
             folder: Folder::new(),
         };
-        // All tests share the API server, so each has a kind of its own.
+        // All tests share the API server, so each of them needs a kind of its own.
         let crd = scene.crd("v1").to_string();
         let ran = run("kubectl", &["create", "--save-config", "-f", "-"], &crd);
         assert!(ran.status.success(), "{}", text(&ran));
-        // Fails as long as the CRD has no conditions.
+        // This fails as long as the CRD has no conditions.
         let wait = [
             "wait",
             "--for=condition=Established",
@@ -60,7 +60,7 @@ impl Scene {
         });
         let items: Vec<Value> = (0..objects).map(|at| scene.object(&format!("a{at}"))).collect();
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
-        // Discovery may not have the new kind yet.
+        // Retry, since discovery may not have the new kind yet.
         let create = || {
             run("kubectl", &["create", "-f", "-"], &list.to_string())
                 .status
@@ -137,7 +137,6 @@ impl Scene {
         self.read_crd()["metadata"]["annotations"]["rbuilder.dev/storage-migration"].is_string()
     }
 
-    /// Returns the metadata of all objects.
     fn metadata(&self) -> Vec<Value> {
         let list = self.kubectl(&format!(
             "get {} --output=json --show-managed-fields",
@@ -152,14 +151,14 @@ impl Scene {
         format!("{}.v2.g.example.com", self.plural)
     }
 
-    /// Removes v1 from the CRD. After that, the API server cannot list objects that are stored in v1.
+    /// Without v1, the API server can't list objects that are stored in v1.
     fn drop_version(&self) {
         let mut crd = self.crd("v2");
         crd["spec"]["versions"].as_array_mut().expect("a list").remove(0);
         self.apply(&crd);
     }
 
-    /// Returns whether the API server can decode all stored objects.
+    /// Returns true if the API server can decode all stored objects.
     fn is_readable(&self) -> bool {
         let words = ["get", "--raw", &format!("/apis/g.example.com/v2/{}", self.plural)];
         run("kubectl", &words, "").status.success()
@@ -176,14 +175,13 @@ impl Scene {
         command
     }
 
-    /// Runs the command. Returns its exit code and its output.
     fn migrate(&self, flags: &str) -> (Option<i32>, String) {
         let output = self.command(PLANE.kubeconfig_path(), flags).output();
         let output = output.expect("the command runs");
         (output.status.code(), text(&output))
     }
 
-    /// Runs the command, and returns what it says about the CRD in JSON.
+    /// Returns what the command says about the CRD.
     fn migrate_to_json(&self, flags: &str) -> Value {
         let mut command = self.command(PLANE.kubeconfig_path(), flags);
         let output = command.arg("--output=json").output().expect("the command runs");
@@ -192,7 +190,7 @@ impl Scene {
         report["definitions"][0].clone()
     }
 
-    /// Starts the command, and waits until it has written the first objects.
+    /// Waits until the first objects are written.
     fn start(&self, flags: &str) -> Child {
         let mut command = self.command(PLANE.kubeconfig_path(), flags);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -284,7 +282,7 @@ fn all_objects_are_stored_in_the_storage_version() {
     scene.check_migrated();
 }
 
-/// Shows that `check_migrated` would find an object that was not written.
+/// If an object were not written, `check_migrated` would find it.
 #[test]
 #[ignore = "needs a control plane: set KUBEBUILDER_ASSETS"]
 fn objects_that_are_not_migrated_become_unreadable() {
@@ -401,7 +399,7 @@ fn changed_crd_keeps_the_versions() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("the CRD was changed meanwhile"), "{said}");
     assert_eq!(scene.stored_versions(), ["v1", "v2"]);
-    // The record is about the earlier state.
+    // The record is about the state before.
     let report = scene.migrate_to_json("--qps 0");
     assert_eq!(report["objects"]["writtenEarlier"], 0, "{report}");
     assert_eq!(scene.stored_versions(), ["v2"]);

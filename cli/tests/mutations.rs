@@ -9,19 +9,20 @@ use crate::support;
 
 use support::Folder;
 
-/// Rows of a command line and, after a tab, `refused` for mistakes.
+/// Each row is a command line. Mistakes have a tab and `refused` after it.
 const FLAGS: &str = include_str!("mutations/flags.tsv");
-/// Rows of a text to replace in PROJECT, its replacement, and `refused` for mistakes.
+/// Each row is a text to replace in PROJECT, and its replacement. Mistakes have `refused` after
+/// that.
 const PROJECT: &str = include_str!("mutations/project.tsv");
 
-/// A command that reads all of PROJECT and would change it.
+/// This reads all of PROJECT, and would change it.
 const NEXT: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --dry-run";
 
 fn project() -> Folder {
     Folder::with_api("sample", "--group cache --version v1alpha1 --kind Memcached")
 }
 
-/// Runs the command and compares the result with the row.
+/// Compares what the command does with the row.
 fn check(folder: &Folder, line: &str, row: &str, expected: Option<&str>, wrong: &mut Vec<String>) {
     let before = folder.tree();
     let ran = folder.run(line);

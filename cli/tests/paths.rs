@@ -1,5 +1,5 @@
-//! Paths in messages. In any directory of the project, the user must be able to open each file
-//! named in a message, and to paste each command. JSON and diffs contain project paths.
+//! Messages are printed in any directory of the project. There, the user must be able to open each
+//! file that a message names, and to paste each command. JSON and diffs contain project paths.
 
 // The test creates the directories in which it runs commands.
 #![allow(clippy::disallowed_methods)]
@@ -11,8 +11,7 @@ use support::{Folder, Ran};
 const API: &str = "create api --group cache --version v1alpha1 --kind Memcached";
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// Directories below the project, each with the way up, and with the relative paths of [`TYPES`]
-/// and `src/main.rs`.
+/// Each row has the way up, and the relative paths of [`TYPES`] and `src/main.rs`.
 const PLACES: [(&str, &str, &str, &str); 4] = [
     ("src", "..", "api/v1alpha1/memcached.rs", "main.rs"),
     ("src/api", "../..", "v1alpha1/memcached.rs", "../main.rs"),
@@ -42,7 +41,7 @@ fn with_api() -> Folder {
     folder
 }
 
-/// Runs a command in a directory, and checks that its output contains these lines.
+/// The output has to contain these lines.
 #[track_caller]
 fn check(folder: &Folder, place: &str, line: &str, code: u8, expected: &[String]) -> Ran {
     let ran = folder.inside(place).run(line);

@@ -24,7 +24,7 @@ fn answer(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("one JSON document")
 }
 
-/// Checks that the commands have nothing to do.
+/// The commands must have nothing to do.
 fn settled(folder: &Folder, commands: &[&str]) {
     let before = folder.tree();
     for command in commands.iter().chain(&["manifests", "manifests --check"]) {
@@ -47,7 +47,7 @@ fn generates_manifests_for_a_plain_package() {
          #[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", namespaced)]\n\
          pub struct CupSpec {\n    pub size: i32,\n}\n",
     );
-    // Nothing marks this role as ours.
+    // Nothing says that this role is ours.
     folder.write("config/rbac/role.yaml", "kind: ClusterRole\n");
     assert_eq!(folder.run("manifests --check").code, 1);
     folder.run("manifests").ok();
@@ -101,7 +101,7 @@ fn webhook_manifests_follow_their_markers() {
         "resources:\n- service.yaml\n"
     );
 
-    // A file with other objects belongs to the user.
+    // If a file also has other objects, it belongs to the user.
     let own = "kind: ValidatingWebhookConfiguration\n---\nkind: Service\n";
     folder.write("config/webhook/manifests.yaml", own);
     settled(&folder, &[]);
@@ -237,7 +237,7 @@ fn namespaced_project_keeps_its_role() {
     assert!(tree["config/manager/manager.yaml"].contains("name: WATCH_NAMESPACE\n"));
     settled(&folder, &[API]);
 
-    // Even without a marker, the role that the binding refers to exists.
+    // The role has to exist even if there is no marker, because the binding refers to it.
     for path in ["src/controller/mod.rs", "src/controller/memcached.rs"] {
         let text = tree[path].clone();
         let mut kept = String::new();
@@ -293,7 +293,7 @@ fn warns_about_unbound_roles() {
     folder.write(path, &text.replace("pub async fn reconcile", &in_system));
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(unbound), "{said}");
-    // A run that adds no role does not repeat the warning; `doctor` does.
+    // The warning isn't repeated if no role is added, but `doctor` still has it.
     assert_eq!(folder.run("manifests").ok().err, "");
     let found = folder.run("doctor").out;
     assert!(found.contains(unbound), "{found}");
@@ -303,7 +303,7 @@ fn warns_about_unbound_roles() {
     folder.write("config/rbac/vault_role_binding.yaml", &binding);
     let found = folder.run("doctor").out;
     assert!(!found.contains(unbound), "{found}");
-    // Roles for other namespaces are bound, and stay there.
+    // Roles for other namespaces are bound, and stay where they are.
     folder.write(path, &text.replace("pub async fn reconcile", marker));
     assert_eq!(folder.run("manifests").ok().err, "");
     let moved = "config/default/kustomization.yaml moves Role `vault` of namespace `vault` to namespace `shop-system`";
@@ -316,7 +316,7 @@ fn warns_about_unbound_roles() {
     let found = folder.run("doctor").out;
     assert!(found.contains(moved), "{found}");
 
-    // A namespaced project binds a Role but no ClusterRole.
+    // A namespaced project can bind a Role, but no ClusterRole.
     let folder = project("--namespaced");
     folder.run(API).ok();
     let text = folder.tree()[path].clone();
@@ -434,7 +434,7 @@ fn license_is_only_named_where_it_was_chosen() {
 #[test]
 fn asks_nothing_without_a_terminal() {
     let folder = project("");
-    // Standard input stays open without any data.
+    // Keep standard input open, but send nothing.
     let mut child = Command::new(env!("CARGO_BIN_EXE_rbuilder"))
         .args(API.split(' '))
         .current_dir(folder.path())
@@ -544,7 +544,7 @@ fn lists_all_conflicting_files_in_one_error() {
     assert!(tree["Makefile"].starts_with("# Builds, tests"));
     assert_eq!(tree["notes/todo.txt"], "keep\n");
 
-    // The user shares ownership of files that `init` has created, so `--force` keeps them.
+    // Files that `init` has created are also the user's, so `--force` keeps them.
     folder.run(API).ok();
     let tree = folder.tree();
     folder.run(&format!("{INIT} --force")).ok();
@@ -599,7 +599,7 @@ fn commands_report_mistakes_in_the_source_as_json() {
         );
     }
     assert_eq!(folder.tree(), before);
-    // The kind can be added anyway, and the mistake can be fixed later.
+    // We can still add the kind, and fix the mistake later.
     folder.run(&format!("{CUP} --manifests=false")).ok();
     assert!(folder.tree().contains_key("src/api/v1alpha1/cup.rs"));
 }

@@ -1,4 +1,4 @@
-//! README.md: its quick start matches what the command scaffolds and prints.
+//! The quick start of README.md has to match what the command scaffolds and prints.
 // The tests read the page.
 #![allow(clippy::disallowed_methods)]
 
@@ -13,11 +13,11 @@ fn readme() -> String {
     std::fs::read_to_string(path).expect("README.md")
 }
 
-/// Returns the code blocks in a given language, in order.
+/// The blocks are in the order of the page.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let mut fences = page.split("```");
     let mut found = Vec::new();
-    // The text before a fence, followed by the block.
+    // This is the text before a fence, then the block.
     while let (Some(_), Some(block)) = (fences.next(), fences.next()) {
         if let Some(code) = block.strip_prefix(&format!("{language}\n")) {
             found.push(code);
@@ -26,7 +26,6 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     found
 }
 
-/// Creates the project of the quick start.
 fn project() -> Folder {
     let folder = Folder::new();
     for line in blocks(&readme(), "sh").concat().lines() {

@@ -1,5 +1,5 @@
-//! Kinds with types from registry crates, both from archives in Cargo's cache, as left by `cargo
-//! fetch`, and vendored.
+//! Tests with types from registry crates, which are in the archives that `cargo fetch` leaves in
+//! Cargo's cache, or vendored.
 #![allow(clippy::disallowed_methods)] // the tests access the disk
 
 use crate::support;
@@ -13,11 +13,11 @@ use support::Folder;
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// A type that is not built in anywhere.
+/// No other package has this type.
 const SIZES: &str = "use serde::{Deserialize, Serialize};\n\n/// A size in bytes.\n\
     #[derive(Serialize, Deserialize, schemars::JsonSchema)]\npub struct Size {\n    pub bytes: i64,\n}\n";
 
-/// Returns the archive that `cargo package` creates from these files.
+/// `cargo package` would create the same archive.
 fn archive(package: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (path, text) in files {
@@ -47,7 +47,7 @@ fn sizes(library: &str) -> Vec<u8> {
     )
 }
 
-/// Creates a project with this checksum in its lock file, next to a directory for Cargo.
+/// `checksum` is in the lock file. The project is next to a directory for Cargo.
 fn project(checksum: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -69,14 +69,13 @@ fn project(checksum: &str) -> Folder {
     folder
 }
 
-/// Stores an archive in Cargo's cache.
 fn cache(folder: &Folder, index: &str, archive: &[u8]) {
     let cache = folder.path().join("cargo/registry/cache").join(index);
     std::fs::create_dir_all(&cache).expect("a folder");
     std::fs::write(cache.join("sizes-1.2.3.crate"), archive).expect("a file");
 }
 
-/// Runs a command in the project. Returns its output on both streams, and whether it succeeded.
+/// Returns the output on both streams, and true if the command succeeded.
 fn run(folder: &Folder, words: &[&str]) -> (String, bool) {
     run_in(folder, "op", words)
 }
@@ -132,7 +131,7 @@ fn finds_archives_by_checksum() {
     for part in ["description: A size in bytes.", "bytes:", "format: int64"] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
-    // The same package in the cache of another machine, and vendored in the repository.
+    // Try the same package in the cache of another machine, and vendored in the repository.
     let elsewhere = project(&checksum(&good));
     cache(&elsewhere, "mirror", &good);
     assert_eq!(run(&elsewhere, &STDOUT), (text.clone(), true));
@@ -144,7 +143,7 @@ fn finds_archives_by_checksum() {
     assert!(ok, "{text}");
 }
 
-/// Creates the project with a vendored package and without a cache.
+/// The package is vendored, and there is no cache.
 fn vendor(locked: &str, recorded: &str) -> Folder {
     let folder = project(locked);
     folder.write(
@@ -195,7 +194,7 @@ fn error_in_a_package_shows_its_line() {
         ok && text.contains("<registry>/sizes-1.2.3/src/lib.rs:6:16: a tuple"),
         "{text}"
     );
-    // A path without a base directory stays the same.
+    // A path without a base directory stays as it is.
     folder.write("op/PROJECT", "domain: x.io\nprojectName: op\nversion: \"3\"\n");
     let (text, _) = run_in(&folder, "op/src", &["manifests"]);
     assert!(
@@ -242,7 +241,7 @@ fn rejects_hostile_archives() {
     }
 }
 
-/// A project directory must not be mistaken for a package, and a name in the lock file must not
+/// A directory of the project must not pass for a package, and a name in the lock file must not
 /// lead out of the cache.
 #[test]
 fn names_do_not_lead_out_of_the_cache() {

@@ -20,7 +20,7 @@ fn project(name: &str) -> Folder {
 fn renamed_project_equals_one_created_with_the_name() {
     let folder = project("shop");
     let expected = project("new-store");
-    // User code that refers to the library and the namespace.
+    // This is user code that refers to the library and the namespace.
     let added = "use shop::api::v1::Cup;\n\n#[test]\nfn own() {\n    let _ = (Cup::default, \"shop-system\", \"workshop\");\n}\n";
     folder.write("tests/own.rs", added);
     folder.replace(
@@ -81,7 +81,7 @@ fn kinds_keep_their_domain() {
         let may_change = ["PROJECT", "src/main.rs", BASE, ".rbuilder/files.sum"].contains(&path.as_str());
         assert!(may_change || tree.get(&path) == Some(&text), "{path}");
     }
-    // A further version of the kind stays in its group, a new kind gets the new domain, and a flag
+    // A further version of the kind stays in its group, and a new kind gets the new domain. A flag
     // can select a third domain.
     folder
         .run("create api --group cache --version v2 --kind Cup --controller=false")

@@ -1,4 +1,4 @@
-//! Which kinds become CRDs: the kinds of the project, but not foreign kinds that it uses.
+//! Kinds of the project become CRDs, but foreign kinds that it uses don't.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]
@@ -24,7 +24,7 @@ fn kind(kind: &str, group: &str, more: &str) -> String {
     )
 }
 
-/// Creates a package with its own kind, a binding, and a kind that may be either.
+/// The package has a kind of its own, a binding, and a kind that may be either.
 fn package(metadata: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -43,7 +43,7 @@ fn package(metadata: &str) -> Folder {
     folder
 }
 
-/// Runs a command. Returns the resulting CRDs, and the result of the run.
+/// Returns the CRDs that we get, and the result of the run.
 #[track_caller]
 fn made(folder: &Folder, line: &str) -> (Vec<String>, Ran) {
     let ran = folder.run(line).ok();
@@ -83,7 +83,7 @@ fn reports_foreign_kinds_and_does_not_write_them() {
     assert!(ran.out.contains("\"level\":\"note\""), "{}", ran.out);
 }
 
-/// A binding with a type that has no schema does not get in the way.
+/// A binding may have a type without a schema.
 #[test]
 fn bindings_need_no_schema() {
     let folder = package("");
@@ -134,8 +134,7 @@ fn flags_and_lists_select_kinds() {
     }
 }
 
-/// Kinds excluded by flags are not stale. Kinds excluded in `Cargo.toml` are removed with
-/// `--prune`.
+/// If flags exclude a kind, it isn't stale. If Cargo.toml excludes it, `--prune` removes it.
 #[test]
 fn skipped_kinds_are_not_deleted() {
     let folder = package("");
@@ -200,7 +199,7 @@ fn rejects_unknown_kinds() {
     );
 }
 
-/// A kind that a disabled feature omits is not a mistake.
+/// If a disabled feature leaves out a kind, that's not a mistake.
 #[test]
 fn lists_may_contain_kinds_of_disabled_features() {
     let folder = package("[features]\nmore = []\n[package.metadata.rbuilder]\nskip = [\"More\"]\n");
@@ -256,7 +255,7 @@ fn warns_once_about_kinds_of_another_domain() {
     }
 }
 
-/// kube's way to declare a kind that somebody else installs.
+/// In kube, this declares a kind that somebody else installs.
 #[test]
 fn kind_without_a_schema_is_a_binding() {
     let disabled = ", schema = \"disabled\"";

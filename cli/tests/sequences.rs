@@ -29,10 +29,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use random::Random;
 use support::{Folder, Ran};
 
-/// Number of rounds in an ordinary run.
+/// An ordinary run has this many rounds.
 const ROUNDS: u64 = 24;
 
-/// Number of commands that succeeded and that failed.
+/// Counts the commands that succeeded and those that failed.
 #[derive(Debug, Default)]
 struct Counts {
     done: usize,
@@ -67,7 +67,7 @@ fn random_sequences_leave_a_valid_project() {
             eprintln!("{} rounds", seed - ROUNDS);
         }
     }
-    // Some commands must fail, but not all.
+    // If no command fails, or all do, we test nothing.
     assert!(counts.done > 50 && counts.refused > 20, "{counts:?}");
 }
 
@@ -98,7 +98,7 @@ fn check_sequence(seed: u64, counts: &mut Counts) {
     }
 }
 
-/// Checks a project after a successful command.
+/// The last command has succeeded.
 fn check_project(folder: &Folder, command: &str, context: &str) {
     let tree = folder.tree();
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs")) {
@@ -106,7 +106,7 @@ fn check_project(folder: &Folder, command: &str, context: &str) {
             panic!("{path}: {error}\n{text}\n{context}");
         }
     }
-    // After `--manifests=false`, the manifests are left to the next command.
+    // With `--manifests=false`, the manifests are left to the next command.
     if command.contains("--manifests=false") {
         folder.run("manifests").ok();
     }
@@ -120,7 +120,7 @@ fn check_project(folder: &Folder, command: &str, context: &str) {
     }
 }
 
-/// Checks that a merge has left markers where its message says.
+/// A merge has to leave markers where its message says.
 fn check_conflicts(after: &BTreeMap<String, String>, said: &str, context: &str) {
     let places = said
         .lines()
@@ -135,7 +135,7 @@ fn check_conflicts(after: &BTreeMap<String, String>, said: &str, context: &str) 
     }
 }
 
-/// Reverts the changes of a command, like git.
+/// Does what `git` would do to revert the changes.
 fn restore(folder: &Folder, before: &BTreeMap<String, String>) {
     let after = folder.tree();
     for path in changed(before, &after) {
@@ -146,7 +146,6 @@ fn restore(folder: &Folder, before: &BTreeMap<String, String>) {
     }
 }
 
-/// Returns whether the message of a failed command helps the user.
 fn is_helpful(command: &str, ran: &Ran) -> bool {
     let said = ran.err.split("error: ").nth(1).unwrap_or_default();
     let is_doctor = command == "doctor";
@@ -154,7 +153,7 @@ fn is_helpful(command: &str, ran: &Ran) -> bool {
     is_doctor || (has_advice && !said.contains("panicked"))
 }
 
-/// Edits a file by hand without breaking the project. Returns a description of the edit.
+/// The edit must not break the project. Returns its description.
 fn edit_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
     let tree = folder.tree();
     let is_source = !random.once_in(4);
@@ -182,7 +181,7 @@ fn edit_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
     Some(format!("(edits {path})"))
 }
 
-/// Edits a YAML or TOML file without changing its meaning.
+/// The edit must not change the meaning of a YAML or TOML file.
 fn edit_settings(text: &str, random: &mut Random) -> String {
     match random.below(5) {
         0 => format!("{text}# Kept in order.\n"),
@@ -193,7 +192,7 @@ fn edit_settings(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Returns an edit with unknown effects on the code.
+/// We don't know what the edit does to the code.
 fn wild_edit(random: &mut Random) -> hand_edit::HandEdit {
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&random.bits().to_le_bytes());
@@ -203,7 +202,6 @@ fn wild_edit(random: &mut Random) -> hand_edit::HandEdit {
     edit.expect("an edit").current()
 }
 
-/// Returns the paths of files that differ.
 fn changed<'t>(before: &'t BTreeMap<String, String>, after: &'t BTreeMap<String, String>) -> Vec<&'t str> {
     let paths = before.keys().chain(after.keys());
     let mut changed: Vec<&str> = paths

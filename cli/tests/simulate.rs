@@ -8,12 +8,12 @@ use crate::support;
 
 use support::Folder;
 
-/// A report that the library has written, with one failure.
+/// The library has written this report, which has one failure.
 const REPORT: &str = include_str!("../../crates/simulation/tests/report.json");
 const PAGE: &str = "target/simulation.html";
 const KEPT: &str = "simulations/tests-web.a_service_is_made.jsonl";
 
-/// Records how it is called, and writes the reports beside it.
+/// Records how it's called, and writes the reports that are beside it.
 const CARGO: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$@" > "$here/calls"
@@ -27,7 +27,7 @@ done
 
 struct Scene {
     project: Folder,
-    /// The fake cargo, its reports, and what it recorded.
+    /// Has the fake cargo, its reports, and what it recorded.
     bin: Folder,
 }
 
@@ -39,7 +39,7 @@ impl Scene {
         Scene { project, bin }
     }
 
-    /// Runs a command line. Returns its exit code, and its output and errors combined.
+    /// The text is what the command prints, with its errors.
     fn run(&self, line: &str) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rbuilder"));
         command
@@ -58,13 +58,12 @@ impl Scene {
         std::fs::read_to_string(self.bin.path().join("calls")).unwrap_or_default()
     }
 
-    /// Returns a file of the project, or an empty text.
+    /// The text is empty if there is no such file.
     fn file(&self, path: &str) -> String {
         std::fs::read_to_string(self.project.path().join(path)).unwrap_or_default()
     }
 }
 
-/// Returns the report of a simulation without failures.
 fn passing() -> String {
     let mut report: serde_json::Value = serde_json::from_str(REPORT).expect("a report");
     report["failures"] = serde_json::json!([]);

@@ -1,4 +1,4 @@
-//! Warnings about stored objects that become unreadable after a schema change.
+//! After a change of the schema, stored objects may become unreadable, and we warn about them.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]
@@ -45,8 +45,7 @@ fn warns_about_new_required_fields() {
     assert!(!fourth.err.contains("becomes required"), "{}", fourth.err);
 }
 
-/// Checks that the warning about a field that becomes required is located at `wanted` in the
-/// source.
+/// A field becomes required. The warning about it has to be at `wanted` in the source.
 fn check_place(before: &str, after: &str, path: &str, wanted: &str) {
     let folder = Folder::new();
     folder.write(
@@ -179,7 +178,7 @@ fn warns_about_removed_fields_of_a_released_kind() {
     folder.write("src/lib.rs", &source("pub class_name: Option<String>,"));
     folder.run("manifests").ok();
     folder.write("src/lib.rs", &source("pub class: Option<String>,"));
-    // Without git, only the author has the CRD.
+    // Without git, only the author can have the CRD.
     let said = folder.run("manifests").ok().err;
     assert!(!said.contains("loses the field"), "{said}");
     folder.git("init --quiet");
@@ -191,7 +190,7 @@ fn warns_about_removed_fields_of_a_released_kind() {
     assert!(said.contains(expected), "{said}");
 }
 
-/// Checks the warnings about a change of one field of a released kind.
+/// One field of a released kind has changed.
 #[track_caller]
 fn check_released(before: &str, after: &str, expected: Option<&str>) {
     let folder = Folder::new();

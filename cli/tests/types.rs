@@ -1,4 +1,4 @@
-//! `rbuilder types`: converts a CRD to Rust, and `rbuilder manifests` converts it back.
+//! `rbuilder types` converts a CRD to Rust, and `rbuilder manifests` converts it back.
 
 use crate::support;
 
@@ -116,7 +116,7 @@ fn types_form_one_module_tree() {
     assert!(tree["src/api/v1/mod.rs"].ends_with("\n\npub mod gadget;\n"));
     let again = folder.run("types crds/gadgets.yaml").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // A second CRD is added to the existing modules, whose other contents are kept.
+    // A second CRD is added to the existing modules, and whatever else they contain is kept.
     folder.write(
         "src/api/v1/mod.rs",
         "//! Mine.\n\npub mod gadget;\n\npub const MINE: u8 = 1;\n",
@@ -184,7 +184,7 @@ fn types_can_be_printed() {
     assert_eq!(folder.tree(), before);
 }
 
-/// License header checks must pass for all files of a project.
+/// Projects check the license header of all their files.
 #[test]
 fn types_have_the_license_header() {
     let folder = folder();
@@ -203,7 +203,7 @@ fn types_have_the_license_header() {
     assert_eq!(folder.tree(), tree);
 }
 
-/// The next steps depend on what exists already.
+/// What remains to be done depends on what exists already.
 #[test]
 fn next_steps_list_remaining_work() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! `rbuilder update` on projects of a fictitious older version: what it changes, keeps, merges,
-//! rejects and prints.
+//! `rbuilder update` on projects of an invented older version. We test what it changes, keeps,
+//! merges, rejects and prints.
 
 use crate::hand_edit;
 use crate::older;
@@ -45,7 +45,7 @@ const WEBHOOKS: &[&str] = &[
     "create api --group cache --version v1 --kind Mug --namespaced=false --controller=false --plural mugs",
 ];
 
-/// Foreign kinds, and several controllers for one kind.
+/// Has foreign kinds, and several controllers for one kind.
 const FOREIGN: &[&str] = &[
     "init --domain example.com --project-name shop --namespaced",
     "create api --group crew --version v1 --kind Captain",
@@ -64,7 +64,7 @@ const MULTIGROUP: &[&str] = &[
     "create webhook --group tea-time --version v1alpha1 --kind Pot --validation",
 ];
 
-/// Kinds with the same name, of which the built-in one is created last.
+/// Two kinds have the same name, and the built-in one is created last.
 const NAMESAKES: &[&str] = &[
     "init --domain example.com --project-name shop --multigroup",
     "create api --group shop --version v1 --kind Deployment",
@@ -77,7 +77,7 @@ const IMAGE: &[&str] = &[
     "create webhook --group cache --version v1 --kind Cup --validation",
 ];
 
-/// The simple project as created by the older version.
+/// The older version would have created the simple project like this.
 static OLD: LazyLock<Saved> = LazyLock::new(|| {
     let folder = project(PLAIN);
     age(&folder);
@@ -203,7 +203,7 @@ fn merges_changes_of_both_sides() {
     assert!(!tree.contains_key("config/prometheus/monitor.yaml"));
     assert!(tree["PROJECT"].contains(&format!("cliVersion: {VERSION}\n")));
     assert!(ran.err.contains("make manifests test"), "{}", ran.err);
-    // Commands that scaffold the same files have nothing to do.
+    // The commands that scaffold the same files have nothing to do.
     for command in PLAIN {
         let ran = folder.run(command).ok();
         assert!(!ran.out.contains("replace Makefile"), "{}", ran.out);
@@ -233,7 +233,7 @@ fn keeps_features_enabled_or_disabled() {
     }
 }
 
-/// Creates a project for which an update prints each kind of message.
+/// When this project is updated, each kind of message is printed.
 fn troubled() -> Folder {
     let folder = OLD.copy();
     let text = folder.tree()["Makefile"].replace("# Container tool.", "# Our container tool.");
@@ -288,7 +288,7 @@ fn marks_and_lists_conflicts() {
     assert!(!tree.contains_key("src/main.rs"));
     assert_eq!(tree[REMOVED], before[REMOVED]);
 
-    // As long as conflicts are unresolved, no other update runs.
+    // As long as there are conflicts, no other update may run.
     let again = update(&folder, "update");
     assert_eq!(again.code, 1);
     assert!(again.err.contains("  Makefile:5\n"), "{}", again.err);
@@ -300,7 +300,7 @@ fn marks_and_lists_conflicts() {
     update(&folder, "update").ok();
 }
 
-/// Returns the conflicts of a file with one line of context.
+/// Returns the conflicts with one line of context.
 fn excerpt(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let markers = find_markers(text);
@@ -313,7 +313,7 @@ fn excerpt(text: &str) -> String {
 
 #[test]
 fn replaces_unchanged_files_of_another_release() {
-    // Its first lines come from the version in between, and touch a change in today's templates.
+    // The first lines are from the version in between, and touch a change in today's templates.
     let folder = OLD.copy();
     let tree = rbuilder_project::tree::Tree::new(folder.path());
     let between = older::ARCHIVE.find(older::BETWEEN);
@@ -356,7 +356,7 @@ fn library_follows_the_command() {
         "{}",
         tree["PROJECT"]
     );
-    // An explicitly chosen version is kept.
+    // If the user chose a version, it's kept.
     let folder =
         project(&["init --domain example.com --project-name shop --library version --library-version 0.0.7"]);
     age(&folder);
@@ -397,7 +397,7 @@ fn rejects_unsupported_versions() {
     assert!(ran.err.contains("rbuilder init"), "{}", ran.err);
 }
 
-/// Commands that change a project or a cluster, with their required flags.
+/// These change a project or a cluster. They have their required flags.
 const CHANGING: &[&str] = &[
     "init --domain example.com",
     "create api --group cache --version v1 --kind Mug",
@@ -417,7 +417,7 @@ const CHANGING: &[&str] = &[
     "undeploy",
 ];
 
-/// Checks that all commands reject a project with this message and change nothing.
+/// All commands must reject the project with this message, and change nothing.
 fn check_refused(folder: &Folder, expected: &str) {
     let before = folder.tree();
     for line in CHANGING {
@@ -499,7 +499,7 @@ fn later_build_updates_from_the_release() {
 
 #[test]
 fn recorded_text_takes_precedence_over_the_version() {
-    // A different build of this version wrote a text that is in no known template.
+    // Another build of this version wrote a text that is in no template that we know.
     let folder = project(PLAIN);
     let today = folder.tree();
     let mut base = ScaffoldBase::parse(&today[BASE]);
@@ -531,7 +531,7 @@ fn recorded_text_takes_precedence_over_the_version() {
     );
 }
 
-/// A marker is a part of the scaffold like any other line: `update` merges it with the user's
+/// A marker is part of the scaffold like any other line, so `update` merges it with the user's
 /// edits.
 #[test]
 fn markers_of_existing_webhooks_are_updated() {
@@ -566,7 +566,7 @@ fn markers_of_existing_webhooks_are_updated() {
 
 #[test]
 fn reports_files_with_unknown_text() {
-    // There is neither a record nor a known template.
+    // There's no record, and no template that we know.
     let folder = project(PLAIN);
     let today = folder.tree();
     age(&folder);
@@ -593,7 +593,7 @@ fn reports_files_with_unknown_text() {
     for path in ["Dockerfile", "Cargo.toml", "src/main.rs", "src/api/v1/cup.rs"] {
         assert_eq!(tree[path], today[path], "{path}");
     }
-    // The file is reported until the user settles it.
+    // We report the file until the user settles it.
     let doctor = folder.run("doctor");
     assert!(
         doctor.out.contains("as what they were scaffolded: Makefile\n"),
@@ -637,7 +637,7 @@ fn git_merges_scaffolds_of_branches() {
     folder.git("checkout -q main");
     folder.run(CREATE_POT).ok();
     commit("pot");
-    // Lists of kinds conflict wherever both branches add a line.
+    // Wherever both branches add a line, lists of kinds conflict.
     let _ = std::process::Command::new("git")
         .arg("-C")
         .arg(folder.path())
@@ -664,8 +664,8 @@ fn git_merges_scaffolds_of_branches() {
         let text = base.text(path).expect("recorded");
         assert!(text.contains("mug") && text.contains("pot"), "{path}: {text}");
     }
-    // Both branches are up to date, so there is nothing to do, whatever the order of lines in
-    // lists.
+    // Both branches are up to date. So nothing is left to do, whatever the order of lines in lists
+    // is.
     let before = folder.tree();
     folder.run("update --manifests=false").ok();
     let after = folder.tree();
@@ -674,8 +674,8 @@ fn git_merges_scaffolds_of_branches() {
     }
 }
 
-/// Edits a file by hand and updates the project. Each line of the user must remain, either in its
-/// place or in a conflict.
+/// The project is updated after the edit. Each line of the user must remain, either in its place or
+/// in a conflict.
 fn check_edit(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     let folder = OLD.copy();
     let scaffolded = folder.tree()[path].clone();

@@ -1,5 +1,5 @@
-//! `rbuilder validate`: verdicts on objects, with their places. The verdicts themselves are tested
-//! in `crates/judge/tests`.
+//! `rbuilder validate` returns verdicts on objects, and their places. The verdicts themselves are
+//! tested in `crates/judge/tests`.
 
 use crate::support::Folder;
 
@@ -60,7 +60,7 @@ fn samples_of_a_project_are_judged_by_its_source() {
         ran.err
     );
     assert!(ran.err.contains("cache_v1_cup.yaml:"), "{}", ran.err);
-    // The file is named as seen from the directory of the user.
+    // From another directory, we name the file as seen from there.
     assert_eq!(folder.inside("config").run("validate").code, 1);
 }
 
@@ -125,7 +125,7 @@ fn update_is_judged_with_the_old_object() {
         "{}",
         ran.err
     );
-    // Unchanged parts keep their errors.
+    // Parts that didn't change keep their errors.
     folder.write("cup.yaml", &cup("  size: 12\n  colour: red\n"));
     folder.write("old.yaml", &cup("  size: 12\n"));
     folder.run("validate cup.yaml --crds crds --old old.yaml").ok();
@@ -253,13 +253,13 @@ fn summary_names_the_kinds_that_no_definition_is_known_of() {
     );
 }
 
-/// Puts a program on the `PATH` that prints an object for `kustomize` or `template`.
+/// The program prints an object for `kustomize` or `template`.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods)] // the test creates the program that the command starts
 fn run_with_program(folder: &Folder, name: &str, line: &str) -> (Option<i32>, String) {
     let bin = Folder::new();
     bin.write("object.yaml", &cup("  size: 12\n  colour: 5\n"));
-    // Only the directory of the program is on the `PATH`.
+    // The `PATH` only has the directory of the program.
     let script = "#!/bin/sh\ncase \"$1\" in kustomize|template) ;; *) exit 1 ;; esac\n\
                   while IFS= read -r line; do printf '%s\\n' \"$line\"; done < \"${0%/*}/object.yaml\"\n";
     bin.write_program(name, script);
@@ -315,7 +315,7 @@ fn kustomizations_and_charts_are_rendered() {
     assert!(text.contains("helm was not found"), "{text}");
     let (_, text) = run_with_program(&folder, "helm", "validate deploy --crds crds");
     assert!(text.contains("kubectl was not found"), "{text}");
-    // The files that a kustomization only lists have lines to show.
+    // If a kustomization only lists files, we have lines to show.
     folder.write("deploy/kustomization.yaml", "resources: [cup.yaml]\n");
     let (code, text) = run_with_program(&folder, "helm", "validate deploy --crds crds");
     assert_eq!((code, text.as_str()), (Some(0), "1 object accepted, 0 refused\n"));

@@ -29,7 +29,7 @@ spec:
               tags: { type: array, x-kubernetes-list-type: set, items: { type: string } }
 "#;
 
-/// Objects with mistakes, comments and blanks.
+/// Has mistakes, but also comments and blanks.
 const WRONG: &str = "\u{feff}# é 🫖 cups
 apiVersion: example.com/v1
 kind: Cup
@@ -75,8 +75,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Makes the fixes of the results in a SARIF log about a file. The lines and columns count from 1, and
-/// columns count Unicode characters.
+/// Lines and columns count from 1, and columns count Unicode characters.
 fn apply_fixes(log: &Value, uri: &str, text: &str) -> String {
     assert_eq!(log["runs"][0]["columnKind"], "unicodeCodePoints");
     let results = log["runs"][0]["results"].as_array().expect("results");
@@ -106,7 +105,6 @@ fn apply_fixes(log: &Value, uri: &str, text: &str) -> String {
     text
 }
 
-/// Returns the offset of a position in a region.
 fn offset(text: &str, region: &Value, line: &str, column: &str) -> usize {
     let number = |key: &str| usize::try_from(region[key].as_u64().expect("a number")).expect("a position");
     assert!(number(line) >= 1 && number(column) >= 1, "{region}");
@@ -119,7 +117,7 @@ fn offset(text: &str, region: &Value, line: &str, column: &str) -> usize {
     start + before.map(char::len_utf8).sum::<usize>()
 }
 
-/// Checks what SARIF 2.1.0 demands of the parts of a log that we write.
+/// SARIF 2.1.0 demands this of the parts that we write.
 fn check_log(log: &Value) {
     assert_eq!(log["version"], "2.1.0");
     let run = &log["runs"][0];
@@ -187,7 +185,7 @@ fn fix_changes_only_the_mistakes() {
     }
 }
 
-/// Mistakes that hide others need several rounds.
+/// A mistake may hide another one, so this takes several rounds.
 #[test]
 fn sarif_fixes_have_the_bytes_of_fix() {
     let folder = folder();
@@ -244,7 +242,7 @@ fn json_has_the_replacement() {
     assert_eq!(said["help"], "did you mean `size`?");
 }
 
-/// Files outside of the directory, links, and what is piped are left as they are.
+/// Files outside of the directory, links, and what is piped must stay as they are.
 #[cfg(unix)]
 #[test]
 fn fix_does_not_leave_the_directory() {
@@ -281,7 +279,7 @@ fn project() -> Folder {
 
 const SAMPLE: &str = "config/samples/cache_v1_cup.yaml";
 
-/// A file that is typed in a subdirectory is named as seen from there.
+/// If a file is typed in a subdirectory, we name it as seen from there.
 #[test]
 fn files_of_a_project_are_corrected_from_below() {
     let folder = project();
@@ -294,7 +292,8 @@ fn files_of_a_project_are_corrected_from_below() {
     assert_eq!(folder.tree()[SAMPLE], text);
 }
 
-/// What is generated from the source, or rendered from manifests, would be overwritten.
+/// If a file is generated from source, or rendered from manifests, a correction would be
+/// overwritten.
 #[test]
 fn generated_files_are_not_corrected() {
     let folder = project();
@@ -361,7 +360,7 @@ fn sarif_of_manifests_has_the_fixes() {
     let log: Value = serde_json::from_str(&ran.out).expect("JSON");
     check_log(&log);
     assert_eq!(apply_fixes(&log, &path, &wrong), text);
-    // From a directory below, paths stay those of the project.
+    // In a subdirectory, paths are still those of the project.
     let ran = folder.inside("src").run("manifests --message-format sarif");
     assert_eq!(serde_json::from_str::<Value>(&ran.out).expect("JSON"), log);
 

@@ -1,5 +1,5 @@
-//! `rbuilder create api` for a new version of an existing kind, which starts as a copy of the
-//! newest version.
+//! `rbuilder create api` for another version of an existing kind. It starts as a copy of the newest
+//! version.
 
 use crate::support;
 
@@ -28,7 +28,7 @@ fn change(folder: &Folder, path: &str, from: &str, to: &str) {
     folder.write(path, &text.replace(from, to));
 }
 
-/// Adds arguments to `#[kube(…)]`, and the fields that they refer to.
+/// Some arguments of `#[kube(…)]` refer to fields, so those are added as well.
 fn write_names(folder: &Folder) {
     change(
         folder,
@@ -113,7 +113,7 @@ fn copies_names_scope_fields_and_sample() {
             .replace("example.com/v1", "example.com/v2")
             .replace("cup-sample", "cup-sample-v2")
     );
-    // Running the command again changes nothing, even if the preceding version has changed.
+    // The command changes nothing when it runs again, even if the preceding version has changed.
     change(&folder, TYPES, "is how many there are", "is the number of cups");
     change(&folder, SAMPLE, "replicas: 3", "replicas: 4");
     folder.run("manifests").ok();
@@ -121,7 +121,7 @@ fn copies_names_scope_fields_and_sample() {
     let ran = folder.run(V2).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
     assert_eq!(folder.tree(), tree);
-    // Deleted files are created again from the current state of the preceding version.
+    // A deleted file is created again, from the current state of the preceding version.
     folder.remove(NEW_TYPES);
     folder.run(V2).ok();
     assert!(folder.tree()[NEW_TYPES].contains("is the number of cups"));
@@ -195,8 +195,7 @@ fn copy_of_a_deprecated_version_is_served() {
     assert_eq!(crd.matches("deprecated: true").count(), 1, "{crd}");
 }
 
-/// Names and scope are still taken from the file or the CRD, and the command reports what is
-/// missing.
+/// We can still take names and scope from the file or the CRD. The command reports what is missing.
 #[test]
 fn copies_names_even_if_types_cannot_be_copied() {
     let shared = "use super::shared::Size;\n";
@@ -246,7 +245,7 @@ fn copies_names_even_if_types_cannot_be_copied() {
         );
         assert_eq!(crd.matches("storage: false").count(), 1, "{crd}");
         let ran = folder.run(V2).ok();
-        // The version without the fields is served, and there is no conversion.
+        // The version without the fields is served, but there is no conversion.
         let warning = "warning: only version `v1` of `Cup` has `.spec.replicas`";
         assert!(
             ran.out.starts_with("unchanged") && ran.err.starts_with(warning),
@@ -303,7 +302,8 @@ fn kinds_in_kubernetes_groups_are_marked_unapproved() {
     }
 }
 
-/// Every version converts to and from the hub, so storing a different version would convert twice.
+/// Every version is converted to and from the hub, so if another version were stored, we would
+/// convert twice.
 #[test]
 fn hub_becomes_the_storage_version() {
     let folder = project();
@@ -338,8 +338,8 @@ fn hub_becomes_the_storage_version() {
     }
 }
 
-/// A CRD tracked by git may be in use. Its storage version is left to the author, to be changed
-/// once every replica converts.
+/// If git tracks a CRD, it may be in use. So we leave its storage version to the author, who can
+/// change it once every replica converts.
 #[test]
 fn keeps_the_storage_version_of_a_released_kind() {
     let hub = "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1";
@@ -352,7 +352,7 @@ fn keeps_the_storage_version_of_a_released_kind() {
     ] {
         let folder = project();
         folder.run(V2).ok();
-        // Keep the git index elsewhere: tests expect all files in the directory to be text.
+        // Keep the git index elsewhere, because tests expect all files in the directory to be text.
         let outside = Folder::new();
         let place = outside.path().join("git");
         folder.git(&format!("init -q --separate-git-dir {}", place.display()));
@@ -382,7 +382,7 @@ fn keeps_the_storage_version_of_a_released_kind() {
         ] {
             assert!(ran.err.contains(line), "{line}: {}", ran.err);
         }
-        // After these changes, there is no further message.
+        // After these changes, nothing more is reported.
         change(&folder, NEW_TYPES, "    storage = false,\n", "");
         change(
             &folder,
@@ -398,8 +398,8 @@ fn keeps_the_storage_version_of_a_released_kind() {
             done.err
         );
         folder.run("update").ok();
-        // Objects may be stored in the hub version by now, and without a conversion they could not
-        // be read in the first version.
+        // By now, objects may be stored in the hub version. Without a conversion, they couldn't be
+        // read in the first version.
         let ran = folder
             .run("delete webhook --group cache --version v2 --kind Cup --conversion")
             .ok();
@@ -408,7 +408,7 @@ fn keeps_the_storage_version_of_a_released_kind() {
         let tree = folder.tree();
         assert!(tree[TYPES].contains("storage = false") && !tree[NEW_TYPES].contains("storage = false"));
     }
-    // If it cannot be determined, the CRD counts as released.
+    // If we can't tell, the CRD counts as released.
     let folder = project();
     folder.run(V2).ok();
     folder.write(".git/index", "nonsense");
@@ -418,7 +418,7 @@ fn keeps_the_storage_version_of_a_released_kind() {
         "{}",
         ran.err
     );
-    // A stored hub and a CRD that was never generated need no decision.
+    // If the hub is stored and the CRD was never generated, there is nothing to decide.
     folder.remove(CRD);
     folder.run(&hub.replace("v2", "v3").replace("v1", "v2"));
     let ran = folder.run(hub).ok();
@@ -445,7 +445,7 @@ fn reports_unchangeable_storage_version() {
     assert_eq!(folder.tree()[TYPES], types);
 }
 
-/// Renames the version of the only kind in its source. Returns the messages of `manifests`.
+/// Returns the messages of `manifests`.
 fn rename_version(folder: &Folder) -> String {
     change(folder, TYPES, "version = \"v1\"", "version = \"v2\"");
     folder.run("manifests").ok().err
@@ -464,7 +464,7 @@ fn reports_renamed_version() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    // The manifest now has what a cluster would reject. PROJECT still differs.
+    // The manifest now has what a cluster would reject, and PROJECT still differs.
     let ran = folder.run("manifests --check").ok();
     assert!(
         ran.err.contains("PROJECT lists version `v1`") && !ran.err.contains("loses"),
@@ -476,7 +476,7 @@ fn reports_renamed_version() {
         found.contains("warning manifests: up to date, with a warning: PROJECT:"),
         "{found}"
     );
-    // A part of the source does not allow conclusions about all of it.
+    // A part of the source tells us nothing about all of it.
     let ran = folder.run("manifests --check --skip-kind Cup").ok();
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
 }
@@ -495,7 +495,7 @@ fn reports_wrong_version_in_project() {
     }
 }
 
-/// Webhooks of the renamed version get other default names. Their markers are still read.
+/// The webhooks of the renamed version get other default names, but their markers are still read.
 #[test]
 fn renames_webhooks_of_a_renamed_version() {
     let folder = project();
@@ -521,7 +521,7 @@ fn reports_kinds_missing_from_the_source() {
         "if it has become `Mug` of cache.example.com, restore `Cup`, run `rbuilder create api --group cache --version v1 --kind Mug`, move \
          your code to the new files, and run `rbuilder delete api --group cache --version v1 --kind Cup --force`; otherwise restore its \
          type, or remove it with `rbuilder delete api --group cache --version v1 --kind Cup`",
-        // The kind keeps its plural, and thus the name of the CRD.
+        // The kind keeps its plural, and so the name of its CRD.
         "warning: the kind of the CRD `cups.cache.example.com` changes from `Cup` to `Mug`: the API server rejects this for an installed CRD",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
@@ -540,7 +540,7 @@ fn reports_kinds_missing_from_the_source() {
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
 }
 
-/// After following the help about a new group, all scaffolded files have the group.
+/// When we follow the help about a new group, all scaffolded files get the group.
 #[test]
 fn scaffold_follows_a_renamed_group() {
     let folder = project();
@@ -604,7 +604,7 @@ fn scaffold_follows_a_renamed_group() {
     assert!(stale.is_empty(), "{stale:?}");
 }
 
-/// The kind that replaces another one is created with the same flags.
+/// If a kind replaces another one, it's created with the same flags.
 #[test]
 fn advice_for_a_renamed_kind_has_its_flags() {
     let folder = Folder::new();
@@ -634,7 +634,7 @@ fn advice_for_a_renamed_kind_has_its_flags() {
     assert_eq!(ran.err, "");
 }
 
-/// A role that the user has changed is kept, and reported until its rules are right.
+/// If the user has changed a role, it's kept, and reported until its rules are right.
 #[test]
 fn reports_renamed_plural() {
     let folder = project();
@@ -684,8 +684,7 @@ fn reports_changed_scope() {
     }
 }
 
-/// A sample is written together with the types but does not change with them. A further version
-/// copies it.
+/// A sample is written with the types, but doesn't change with them. A further version copies it.
 #[test]
 fn reports_invalid_samples() {
     let folder = project();
@@ -725,7 +724,7 @@ fn reports_invalid_samples() {
     assert!(!found.contains("warning samples"), "{found}");
 }
 
-/// kubectl and kustomize extract the objects from a list, and so does the reader of samples.
+/// kubectl and kustomize extract the objects from a list, so we have to do the same.
 #[test]
 fn reads_samples_in_lists() {
     let folder = project();
@@ -763,8 +762,8 @@ fn reads_samples_in_lists() {
     }
 }
 
-/// Samples are checked on the side, so an unreadable file does not prevent generating the
-/// manifests.
+/// Samples are only checked on the side. If a file can't be read, the manifests are generated
+/// anyway.
 #[test]
 fn ignores_unreadable_samples() {
     for text in ["spec: [\n", "\u{feff}# Nothing.\r\n", ""] {
@@ -775,7 +774,7 @@ fn ignores_unreadable_samples() {
     }
 }
 
-/// kubectl cannot apply a sample of a version or kind that is no longer served.
+/// If a version or kind isn't served anymore, kubectl can't apply its samples.
 #[test]
 fn reports_samples_of_removed_versions() {
     let folder = project();
@@ -801,7 +800,7 @@ fn reports_samples_of_removed_versions() {
     }
 }
 
-/// Metadata is the same for every object. A status that is not a subresource is written with the
+/// All objects have the same metadata. If the status isn't a subresource, it's written with the
 /// rest.
 #[test]
 fn checks_samples_as_complete_objects() {
@@ -829,7 +828,7 @@ fn checks_samples_as_complete_objects() {
         &with("  labels:\n", "  labels:\n    a: 1\n"),
         Some("cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
     );
-    // The server knows the fields of a status that it does not keep.
+    // The server knows the fields of a status even if it doesn't keep them.
     let unknown = format!("{sample}status:\n  nothing: 1\n");
     check(
         &crd,
@@ -853,7 +852,7 @@ fn checks_samples_as_complete_objects() {
     check(&counted, &sample, None);
 }
 
-/// An empty group is omitted, because a shell would take the next flag for its value.
+/// We leave out an empty group, because a shell would take the next flag for its value.
 #[test]
 fn omits_an_empty_group() {
     let folder = Folder::new();

@@ -1,11 +1,11 @@
-//! Output that cannot be written, and names that cannot be used for files.
+//! Tests with output that can't be written, and names that can't be used for files.
 
 use std::fs::File;
 use std::process::Stdio;
 
 use super::{API, program, project};
 
-/// Commands that print something.
+/// Each of these prints something.
 const PRINTS: [&[&str]; 13] = [
     &["version"],
     &["--version"],
@@ -52,7 +52,7 @@ fn unwritable_output_is_an_error() {
             "{words:?}: {err}"
         );
 
-        // A read-only stream does not accept output either.
+        // A read-only stream doesn't accept output either.
         let ran = program(&folder, words)
             .stdout(File::open("/dev/null").unwrap())
             .output()
@@ -64,7 +64,7 @@ fn unwritable_output_is_an_error() {
             "{words:?}: {err}"
         );
 
-        // A reader that closes the pipe is not an error.
+        // It isn't an error if a reader closes the pipe.
         let mut child = program(&folder, words)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -83,7 +83,7 @@ fn unwritable_output_is_an_error() {
             "{words:?}"
         );
     }
-    // Error messages are output as well.
+    // Error messages are output, too.
     for words in [
         &["frobnicate"][..],
         &["manifests", "--nonsense"],
@@ -93,12 +93,12 @@ fn unwritable_output_is_an_error() {
         let ran = program(&folder, words).stderr(full()).output().expect("it runs");
         assert_ne!(ran.status.code(), Some(0), "{words:?}");
     }
-    // A note is lost, but the product is written.
+    // A note is lost here, but the product is written.
     let ran = program(&folder, &["init", "--dry-run", "--owner", "Somebody", "--force"])
         .stderr(full())
         .output();
     assert_eq!(ran.expect("it runs").status.code(), Some(1));
-    // Messages and their summary.
+    // This prints messages and their summary.
     folder.write("src/lib.rs", "pub struct {\n");
     let words = ["manifests", "--message-format", "json"];
     let ran = program(&folder, &words).stdout(full()).output().expect("it runs");

@@ -1,4 +1,4 @@
-//! Source and manifests that refer to other places or do not end.
+//! Tests with source and manifests that refer to other places, or don't end.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use super::{Outside, READS, WRITES, project, quickly};
 use crate::support::Folder;
 
-/// Creates something in a directory.
 type Make<'a> = &'a dyn Fn(&Folder);
 
-/// Creates a package whose library consists of this text and a kind.
+/// The library has this text and then a kind.
 fn package(folder: &Folder, at: &str, before: &str) {
     let dot = if at.is_empty() {
         String::new()
@@ -30,7 +29,7 @@ fn package(folder: &Folder, at: &str, before: &str) {
     );
 }
 
-/// Checks that every command terminates, reports the path, and shows none of its content.
+/// Every command must end, and report the path without showing any content.
 #[track_caller]
 fn shows_nothing(folder: &Folder, outside: &Outside, at: &str, what: &str, code: u8) {
     for line in [
@@ -131,12 +130,12 @@ fn rejects_manifests_outside_of_the_project() {
     }
 }
 
-/// Endless and oversized files are not read to the end.
+/// If a file is endless or too large, it must not be read to the end.
 #[test]
 fn rejects_endless_source() {
     let outside = Outside::new();
     let deep = |folder: &Folder| {
-        // Twenty directories with two links each result in a million paths.
+        // With two links each, twenty directories result in a million paths.
         for level in 0..20 {
             let at = folder.path().join(format!("op/src/l{level}"));
             fs::create_dir_all(&at).unwrap();
@@ -198,7 +197,7 @@ fn rejects_endless_source() {
     );
 }
 
-/// Common uses of links and path dependencies work.
+/// Common uses of links and path dependencies must still work.
 #[test]
 fn follows_links_and_path_dependencies_within_limits() {
     let cases: [(&str, &str, Make); 5] = [
@@ -241,8 +240,8 @@ fn follows_links_and_path_dependencies_within_limits() {
         let ran = folder.inside("op").run("manifests --stdout");
         assert_eq!(ran.code, 0, "{what}: {}", ran.err);
     }
-    // By an absolute path, by a relative path, and through a link, without a repository around
-    // them.
+    // Refer to it by an absolute path, by a relative path, and through a link. There is no
+    // repository around them.
     for by in ["absolute", "relative", "link"] {
         let (folder, elsewhere) = (Folder::new(), Folder::new());
         elsewhere.write(

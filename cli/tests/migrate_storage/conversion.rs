@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::converter::{Converter, Faults, REASON};
 use crate::{Scene, run, wait_until};
 
-/// Waits until the API server calls the webhook, and gets this result.
+/// Waits until the API server calls the webhook and gets this result.
 fn wait_for_conversion(scene: &Scene, name: &str, succeeds: bool) {
     wait_until("the API server calls the webhook", || {
         let words = ["get", &scene.resource(), name];
@@ -26,13 +26,13 @@ fn failing_conversion_keeps_the_versions_until_it_works() {
     scene.apply(&crd);
     wait_for_conversion(&scene, "a1", false);
 
-    // Nothing can be read.
+    // At first, nothing can be read.
     let (code, said) = scene.migrate("--qps 0 --migrator=rbuilder");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(REASON), "{said}");
     assert_eq!(scene.stored_versions(), ["v1", "v2"], "{said}");
 
-    // One object cannot be read.
+    // Then only one object can't be read.
     converter.fail(Faults::Single(BTreeSet::from(["a1".to_owned()])));
     wait_for_conversion(&scene, "a2", true);
     let (code, said) = scene.migrate("--qps 0 --migrator=rbuilder");
@@ -46,7 +46,7 @@ fn failing_conversion_keeps_the_versions_until_it_works() {
     }
     assert_eq!(scene.stored_versions(), ["v1", "v2"]);
 
-    // The next run continues.
+    // The next run goes on where this one has stopped.
     converter.fail(Faults::None);
     wait_for_conversion(&scene, "a1", true);
     let report = scene.migrate_to_json("--qps 0 --migrator=rbuilder");
@@ -56,7 +56,7 @@ fn failing_conversion_keeps_the_versions_until_it_works() {
     assert!(!scene.has_record());
 }
 
-/// Without `--migrator`, too: the cluster may try first.
+/// This must also work without `--migrator`, because the cluster may try first.
 #[test]
 #[ignore = "needs a control plane: set KUBEBUILDER_ASSETS"]
 fn failing_conversion_is_reported_whoever_migrates() {

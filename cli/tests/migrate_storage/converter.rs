@@ -12,22 +12,22 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 use serde_json::{Value, json};
 
-/// The words with which the webhook fails.
+/// The webhook fails with these words.
 pub(crate) const REASON: &str = "the converter is out of order";
 
-/// Which conversions fail.
+/// Chooses the conversions that fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Faults {
     None,
     All,
-    /// Of single objects with these names. Lists are converted.
+    /// Only single objects with these names fail. Lists are converted.
     Single(BTreeSet<String>),
 }
 
-/// A webhook at a port of this computer. Its thread ends with this process.
+/// The webhook listens on a port of this computer. Its thread ends with this process.
 pub(crate) struct Converter {
     faults: Arc<Mutex<Faults>>,
-    /// The field `spec.conversion` of CRDs.
+    /// For the field `spec.conversion` of CRDs.
     pub(crate) conversion: Value,
 }
 
@@ -58,7 +58,7 @@ impl Converter {
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (config, faults) = (Arc::clone(&config), Arc::clone(&faults));
-                // A connection that breaks is the business of the API server.
+                // If a connection breaks, that's the business of the API server.
                 thread::spawn(move || serve(connection, config, &faults));
             }
         });
@@ -70,7 +70,6 @@ impl Converter {
     }
 }
 
-/// Answers one request.
 fn serve(mut connection: TcpStream, config: Arc<ServerConfig>, faults: &Mutex<Faults>) -> Option<()> {
     let mut session = ServerConnection::new(config).ok()?;
     let mut stream = Stream::new(&mut session, &mut connection);

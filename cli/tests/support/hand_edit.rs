@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// A manual edit of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum HandEdit {
     /// Saves with a byte order mark.
@@ -28,7 +27,7 @@ pub(crate) enum HandEdit {
     Replace(&'static str, &'static str),
 }
 
-/// Lines that look like code that commands write or look for.
+/// These lines look like code that commands write or look for.
 const LINES: &[&str] = &[
     "// pub mod mug;",
     "// manager.controller(mug::controller())",

@@ -10,10 +10,8 @@ use std::sync::{Arc, Mutex};
 use rbuilder_cli::shell::Shell;
 use walkdir::WalkDir;
 
-/// A temporary directory.
 pub(crate) struct Folder(tempfile::TempDir);
 
-/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: u8,
@@ -22,7 +20,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Fails the test if the command failed.
+    /// Fails the test if the command has failed.
     #[track_caller]
     pub(crate) fn ok(self) -> Ran {
         assert_eq!(self.code, 0, "{}{}", self.out, self.err);
@@ -31,8 +29,8 @@ impl Ran {
 }
 
 impl Folder {
-    /// Creates a directory, in memory where the system supports it. On disk, tests of the command
-    /// would mostly wait for I/O.
+    /// Creates the directory in memory if possible. On disk, tests of the command would mostly wait
+    /// for I/O.
     pub(crate) fn new() -> Folder {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
@@ -43,12 +41,12 @@ impl Folder {
         Folder(folder.expect("a temporary folder"))
     }
 
-    /// Creates the project `shop` with the kind `Cup`.
+    /// The project is `shop`, and the kind is `Cup`.
     pub(crate) fn with_cup() -> Folder {
         Folder::with_api("shop", "--group cache --version v1 --kind Cup")
     }
 
-    /// Creates a project with one API. `api` has the flags of `create api`.
+    /// `api` has the flags of `create api`.
     pub(crate) fn with_api(project: &str, api: &str) -> Folder {
         let folder = Folder::new();
         folder
@@ -58,7 +56,7 @@ impl Folder {
         folder
     }
 
-    /// Runs git in the directory. `line` has its arguments, separated by spaces.
+    /// `line` has the arguments of git, with spaces between them.
     pub(crate) fn git(&self, line: &str) {
         let ran = std::process::Command::new("git")
             .arg("-C")
@@ -73,17 +71,15 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs a command line in the directory.
     pub(crate) fn run(&self, line: &str) -> Ran {
         run(self.path(), line)
     }
 
-    /// Returns a subdirectory in which to run commands.
     pub(crate) fn inside(&self, path: &str) -> Inside {
         Inside(self.path().join(path))
     }
 
-    /// Returns the texts of all files, including hidden ones.
+    /// Hidden files are included.
     pub(crate) fn tree(&self) -> BTreeMap<String, String> {
         tree(self.path())
     }
@@ -94,7 +90,6 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
-    /// Writes a file that can be executed.
     #[cfg(unix)]
     pub(crate) fn write_program(&self, path: &str, text: &str) {
         use std::os::unix::fs::PermissionsExt as _;
@@ -102,7 +97,7 @@ impl Folder {
         fs::set_permissions(self.path().join(path), fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
-    /// Replaces the first occurrence of a text in a file. The file must contain the text.
+    /// The file must contain the text, and only the first occurrence is replaced.
     #[track_caller]
     pub(crate) fn replace(&self, path: &str, from: &str, to: &str) {
         let text = self.tree()[path].clone();
@@ -123,7 +118,7 @@ impl Folder {
         fs::remove_file(self.path().join(path)).expect("a file to remove");
     }
 
-    /// Returns a copy of the directory, located next to it.
+    /// The copy is next to the directory.
     pub(crate) fn copy(&self) -> Folder {
         let above = self.path().parent().expect("a temporary folder is in another");
         let copy = Folder(tempfile::tempdir_in(above).expect("a temporary folder"));
@@ -131,7 +126,6 @@ impl Folder {
         copy
     }
 
-    /// Returns the files without the directory.
     pub(crate) fn save(&self) -> Saved {
         Saved(self.tree())
     }
@@ -143,12 +137,11 @@ impl Folder {
     }
 }
 
-/// The files of a directory, for use in a `static`. Statics are never dropped, so a [`Folder`] in
-/// one would stay behind after the test.
+/// For use in a `static`. Since statics are never dropped, a [`Folder`] in one would stay behind
+/// after the test.
 pub(crate) struct Saved(BTreeMap<String, String>);
 
 impl Saved {
-    /// Returns a directory with these files.
     pub(crate) fn copy(&self) -> Folder {
         let folder = Folder::new();
         folder.write_all(&self.0);
@@ -156,11 +149,9 @@ impl Saved {
     }
 }
 
-/// A subdirectory of a temporary directory.
 pub(crate) struct Inside(PathBuf);
 
 impl Inside {
-    /// Runs a command line in the directory.
     pub(crate) fn run(&self, line: &str) -> Ran {
         run(&self.0, line)
     }
@@ -181,7 +172,7 @@ fn run(folder: &Path, line: &str) -> Ran {
     }
 }
 
-/// Returns the texts of files, and empty directories with a trailing `/`.
+/// An empty directory has a trailing `/` and no text.
 pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut tree = BTreeMap::new();
     for entry in WalkDir::new(root) {
@@ -202,7 +193,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
     tree
 }
 
-/// Compares a text with a committed file. `SNAPSHOTS=overwrite` writes the file instead.
+/// Compares the text with a committed file, or writes the file if `SNAPSHOTS=overwrite` is set.
 #[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,4 +1,5 @@
-//! A fictitious older version of rbuilder: the current templates, some of them in an earlier form.
+//! Invents an older version of rbuilder, with the current templates. Some of them have an earlier
+//! form.
 #![allow(dead_code, clippy::disallowed_methods)] // the tests change files on disk
 
 use std::path::Path;
@@ -14,12 +15,11 @@ use rbuilder_templates::{Archive, OnExists, Release, Template, TemplateSet, Vers
 
 use crate::support::{Folder, Ran, Sink};
 
-/// The fictitious version.
 pub(crate) const OLDER: &str = "0.0.8";
-/// A version between the fictitious one and today's. Its Makefile differs from both.
+/// Between the older version and today's. Its Makefile differs from both.
 pub(crate) const BETWEEN: &str = "0.0.9";
 
-/// Parts of templates, with their current and their older text.
+/// Parts of templates, with their current text and their older text.
 const CHANGES: &[(&str, &str, &str)] = &[
     (
         "init/Makefile.tera",
@@ -55,12 +55,11 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A template that the older version did not have.
+/// The older version didn't have this template.
 pub(crate) const ADDED: &str = ".github/workflows/lint.yml";
-/// A file that only the older version has.
+/// Only the older version has this file.
 pub(crate) const REMOVED: &str = "config/manager/obsolete.yaml";
 
-/// An archive with both versions.
 pub(crate) static ARCHIVE: LazyLock<Archive> = LazyLock::new(|| {
     let (name, today, _) = CHANGES[0];
     let between = change_row(current(), &(name, today, "# Container tool: docker.\n"));
@@ -110,12 +109,12 @@ fn older_rows() -> Vec<Template> {
     rows
 }
 
-/// Turns a project into what the older version would have created.
+/// The project becomes what the older version would have created.
 pub(crate) fn age(folder: &Folder) {
     age_in(folder.path());
 }
 
-/// Like [`age`], for a project in a directory.
+/// Same as [`age`], but for a project in a directory.
 pub(crate) fn age_in(dir: &Path) {
     let tree = Tree::new(dir);
     let new = rebuild_files(&tree, None).expect("it can be rebuilt");
@@ -140,7 +139,6 @@ pub(crate) fn age_in(dir: &Path) {
     std::fs::write(dir.join("PROJECT"), project).expect("a file");
 }
 
-/// Parses the flags of an `update` command line.
 pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
     let words = ["rbuilder"].into_iter().chain(line.split_whitespace());
     match Cli::parse_from(words).command {
@@ -149,12 +147,12 @@ pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
     }
 }
 
-/// Runs `update` with the fictitious archive.
+/// Uses the archive with the older version.
 pub(crate) fn update(folder: &Folder, line: &str) -> Ran {
     update_in(folder.path(), line)
 }
 
-/// Like [`update`], for a directory.
+/// Same as [`update`], but for a directory.
 pub(crate) fn update_in(dir: &Path, line: &str) -> Ran {
     let (out, err) = (Sink::default(), Sink::default());
     let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));

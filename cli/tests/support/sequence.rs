@@ -1,9 +1,9 @@
-//! Random sequences of commands, as run over the life of a project. `cargo xtask scaffold` compiles
-//! the results of some of them.
+//! Random sequences of commands, as in the life of a project. `cargo xtask scaffold` compiles the
+//! results of some of them.
 
 use super::random::Random;
 
-/// Command lines that create a project.
+/// Each of these creates a project.
 const INITS: &[&str] = &[
     "init --domain example.com --project-name shop",
     "init --domain example.com --project-name shop --multigroup",
@@ -11,7 +11,7 @@ const INITS: &[&str] = &[
     "init --domain example.com --project-name shop --multigroup --namespaced --owner Shopkeepers",
 ];
 
-/// Kinds of the project: group flag and kind.
+/// The columns are the flag for the group, and the kind.
 const KINDS: &[(&str, &str)] = &[
     ("--group cache", "Cup"),
     ("--group cache", "HTTPRoute"),
@@ -22,7 +22,7 @@ const KINDS: &[(&str, &str)] = &[
 
 const VERSIONS: &[&str] = &["v1", "v1alpha1", "v2"];
 
-/// Kinds of Kubernetes.
+/// These kinds are built into Kubernetes.
 const FOREIGN: &[&str] = &[
     "--group apps --version v1 --kind ReplicaSet",
     "--group apps --version v1 --kind Deployment",
@@ -31,7 +31,7 @@ const FOREIGN: &[&str] = &[
     "--group batch --version v1 --kind CronJob",
 ];
 
-/// Arguments of `create api`. Each row is equally likely.
+/// For `create api`. Each row is equally likely.
 const API_ARGUMENTS: &[&str] = &[
     "",
     "",
@@ -89,10 +89,10 @@ const SETTINGS: &[&str] = &[
     "library",
 ];
 
-/// Rejects a merge that would have conflicts.
+/// A merge with conflicts is rejected.
 pub(crate) const NO_CONFLICTS: &str = "--no-conflicts";
 
-/// Returns the commands of a sequence: `init`, and 2 to 11 others.
+/// Starts with `init`, followed by 2 to 11 other commands.
 pub(crate) fn sequence(random: &mut Random) -> Vec<String> {
     let mut commands = vec![random.text(INITS).to_owned(), create_api(random)];
     let length = 3 + random.below(10);
@@ -143,8 +143,7 @@ fn any_kind(random: &mut Random) -> String {
     }
 }
 
-/// Returns a kind of the project. Chooses from few kinds, so that commands find what others have
-/// created.
+/// Chooses from few kinds, so that commands find what others have created.
 fn own_kind(random: &mut Random) -> String {
     let kinds = &KINDS[..if random.once_in(3) { KINDS.len() } else { 1 }];
     let versions = &VERSIONS[..if random.once_in(2) { VERSIONS.len() } else { 1 }];
@@ -152,7 +151,7 @@ fn own_kind(random: &mut Random) -> String {
     format!("{group} --version {version} --kind {kind}")
 }
 
-/// Edits a Rust file without changing its meaning, like people and formatters do.
+/// Does what people and formatters do to a Rust file without changing its meaning.
 pub(crate) fn edit_rust(text: &str, random: &mut Random) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     match random.below(9) {
@@ -170,7 +169,7 @@ pub(crate) fn edit_rust(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Reverses the order of the first consecutive module lines.
+/// Reverses the order of the first module lines that follow each other.
 fn swap_modules(lines: &[&str]) -> String {
     fn is_module(line: &&str) -> bool {
         line.starts_with("pub mod ") && line.trim_end().ends_with(';')
