@@ -1,13 +1,13 @@
-//! Advice for types that derive schemars' `JsonSchema`: it uses schemars' attributes, and rbuilder
-//! can read the result.
+//! For types that derive schemars' `JsonSchema`, our advice uses schemars' attributes. rbuilder has
+//! to be able to read the result.
 
 use crate::support;
 
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 use support::CARGO_TOML;
 
-/// A version of kube, the types after applying the advice for it, with a module for each row below,
-/// and the parts of the advice that differ from the rows.
+/// `after` has the types after applying the advice for this version of kube, with a module for each
+/// row below. `other` has the parts of the advice that differ from the rows.
 struct Release {
     kube: &'static str,
     after: &'static str,
@@ -66,7 +66,7 @@ const OF_SCHEMARS_08: &[(&str, &str)] = &[
     ),
 ];
 
-/// The module in `after`, the fields and items before applying the advice, and a part of the
+/// The module in `after`, the fields and items before the advice is applied, and a part of the
 /// advice.
 const ROWS: &[(&str, &str, &str, &str)] = &[
     (
@@ -162,7 +162,6 @@ fn kind(fields: &str, items: &str) -> String {
     )
 }
 
-/// Returns the result for a program with a version of kube.
 fn run_with(kube: &str, files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -223,7 +222,7 @@ fn advice_leads_to_a_schema() {
     }
 }
 
-/// Two versions of a kind that do not state the storage version.
+/// Neither version of the kind says which one is stored.
 #[test]
 fn storage_advice_depends_on_kube_version() {
     let stored = include_str!("advice/stored.rs");
@@ -251,12 +250,12 @@ fn storage_advice_depends_on_kube_version() {
     }
 }
 
-/// A kind in a group that needs an approval.
+/// The group of the kind needs an approval.
 #[test]
 fn annotation_advice_depends_on_kube_version() {
     let approved = include_str!("advice/approved.rs");
     let lines = approved.lines().filter(|line| !line.contains("annotation("));
-    // The program calls `crd()`, so the kind belongs to it.
+    // The kind belongs to the program, because the program calls `crd()`.
     let without: Vec<&str> = lines.chain(["pub fn print() { Sample::crd(); }"]).collect();
     let without = without.join("\n");
     let add = "or add `#[kube(annotation(\"api-approved.kubernetes.io\", \"https://…\"))]`";
@@ -279,7 +278,8 @@ fn reads_rule_on_kind() {
     );
 }
 
-/// A Go marker, the type of its field, the attribute advised instead and the line in the CRD.
+/// The columns are a Go marker, the type of its field, the attribute that we advise instead, and
+/// the line in the CRD.
 const GO_MARKERS: &[(&str, &str, &str, &str)] = &[
     ("+default=5", "i32", "extend(\"default\" = 5)", "default: 5"),
     (
@@ -405,7 +405,7 @@ fn translates_go_markers_to_schemars() {
         let marked = kind(&format!("\n/// {marker}\na: {of_type}"), "");
         let made = run_with("5.0.0", &[("src/lib.rs", &marked)]);
         assert_eq!(helps(&made), [format!("write `{attribute}`")], "{marker}");
-        // schemars 0.8 has no `extend`.
+        // schemars 0.8 doesn't have `extend`.
         let made = run_with("1.1.0", &[("src/lib.rs", &marked)]);
         let expected = if attribute.contains("extend(") {
             "write `#[schemars(schema_with = \"function\")]`, with a function that returns the schema with th"
@@ -428,7 +428,7 @@ fn translates_go_markers_to_schemars() {
     }
 }
 
-/// Without `Cargo.lock`, the requirement in the manifest determines the version of kube.
+/// Without `Cargo.lock`, we only know the version of kube that the manifest requires.
 #[test]
 fn advice_depends_on_required_kube_version() {
     let source = kind(

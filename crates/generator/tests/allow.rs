@@ -1,4 +1,4 @@
-//! `allow(…)` suppresses warnings within the item with the marker, and nothing else.
+//! `allow(…)` suppresses warnings within the item that has the marker, but no others.
 
 use rbuilder_generator::codes::Code;
 use rbuilder_generator::{Diagnostic, Levels, Options, Product, Severity, SourceSet, generate};
@@ -20,7 +20,7 @@ fn run(library: &str, options: &Options) -> Vec<Diagnostic> {
     generate(&sources, options).diagnostics
 }
 
-/// Checks the messages of a package, each with the text at its place.
+/// Each message is expected with the text at its place.
 fn check(library: &str, expected: &[(&str, &str)]) {
     let source = format!("{START}{library}");
     let found = run(library, &Options::default());
@@ -31,7 +31,8 @@ fn check(library: &str, expected: &[(&str, &str)]) {
     assert_eq!(shown, expected, "{library}");
 }
 
-/// A kind with two fields that have an unknown format, and markers for the kind and the first field.
+/// Both fields have an unknown format. One marker is for the kind, and the other one for the first
+/// field.
 fn kind(on_kind: &str, on_field: &str) -> String {
     let field = |name: &str, on: &str| {
         format!("    {on}\n    #[kube(validation(format = \"{name}\"))]\n    pub {name}: String,\n")
@@ -150,13 +151,13 @@ fn codes_without_a_warning_are_reported() {
         &kind("#[crd(allow(RB0306))]", "#[crd(allow(RB0306))]").replace("colour", "hostname"),
         &[("there is no warning `RB0306` to allow here", "RB0306")],
     );
-    // Only a complete run knows.
+    // We only know that when all products are generated.
     let options = Options {
         products: vec![Product::Crds],
         ..Options::default()
     };
     assert_eq!(run(&kind("#[crd(allow(RB0306, RB0309))]", ""), &options), []);
-    // The command knows about changes to CRDs.
+    // Changes to CRDs are only known to the command.
     check(&kind("#[crd(allow(RB0306, RB0803))]", ""), &[]);
 }
 
@@ -192,7 +193,7 @@ fn markers_take_precedence_over_levels_of_the_run() {
     assert!(found[0].is_error(), "{found:?}");
 }
 
-/// A macro that passes items through may add attributes in front of them.
+/// If a macro passes items through, it may add attributes in front of them.
 #[test]
 fn markers_in_macro_calls_apply() {
     let library = "macro_rules! kind { ($(#[$m:meta])* $v:vis struct $name:ident { $($(#[$fm:meta])* $fv:vis $f:ident: $t:ty),* $(,)? }) => { \

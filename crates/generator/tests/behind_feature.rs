@@ -1,4 +1,4 @@
-//! A note names the disabled feature that a kind needs.
+//! If a kind needs a disabled feature, a note names the feature.
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 

@@ -1,5 +1,5 @@
-//! Small sources that describe huge schemas. Each is reported at the type, within the time and
-//! memory of an ordinary run.
+//! Tests with small sources that describe huge schemas. Each is reported at the type, and takes no
+//! more time and memory than an ordinary run.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ const LEVELS: usize = 24;
 
 const DERIVES: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n";
 
-/// Generates the manifests of a kind with these fields and further items.
+/// `items` are added after the kind.
 fn run(fields: &str, items: &str) -> Generated {
     run_source(&format!(
         "use kube::CustomResource;\nuse rbuilder::CrdSchema;\nuse serde::{{Deserialize, Serialize}};\n\
@@ -28,7 +28,7 @@ fn run_source(source: &str) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Checks that there is no manifest and a single error.
+/// There must be no manifest, and only this error.
 fn check_error(generated: &Generated, message: &str) {
     assert_eq!(generated.files.len(), 0);
     let errors: Vec<_> = generated
@@ -42,8 +42,8 @@ fn check_error(generated: &Generated, message: &str) {
     assert!(error.message.contains(message), "{error:#?}");
 }
 
-/// Creates `LEVELS + 1` items, each from its level and the next item's name. The last one uses
-/// `leaf` instead.
+/// Creates `LEVELS + 1` items. Each of them is made from its level and the name of the next item,
+/// and the last one uses `leaf` instead.
 fn chain(leaf: &str, item: impl Fn(usize, &str) -> String) -> String {
     let mut items = String::new();
     for level in 0..=LEVELS {
@@ -59,7 +59,7 @@ fn chain(leaf: &str, item: impl Fn(usize, &str) -> String) -> String {
 
 const TOO_LARGE: &str = "is too large: with all types in it, it has more than 3 MiB";
 
-/// Checks that the only error reports this type as too large.
+/// The only error must say that this type is too large.
 fn check_too_large(generated: &Generated, name: &str) {
     check_error(generated, &format!("the schema of `{name}` {TOO_LARGE}"));
 }
@@ -71,7 +71,7 @@ fn reports_exponential_structs_at_the_type() {
     });
     assert!(items.len() < 4000);
     let generated = run("pub x: B0", &items);
-    // The type has 2^16 leaves.
+    // `B9` has 2^16 leaves.
     check_too_large(&generated, "B9");
     let error = &generated.diagnostics[0];
     assert!(
@@ -145,7 +145,7 @@ fn reports_exponential_type_arguments_and_aliases() {
         next => format!("{DERIVES}pub struct B{level}<T> {{ pub a: {next}<P<T, T>> }}"),
     });
     let aliases = chain("i32", |level, next| format!("type B{level} = P<{next}, {next}>;"));
-    // The type stays small, but resolving it takes many steps.
+    // The type stays small, but it takes many steps to resolve it.
     let choice = chain("i32", |level, next| {
         format!("type B{level} = First<{next}, {next}>;")
     });
@@ -246,7 +246,7 @@ fn reports_repeated_descriptions_at_the_kind() {
 
 #[test]
 fn generates_large_types_within_limits() {
-    // 400 fields with a pod spec each are too many, 10 are not.
+    // 400 fields with a pod spec are too many, but 10 are not.
     let fields = |count: usize| -> String {
         (0..count)
             .map(|number| {

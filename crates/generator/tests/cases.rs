@@ -1,5 +1,5 @@
-//! Snapshot tests of entire packages: `tests/cases/<name>/in/**` is the source, `out/**` contains
-//! the manifests and `stderr` the diagnostics.
+//! Snapshot tests of whole packages. `tests/cases/<name>/in/**` has the source, `out/**` the
+//! manifests, and `stderr` the diagnostics.
 //!
 //! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test suite cases::` updates the
 //! snapshots. Review the diff before committing it.
@@ -49,7 +49,7 @@ fn cases() {
     );
 }
 
-/// The output does not depend on hash order or on an earlier run.
+/// The output must not depend on the order of hashes, or on an earlier run.
 #[test]
 fn output_is_deterministic() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
@@ -59,7 +59,8 @@ fn output_is_deterministic() {
     }
 }
 
-/// Objects can be validated without parsing the CRDs that were just printed.
+/// With these definitions, we can validate objects without parsing the CRDs that we have just
+/// printed.
 #[test]
 fn definitions_equal_those_in_the_printed_crds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
@@ -89,7 +90,7 @@ fn definitions_equal_those_in_the_printed_crds() {
     assert!(count > 20, "{count}");
 }
 
-/// Formats a definition with everything that reaches the API server.
+/// Shows everything that reaches the API server.
 fn describe(definition: &Definition) -> String {
     let schema = serde_json::to_string_pretty(&definition.schema).expect("JSON");
     let rest = Definition {
@@ -129,7 +130,7 @@ fn run(files: &Files) -> Files {
     out
 }
 
-/// Formats a diagnostic: `error: message`, the place, the marked source line and the help.
+/// Shows `error: message`, the place, the source line with a mark, and the help.
 fn show(diagnostic: &Diagnostic, files: &Files) -> String {
     let Diagnostic { message, help, .. } = diagnostic;
     let FileRange { path, range } = &diagnostic.place;

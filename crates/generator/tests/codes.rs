@@ -1,5 +1,5 @@
-//! The codes of messages: each example causes the diagnostic that it is about, and each message in
-//! the golden cases has a code.
+//! Each example of a code must cause the diagnostic that it is about, and each message in the
+//! golden cases must have a code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,7 +47,8 @@ fn right_examples_are_clean() {
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
-/// `rbuilder explain` says for which codes `--fix` corrects the example. Others leave a choice.
+/// `rbuilder explain` says for which codes `--fix` corrects the example. With the others, the user
+/// has a choice.
 #[test]
 fn replacements_correct_wrong_examples() {
     let mut corrected = Vec::new();
@@ -77,7 +78,7 @@ fn replacements_correct_wrong_examples() {
     assert_eq!(corrected, expected);
 }
 
-/// The first line of each diagnostic in the golden cases is its severity and its message.
+/// In the golden cases, a diagnostic starts with its severity and its message.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test reads the cases")]
 fn every_message_of_the_golden_cases_has_a_code() {
@@ -104,7 +105,7 @@ fn every_message_of_the_golden_cases_has_a_code() {
     );
 }
 
-/// The marker parser knows the codes without the table.
+/// The marker parser has to know the codes without the table.
 #[test]
 fn parser_knows_all_codes() {
     let known: Vec<String> = rbuilder_syntax::codes().collect();

@@ -1,17 +1,15 @@
-//! Attributes of kinds, compared with the API server's behavior.
+//! Attributes of kinds must do what the API server does with them.
 
 use crate::support;
 
 use rbuilder_generator::Severity;
 use support::{PRELUDE, run};
 
-/// Returns the messages about a kind with these keys, prefixed by `E: ` for errors and `W: ` for
-/// warnings.
+/// Each message starts with `E: ` for an error, or `W: ` for a warning.
 fn said(keys: &str) -> Vec<String> {
     said_of(&source(keys))
 }
 
-/// Returns the source of a kind with these keys.
 fn source(keys: &str) -> String {
     format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
@@ -39,7 +37,6 @@ fn said_of(source: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the help of all diagnostics about a kind with these keys.
 fn help_of(keys: &str) -> Vec<String> {
     let found = run(&[("src/lib.rs", &source(keys))]).diagnostics.into_iter();
     found.map(|said| said.help.unwrap_or_default()).collect()
@@ -139,7 +136,7 @@ fn suggests_similar_field() {
     }
 }
 
-/// One version is in another group, where it is the only one.
+/// One version is in another group, in which it is the only version.
 #[test]
 fn reports_version_in_another_group() {
     let version = |group: &str, version: &str, storage: &str| {
@@ -160,7 +157,7 @@ fn reports_version_in_another_group() {
     assert_eq!(said, [expected]);
 }
 
-/// The storage version may be in the missing module.
+/// The missing module may have the storage version.
 #[test]
 fn missing_module_is_the_only_error() {
     let version = format!(
@@ -250,7 +247,7 @@ fn warns_about_unknown_scale_path() {
         &scale(".spec.replicas", ".status.replicas"),
         &["W: `spec_replicas_path` does not exist: unknown field `replicas`"],
     );
-    // Paths of the scale subresource consist of names and dots only.
+    // Paths of the scale subresource can only have names and dots.
     check(
         &scale(".spec.size", ".status.parts[0]"),
         &["W: `status_replicas_path` does not exist: unknown field `parts[0]`"],
@@ -312,7 +309,7 @@ fn conversions() {
     }
 }
 
-/// Returns kinds of one group, each with its own spec.
+/// Each kind has a spec of its own.
 fn kinds(group: &str, kinds: &[(&str, &str)]) -> String {
     let kinds = kinds.iter().map(|(kind, more)| {
         format!(

@@ -1,10 +1,11 @@
-//! `#[csv(…)]`: the descriptors for the bundle, and diagnostics for fields that cannot have one.
+//! `#[csv(…)]` results in descriptors for the bundle. If a field can't have one, there's a
+//! diagnostic.
 
 use rbuilder_generator::{CsvMarkers, Options, SourceSet, generate_each};
 
 use crate::support::{CARGO_TOML, PRELUDE, kind};
 
-/// Returns the `#[csv(…)]` attributes of a package and the messages.
+/// Returns the `#[csv(…)]` attributes and the messages.
 fn read(source: &str) -> (Vec<CsvMarkers>, Vec<String>) {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -21,7 +22,7 @@ fn read(source: &str) -> (Vec<CsvMarkers>, Vec<String>) {
     (found.csv, said.collect())
 }
 
-/// Checks the paths of the descriptors in the spec and the messages.
+/// `paths` are those of the descriptors in the spec.
 fn check(fields: &str, items: &str, paths: &[&str], expected: &[&str]) {
     let (markers, said) = read(&kind(fields, items));
     let found = markers.iter().flat_map(|markers| &markers.spec);
@@ -77,7 +78,7 @@ fn warns_about_marker_without_effect() {
         &[],
         &[in_map],
     );
-    // The type is also used outside the map, where the attribute has an effect.
+    // The type is also used outside of the map, and there the attribute has an effect.
     let both = "parts: BTreeMap<String, Part>, part: Part";
     check(both, items, &["part.a"], &[]);
     let (_, said) = read(&kind("part: Part", items).replace("version = \"v1\"", "version = \"v1\", no_spec"));

@@ -1,4 +1,4 @@
-//! Defaults that violate a CEL rule. The API server rejects such CRDs.
+//! If a default violates a CEL rule, the API server rejects the CRD.
 
 use super::support::{Said, spec};
 
@@ -6,7 +6,6 @@ const LIMITS: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
                       #[crd(cel(rule = \"self.daily >= self.last\"))] pub struct Limits { \
                       #[serde(default)] #[kube(default = 3)] pub last: i32, #[serde(default)] #[kube(default = 7)] pub daily: i32 }";
 
-/// Returns the errors for a kind with these fields.
 fn errors(fields: &str) -> Vec<Said> {
     spec(fields, LIMITS).err().unwrap_or_default()
 }
@@ -44,7 +43,7 @@ fn checks_defaults_against_rules() {
         "#[crd(default = 2, cel(rule = \"self < 3\"))] pub level: i32",
         None,
     );
-    // The evaluator does not support the function, so the API server has to decide.
+    // Our evaluator doesn't have the function, so we leave it to the API server.
     check(
         "#[crd(default = \"1\", cel(rule = \"isQuantity(self)\"))] pub size: String",
         None,

@@ -1,9 +1,9 @@
-//! Fuzz tests: broken and unusual input never causes a panic.
+//! Fuzz tests. Broken or unusual input must never cause a panic.
 //!
-//! There are three parts, each determined by a seed: randomly damaged packages, random markers
-//! built from the marker tables, and random values that are printed as YAML and parsed again. A
-//! normal run uses fixed seeds so that it is reproducible. A longer run uses new seeds until its
-//! time is up and prints the seed of each failure:
+//! There are three parts, and each of them is determined by a seed. We damage packages at random,
+//! build random markers from the marker tables, and print random values as YAML and parse them
+//! again. A normal run uses fixed seeds so that it is reproducible. A longer run uses new seeds
+//! until its time is up, and prints the seed of each failure:
 //!
 //! ```text
 //! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-generator --test suite fuzz::
@@ -55,7 +55,7 @@ fn yaml_round_trips() {
     rounds(8_000, |random| yaml::check(&yaml::value(random, 0)));
 }
 
-/// Exhaustive for short strings: up to three characters from those with a meaning in YAML.
+/// Tries all strings of up to three characters that mean something in YAML.
 #[test]
 fn short_strings_round_trip() {
     let alphabet: Vec<char> = "-+.:,0159_ yneEtTxobZ#?|>'\"~<={}[]&*!%@\\\n\t\r\u{85}\u{feff}é\u{10000}\0"
@@ -78,7 +78,7 @@ fn short_strings_round_trip() {
     texts.chunks(500).for_each(|texts| yaml::check(&list(texts)));
 }
 
-/// Runs the generator and checks the invariants of its result. Returns whether there were errors.
+/// Returns true if there were errors. The other checks hold for any input.
 fn check(sources: &SourceSet) -> bool {
     let generated = generate(sources, &Options::default());
     for said in &generated.diagnostics {
@@ -100,7 +100,7 @@ fn check(sources: &SourceSet) -> bool {
     refused
 }
 
-/// Runs a part with many seeds and returns the number of runs.
+/// Runs a part with many seeds. Returns how many there were.
 fn rounds(count: usize, mut round: impl FnMut(&mut Random)) -> usize {
     let number = |name: &str| {
         std::env::var(name)
@@ -139,7 +139,7 @@ fn rounds(count: usize, mut round: impl FnMut(&mut Random)) -> usize {
     seed as usize - count
 }
 
-/// Cyclic imports and aliases, and nested glob imports.
+/// Imports and aliases are cyclic, or glob imports are nested.
 #[test]
 fn cycles_terminate() {
     let cases = [

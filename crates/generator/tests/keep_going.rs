@@ -5,7 +5,7 @@ use rbuilder_generator::{Generated, KindOutcome, Options, SourceSet, generate};
 const MANIFEST: &str =
     "[package]\nname = \"cafe\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\nserde = \"1\"\n";
 
-/// Returns a kind with these fields whose schema comes from `derive`.
+/// `derive` determines where the schema comes from.
 fn kind(name: &str, version: &str, derive: &str, fields: &str) -> String {
     format!(
         "#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, {derive})]\n\
@@ -35,7 +35,7 @@ fn run(files: &[(&str, String)], keep_going: bool) -> Generated {
     generate(&sources, &options)
 }
 
-/// Checks which manifests are generated, and the error that prevents each of the other kinds.
+/// `held_back` has the kinds without a manifest, and the error that prevents each.
 fn check(what: &str, files: &[(&str, String)], written: &[&str], held_back: &[(&str, &str)]) {
     let made = run(files, true);
     let paths: Vec<&str> = made.files.iter().map(|file| file.path.as_str()).collect();
@@ -270,7 +270,7 @@ fn package_error_affects_everything() {
     );
 }
 
-/// Returns the errors of a run, each with its line.
+/// Each error starts with its line.
 fn errors(text: &str) -> Vec<String> {
     let made = run(&[("src/lib.rs", text.into())], false);
     let errors = made.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
@@ -310,7 +310,7 @@ fn macro_is_reported_once() {
         errors(&module),
         ["1: this attribute macro may change the module; rbuilder does not run macros"]
     );
-    // The kinds in this module have no visible derive.
+    // We can't see the derives of the kinds in this module.
     let stackable = "#[versioned(version(name = \"v1alpha1\"))]\nmod versioned {\n\
                      #[versioned(crd(group = \"cafe.io\", kind = \"Cup\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { part: v1alpha1::Part }\n\
                      #[derive(JsonSchema)]\npub struct Part {}\n}\n";
@@ -318,7 +318,7 @@ fn macro_is_reported_once() {
     assert_eq!(errors(stackable), [format!("1: {message}")]);
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);
-    // Nothing needs the type.
+    // Nothing needs this type, so there's no error.
     assert_eq!(
         errors(&format!(
             "#[rewrite]\n#[derive(JsonSchema)] pub struct Part {{ a: (u8, u8) }}\n{}",
@@ -335,7 +335,7 @@ fn macro_is_reported_once() {
     );
 }
 
-/// The library and the binary both include the module with the kind.
+/// The kind is in a module that the library and the binary both include.
 #[test]
 fn unreadable_kind_of_two_targets_is_reported_once() {
     let unreadable = cup("a: i32,").replace("version = \"v1\"", "version = 1");
@@ -351,8 +351,8 @@ fn unreadable_kind_of_two_targets_is_reported_once() {
     );
 }
 
-/// A missing path dependency, as in a checkout without submodules, matters only where one of its
-/// types is needed.
+/// A checkout without submodules lacks a path dependency. This only matters where one of its types
+/// is needed.
 #[test]
 fn missing_path_dependency_affects_kinds_that_need_it() {
     let manifest =

@@ -1,5 +1,5 @@
-//! The attributes of a kind as parsed by kube-derive 5.0: derived names, and schemas from
-//! elsewhere.
+//! Attributes of a kind have to mean the same as in kube-derive 5.0, e.g. for derived names and for
+//! schemas from elsewhere.
 
 use crate::support;
 
@@ -7,7 +7,7 @@ use rbuilder_generator::Severity;
 use serde_json::Value;
 use support::{PRELUDE, run};
 
-/// Returns the source of a kind with these keys, and with text before its struct.
+/// `attributes` are before the struct.
 fn source(keys: &str, attributes: &str) -> String {
     format!(
         "{PRELUDE}use rbuilder::webhook;\n\
@@ -17,10 +17,10 @@ fn source(keys: &str, attributes: &str) -> String {
     )
 }
 
-/// The message and the help of an error.
+/// The message of an error, and its help.
 type Said = (String, Option<String>);
 
-/// Returns the files generated from a source, and the errors.
+/// Returns the generated files and the errors.
 fn generated(source: &str) -> (Vec<(String, Value)>, Vec<Said>) {
     let generated = run(&[("src/main.rs", source)]);
     let files = generated.files.into_iter();

@@ -1,16 +1,14 @@
-//! The Kubernetes version whose types a kind uses, and the diagnostics about it.
+//! A kind uses the types of one Kubernetes version. There are diagnostics about it.
 
 use crate::support;
 
 use rbuilder_generator::{Options, Severity, SourceSet, find_kubernetes_minor, generate};
 use support::{CARGO_TOML, kind};
 
-/// Returns a lock file with a version of k8s-openapi.
 fn lock(release: &str) -> String {
     format!("version = 4\n\n[[package]]\nname = \"k8s-openapi\"\nversion = \"{release}\"\n")
 }
 
-/// Checks the Kubernetes version and the diagnostics for a kind with this field.
 fn check(dependency: &str, lock: Option<&str>, field: &str, minor: Option<u8>, said: &[(Severity, &str)]) {
     let manifest = CARGO_TOML.replace("k8s-openapi = \"0.29\"", dependency);
     let mut sources = SourceSet::default();
@@ -57,7 +55,7 @@ fn notes_missing_kubernetes_version() {
             "the feature `v1_26` of k8s-openapi selects Kubernetes 1.26, whose types are not built in; using those of 1.33",
         )],
     );
-    // No note if the kind uses no Kubernetes types.
+    // If the kind uses no Kubernetes types, there is no note.
     check(
         "k8s-openapi = { version = \"0.20\", features = [\"latest\"] }",
         Some(&old),

@@ -1,8 +1,8 @@
-//! Limits of the API server, etcd and kubectl: the size of a CRD and the total cost of its rules.
+//! The API server, etcd and kubectl limit the size of a CRD, and the total cost of its rules.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
-/// Returns the messages for a kind with these fields, and the number of generated files.
+/// Returns the messages and the number of generated files.
 fn said(fields: impl Iterator<Item = String>, options: &Options) -> (Vec<String>, usize) {
     let manifest = "[package]\nname = \"limits\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n";
     let fields: String = fields.collect();
@@ -56,7 +56,7 @@ fn reports_large_crd_with_its_largest_fields() {
 
 #[test]
 fn limits_total_cost_of_rules() {
-    // Each rule costs one million: 0.1 for each of 2500 × 4 bytes, squared.
+    // Each rule costs one million, which is 0.1 for each of 2500 × 4 bytes, squared.
     let rule = |number: usize| {
         format!(
             "    #[kube(validation(max_length = 2500), cel(rule = \"self.contains(self)\"))]\n    pub f{number}: String,\n"

@@ -1,4 +1,4 @@
-//! A derive that is removed while the attributes stay is reported, before a CRD is lost or differs
+//! If a derive is removed but its attributes stay, we report that before a CRD is lost or differs
 //! from the program's own.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};

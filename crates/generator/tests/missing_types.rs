@@ -1,10 +1,10 @@
-//! Help for types that cannot be found: an import, or a similar name.
+//! If a type can't be found, the help suggests an import or a similar name.
 
 use crate::support::{Said, run};
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 
-/// Returns a kind with one field. Its module imports only what every kind needs.
+/// The module of the kind only imports what every kind needs.
 fn kind(field: &str, items: &str) -> String {
     format!(
         "use kube::CustomResource;\nuse rbuilder::CrdSchema;\nuse serde::{{Deserialize, Serialize}};\n\
@@ -29,7 +29,7 @@ fn check_files(files: &[(&str, &str)], message: &str, help: &str) {
     assert_eq!(errors(files), [(message.to_owned(), help.to_owned())]);
 }
 
-/// Checks the help for a field in `src/api/v1/test.rs`. The type `Leaf` is in `src/api/v1/leaf.rs`.
+/// The field is in `src/api/v1/test.rs`, and the type `Leaf` in `src/api/v1/leaf.rs`.
 #[track_caller]
 fn check(field: &str, items: &str, name: &str, help: &str) {
     check_files(
@@ -66,7 +66,7 @@ fn suggests_import_of_known_type() {
         ("NonZeroU16", "NonZeroU16", "std::num::NonZeroU16"),
         ("IpAddr", "IpAddr", "std::net::IpAddr"),
         ("PathBuf", "PathBuf", "std::path::PathBuf"),
-        // std's `Duration` is an object of seconds and nanoseconds in JSON.
+        // In JSON, std's `Duration` is an object of seconds and nanoseconds.
         ("Duration", "Duration", "kube::core::Duration"),
         ("Value", "Value", "serde_json::Value"),
         ("ByteString", "ByteString", "k8s_openapi::ByteString"),
@@ -96,7 +96,7 @@ fn suggests_import_of_known_type() {
     ] {
         check(field, "", name, &format!("add `use {path};`"));
     }
-    // The package does not depend on the crates of these types.
+    // The package doesn't depend on the crates of these types.
     check("Url", "", "Url", UNKNOWN);
     check(
         "chrono::DateTime<Utc>",
@@ -118,7 +118,7 @@ fn suggests_import_of_known_type() {
 #[test]
 fn suggests_import_of_own_type() {
     check("Leaf", "", "Leaf", "add `use crate::api::v1::leaf::Leaf;`");
-    // A path cannot go through a private module.
+    // A path can't go through a private module.
     check_files(
         &[(
             "src/lib.rs",
@@ -130,7 +130,7 @@ fn suggests_import_of_own_type() {
         "cannot find type `Leaf`",
         "add `use crate::api::Leaf;`",
     );
-    // The nearer of two types is suggested.
+    // Of two types, the nearer one is suggested.
     check_files(
         &[
             (
@@ -186,7 +186,7 @@ fn suggests_similar_name() {
     check("Openings", "", "Openings", UNKNOWN);
 }
 
-/// Field markers do not apply to a type in an argument.
+/// A type in an argument can't have field markers, so the help must not suggest them.
 #[test]
 fn type_in_argument_has_its_own_help() {
     let text = |status: &str, items: &str| {
@@ -211,7 +211,7 @@ fn type_in_argument_has_its_own_help() {
         "`Observed` does not derive a schema",
         "add `CrdSchema` to its derives, or write the status as a struct of this package",
     );
-    // The fields of that type accept field markers.
+    // The fields of that type can have field markers.
     let inner = leaf.replace("i32", "Openings");
     check_files(
         &[("src/lib.rs", &text("TestStatus", &inner))],
@@ -220,7 +220,7 @@ fn type_in_argument_has_its_own_help() {
     );
 }
 
-/// A type in a file with a syntax error is not reported as missing.
+/// If a file has a syntax error, its types are not missing.
 #[test]
 fn type_in_unparsable_file_is_not_missing() {
     for leaf in ["pub Leaf { pub a: i32 }", "pub struct Leaf { a i32 }"] {
@@ -238,8 +238,8 @@ fn type_in_unparsable_file_is_not_missing() {
     }
 }
 
-/// The storage version may be in a file that no `mod` declares. Adding `storage = true` to another
-/// version would be wrong.
+/// Some file that no `mod` declares may have the storage version. It would be wrong to advise
+/// `storage = true` on another version.
 #[test]
 fn undeclared_file_explains_missing_storage_version() {
     let version = |version: &str, storage: bool| {

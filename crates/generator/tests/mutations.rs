@@ -1,13 +1,13 @@
-//! The mutation corpus: compares rbuilder's diagnostics with the responses of kube-apiserver.
+//! The mutation corpus. We compare rbuilder's diagnostics with the responses of kube-apiserver.
 //!
 //! A case is wrong if the server rejects it, warns about it, or accepts it without serving what was
-//! intended, or if the corpus states a mistake that the server does not notice. Each wrong case
-//! must have a diagnostic, and each correct case a manifest. Deviations are listed with a reason in
-//! [`EXCEPTIONS`](exceptions::EXCEPTIONS); unused entries fail the test. `cargo xtask mutations`
-//! records the responses.
+//! intended. It's also wrong if the corpus states a mistake that the server does not notice. Each
+//! wrong case must have a diagnostic, and each correct case a manifest. Deviations are listed with
+//! a reason in [`EXCEPTIONS`](exceptions::EXCEPTIONS), and unused entries fail the test. `cargo
+//! xtask mutations` records the responses.
 //!
-//! If rbuilder may reject a case, the tables contain the manifest to send. So the case can still be
-//! sent after rbuilder has learned to reject its source.
+//! If rbuilder may reject a case, the tables contain the manifest to send. Otherwise we couldn't
+//! send the case once rbuilder has learned to reject its source.
 
 #[path = "mutations/corpus/mod.rs"]
 mod corpus;
@@ -30,17 +30,16 @@ use record::{Recorded, Verdict};
 
 const RECORDED: &str = include_str!("mutations/recorded.jsonl");
 
-/// Every case with the generator's result.
+/// We generate all cases once, because several tests need the results.
 static MADE: LazyLock<Vec<(Case, Made)>> = LazyLock::new(|| {
     let cases = corpus::cases();
     let made = on_all_processors(&cases, |case| made(&case.files));
     cases.into_iter().zip(made).collect()
 });
 
-/// The objects, or `None` after an error, and the diagnostics.
+/// The objects are `None` after an error.
 type Made = (Option<Vec<Value>>, Vec<Diagnostic>);
 
-/// How rbuilder's result compares with the server's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agreement {
     /// A wrong case has an error, or a correct case has a manifest.
@@ -53,7 +52,6 @@ enum Agreement {
     Refused,
 }
 
-/// A case with the results of both.
 struct Judged<'a> {
     case: &'a Case,
     verdict: Option<&'a Verdict>,
@@ -66,7 +64,6 @@ impl Judged<'_> {
         case.harm.is_some() || !matches!(verdict, None | Some(Verdict::Served))
     }
 
-    /// Describes the server's response and our diagnostic for test output.
     fn describe(&self) -> String {
         let server = match (self.verdict, self.case.harm) {
             (Some(verdict), None) => verdict.to_string(),
@@ -97,8 +94,7 @@ fn judge<'a>((case, (_, said)): &'a (Case, Made), recorded: &'a BTreeMap<&str, &
     }
 }
 
-/// Runs a function for each case on all processors. Generating manifests takes most of the test's
-/// time.
+/// Uses all processors, because most of the time of this test goes into generating manifests.
 fn on_all_processors<'a, T: Send>(cases: &'a [Case], act: impl Fn(&'a Case) -> T + Sync) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let chunks = cases.chunks(cases.len().div_ceil(processors).max(1));
@@ -118,7 +114,7 @@ fn reports_wrong_cases_and_generates_correct_ones() {
     let recorded: BTreeMap<&str, &Recorded> = lines.iter().map(|line| (line.slug.as_str(), line)).collect();
     let judged: Vec<_> = MADE.iter().map(|made| judge(made, &recorded)).collect();
     let table = table(&judged);
-    // Shown with `--nocapture`.
+    // `--nocapture` shows this.
     #[allow(clippy::disallowed_macros)]
     {
         println!("{table}");
@@ -150,7 +146,7 @@ fn reports_wrong_cases_and_generates_correct_ones() {
     assert!(idle.is_empty(), "no case needs these rows: {idle:#?}");
 }
 
-/// Returns the number of cases with each result, by group.
+/// Counts the cases with each result, by group.
 fn table(judged: &[Judged<'_>]) -> String {
     let mut groups: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
     for found in judged {
@@ -177,7 +173,7 @@ fn table(judged: &[Judged<'_>]) -> String {
     text
 }
 
-/// Returns whether a slug matches a pattern, in which `*` matches any text.
+/// In a pattern, `*` matches any text.
 fn fits(pattern: &str, slug: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == slug,
@@ -222,7 +218,7 @@ fn record_matches_cases() {
     );
 }
 
-/// Checks that the edits in the tables give the same objects as the generator, if it returns any.
+/// If the generator returns objects, the edits in the tables must give the same ones.
 #[test]
 fn tables_match_generated_objects() {
     let differs = |(case, (objects, _)): &&(Case, Made)| {
@@ -257,10 +253,11 @@ fn every_message_has_a_code() {
     );
 }
 
-/// Cases in which the generator only finds a second mistake without the first.
+/// In these cases, the generator doesn't find a second mistake until the first one has been
+/// corrected.
 const HIDING: &[&str] = &["key/marker-among-keys"];
 
-/// A replacement corrects the mistake in its message, and introduces no other.
+/// A replacement has to correct the mistake in its message, and must not introduce another one.
 #[test]
 fn replacements_correct_their_mistakes() {
     let texts = |said: &[Diagnostic]| -> BTreeMap<String, usize> {
@@ -292,7 +289,6 @@ fn replacements_correct_their_mistakes() {
     assert!(count >= 150, "{count} replacements");
 }
 
-/// Applies the replacement of a diagnostic.
 fn apply(files: &Files, diagnostic: &Diagnostic) -> Option<Files> {
     let mut files = files.clone();
     let (_, text) = files

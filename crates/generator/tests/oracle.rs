@@ -1,9 +1,9 @@
-//! Compares rbuilder's manifests with controller-gen's for the same APIs in Rust and Go.
+//! Compares rbuilder's manifests with those of controller-gen for the same APIs in Rust and Go.
 //!
 //! The APIs are in `testdata/oracle/go` and `testdata/oracle/rust`. `cargo xtask oracle` records
-//! controller-gen's output in `testdata/oracle/recorded`. Deliberate differences are listed in
-//! [`DIFFERENCES`](differences::DIFFERENCES). Any other difference fails the test, and so does an
-//! unused row.
+//! the output of controller-gen in `testdata/oracle/recorded`. If we differ on purpose,
+//! [`DIFFERENCES`](differences::DIFFERENCES) says so. Any other difference fails the test, and so
+//! does a row that isn't used.
 
 // The test reads its cases from disk.
 #![allow(clippy::disallowed_methods)]
@@ -25,12 +25,12 @@ use differences::{ABSENT, ANY, DIFFERENCES, Row};
 
 /// A run of both programs.
 struct Run {
-    /// The directory in `recorded/`. `cargo xtask oracle` maps the same name to controller-gen's
-    /// options.
+    /// The directory in `recorded/`. `cargo xtask oracle` knows the options of controller-gen for
+    /// the same name.
     name: &'static str,
-    /// The directory of the run's files below `config`.
+    /// The directory below `config` with the files of this run.
     folder: &'static str,
-    /// Selects our objects for this run, by name.
+    /// Takes the name of one of our objects.
     objects: fn(&str) -> bool,
     options: fn() -> Options,
 }
@@ -83,8 +83,8 @@ const RUNS: &[Run] = &[
     },
 ];
 
-/// Returns whether a webhook configuration is from the package with explicit names. controller-gen
-/// can use only one name per run.
+/// These webhook configurations are from the package with explicit names. controller-gen can only
+/// use one name per run.
 fn is_named(name: &str) -> bool {
     name.ends_with(" foo") || name.ends_with(" bar")
 }
@@ -121,7 +121,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     DIFFERENCES.iter().flat_map(|difference| difference.rows)
 }
 
-/// Returns the rows that match a difference.
+/// Returns the rows that match the difference.
 fn matching(found: &Found<'_>) -> Vec<&'static Row> {
     let says = |side: &str, value: Option<&Value>| match (side, value) {
         (ABSENT, value) => value.is_none(),
@@ -138,7 +138,7 @@ fn matching(found: &Found<'_>) -> Vec<&'static Row> {
         .collect()
 }
 
-/// Returns whether a pattern, in which `*` matches any text, matches a whole path.
+/// In a pattern, `*` matches any text. The whole path has to match.
 fn fits(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
@@ -149,8 +149,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// Returns rbuilder's manifests. The key is the plural or, for files with several objects, the
-/// kind, namespace and name.
+/// The keys are plurals. If a file has several objects, the key is the kind, namespace and name.
 fn ours(run: &Run) -> BTreeMap<String, Value> {
     let mut sources = SourceSet::default();
     for (path, text) in read_folder(&oracle().join("rust")) {
@@ -178,7 +177,6 @@ fn ours(run: &Run) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Returns controller-gen's manifests.
 fn theirs(run: &Run) -> BTreeMap<String, Value> {
     let files = read_folder(&oracle().join("recorded").join(run.name));
     files.values().flat_map(|text| objects(text)).collect()
@@ -188,9 +186,9 @@ fn oracle() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/oracle")
 }
 
-/// Parses the objects in a file and returns them by name.
+/// Returns the objects by name.
 fn objects(text: &str) -> Vec<(String, Value)> {
-    // Descriptions may contain lines that end with dashes.
+    // Split at whole lines, because a line of a description may end with dashes.
     let documents = text.strip_prefix("---\n").unwrap_or(text).split("\n---\n");
     documents
         .filter(|document| !document.trim().is_empty())
@@ -214,7 +212,7 @@ fn name(object: &Value) -> String {
     }
 }
 
-/// Returns the text files below a directory, by path.
+/// Returns the texts by path.
 fn read_folder(folder: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut open = vec![folder.to_owned()];

@@ -1,10 +1,10 @@
-//! Kinds of other projects get no CRD by default. A note contains the line that changes this.
+//! By default, kinds of other projects get no CRD. A note has the line that changes this.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
 const MANIFEST: &str = "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nschemars = \"1\"\nserde = \"1\"\n";
 
-/// Returns the source of a kind with one field, preceded by `before`.
+/// `before` precedes the kind, which has one field.
 fn kind(kind: &str, group: &str, before: &str) -> String {
     format!(
         "{before}#[derive(kube::CustomResource, schemars::JsonSchema, Clone, Debug, serde::Serialize, serde::Deserialize)]\n\
@@ -26,7 +26,7 @@ fn run(files: &[(&str, &str)], options: &Options) -> Generated {
     generate(&sources, options)
 }
 
-/// Checks which kinds get a CRD, and words in the note. `note` is empty if there is none.
+/// Only the expected kinds get a CRD. `note` has words of the note, or is empty if there is none.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str], note: &str) {
     check_with(files, &Options::default(), expected, note);
@@ -230,7 +230,7 @@ fn group_that_is_only_read_is_skipped() {
         &["Cup"],
         ONLY_READ,
     );
-    // If one kind of a group is reconciled, the whole group is generated.
+    // If one kind of a group is reconciled, we generate the whole group.
     let also = format!("{RECONCILE} async fn other(can: Arc<Can>) {{}}");
     check(
         &[("src/lib.rs", &all), ("src/main.rs", &also)],

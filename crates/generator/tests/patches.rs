@@ -1,4 +1,4 @@
-//! Warnings about CRDs that a program modifies before it writes or applies them.
+//! If a program modifies a CRD before it writes or applies it, we warn about that.
 
 use rbuilder_generator::{KindOutcome, Options, Severity, SourceSet, generate};
 
@@ -13,8 +13,7 @@ const KINDS: &str = "use kube::{CustomResource, CustomResourceExt};\nuse schemar
     #[kube(group = \"monitoring.coreos.com\", version = \"v1\", kind = \"PodMonitor\")]\n\
     pub struct PodMonitorSpec { size: i32 }\n";
 
-/// Checks the warnings for a package, each given as kind and place. The library contains [`KINDS`]
-/// and `library`.
+/// Each warning is given as kind and place. The library has [`KINDS`], then `library`.
 #[track_caller]
 fn check(library: &str, binary: &str, expected: &[(&str, &str)]) {
     let library = format!("{KINDS}{library}");
@@ -88,20 +87,20 @@ fn does_not_warn_if_the_manifest_is_unaffected() {
         "fn main() { let crd = cafe::Cup::crd(); create(&crd); }",
         &[],
     );
-    // Test code is not part of the program.
+    // Test code isn't part of the program.
     check(
         "#[cfg(test)] mod tests { fn t() { let mut crd = super::Cup::crd(); patch(&mut crd); } }\n\
          #[test] fn t() { let mut crd = Cup::crd(); patch(&mut crd); }",
         "",
         &[],
     );
-    // No CRD is generated for this kind.
+    // This kind gets no CRD.
     check(
         "fn crd() { let mut crd = PodMonitor::crd(); patch(&mut crd); }",
         "",
         &[],
     );
-    // Another type with the same name, and a generic type.
+    // Here we have another type with the same name, and a generic type.
     check(
         "mod other { struct Cup; fn crd() { let mut crd = Cup::crd(); patch(&mut crd); } }\n\
          fn each<T: CustomResourceExt>() { let mut crd = T::crd(); patch(&mut crd); }",

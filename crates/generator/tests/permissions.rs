@@ -1,4 +1,4 @@
-//! The permissions that the code needs, compared with the markers.
+//! Compares the permissions that the code needs with the markers.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rbuilder_generator::{Diagnostic, Options, Severity, SourceSet, generate};
 
 use crate::support::{CARGO_TOML, PRELUDE};
 
-/// A kind and imports for the cases.
+/// All cases start with this kind and these imports.
 const START: &str = "use k8s_openapi::api::apps::v1::Deployment; \
                      use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service}; \
                      use kube::{Api, Client}; use kube::api::*; \
@@ -42,9 +42,9 @@ fn show(said: &[Diagnostic]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the missing permissions as `verbs resource` and the notes.
+/// Missing permissions have the form `verbs resource`. Notes are expected as well.
 fn check(source: &str, expected: &[&str]) {
-    // A rule that only `register` needs, so that the rules are compared.
+    // Add a rule that only `register` needs, because without any rule nothing is compared.
     let source = format!(
         "#[rbac(groups = \"events.k8s.io\", resources = \"events\", verbs = [\"create\", \"patch\"])]\n\
          pub fn register(manager: Manager, cups: Controller<Cup, ()>) -> Manager {{ manager.controller(cups) }}\n{source}"
@@ -61,7 +61,8 @@ fn check(source: &str, expected: &[&str]) {
         .collect();
     found.sort();
     assert_eq!(found, expected, "{source}\n{:#?}", show(&said));
-    // The markers in the warnings are accepted, and complete.
+    // If the user writes the markers from the warnings, they must be accepted, and nothing else may
+    // be missing.
     let markers: Vec<&str> = said
         .iter()
         .filter(|said| said.severity == Severity::Warning)
@@ -96,7 +97,7 @@ fn missing_permission_is_a_warning_with_a_marker() {
     );
 }
 
-/// Returns the source of a project, without its tests.
+/// Leaves out the tests of the project.
 #[expect(clippy::disallowed_methods, reason = "the test reads the examples")]
 fn read_project(folder: &Path, name: &str, sources: &mut SourceSet) {
     for entry in std::fs::read_dir(folder).expect("a directory") {
@@ -149,7 +150,7 @@ fn needs_in(sources: &SourceSet) -> Vec<String> {
     said.into_iter().filter(|said| said.contains("need")).collect()
 }
 
-/// Returns the markers of the controllers, with their files.
+/// Returns the markers of the controllers with their files.
 fn markers_of(sources: &SourceSet) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     for path in sources.paths().filter(|path| path.ends_with(".rs")) {
@@ -162,13 +163,13 @@ fn markers_of(sources: &SourceSet) -> Vec<(String, String, String)> {
     found
 }
 
-/// Functions whose permissions are read from their bodies.
+/// The permissions of these functions follow from their bodies.
 #[test]
 fn permissions_are_read_from_types() {
     let reconcile = "async fn f(cup: Arc<Cup>, ctx: Ctx<()>) -> Result<()> ";
     let pods = "missing list on pods";
     for (source, expected) in [
-        // Parameters, variables, results of functions, struct expressions.
+        // Parameters, variables, results of functions, and struct expressions.
         (format!("{reconcile} {{ ctx.apply_status(&*cup, CupStatus {{ size: 1 }}).await?; Ok(()) }}"), &["missing patch on cups.g.example.com/status"][..]),
         (format!("{reconcile} {{ let secret = make(&cup)?; ctx.apply_owned(&*cup, secret).await?; Ok(()) }} fn make(cup: &Cup) -> Result<Secret> {{ todo!() }}"), &["missing get, create, patch on secrets"]),
         (format!("{reconcile} {{ ctx.create_owned(&*cup, Service {{ metadata: m(), ..Default::default() }}).await?; Ok(()) }}"), &["missing get, create on services"]),
@@ -187,18 +188,18 @@ fn permissions_are_read_from_types() {
         ("struct Pods { api: Api<Pod> } impl std::ops::Deref for Pods { type Target = Api<Pod>; fn deref(&self) -> &Api<Pod> { &self.api } } async fn f(of: Pods) { of.list(&p).await; }".into(), &[pods]),
         ("struct A { b: B } struct B { a: Box<A> } impl std::ops::Deref for A { type Target = B; fn deref(&self) -> &B { &self.b } } impl std::ops::Deref for B { type Target = A; fn deref(&self) -> &A { &self.a } } async fn f(a: A) { a.pods.list(&p).await; a.read().await; }".into(), &[]),
         ("async fn evict(pods: Api<Pod>) { pods.evict(\"a\", &p).await; pods.get_subresource(\"resize\", \"a\").await; }".into(), &["missing create on pods/eviction", "missing get on pods/resize"]),
-        // Generic functions, once for each type with which they are called.
+        // Generic functions count once for each type with which they are called.
         ("async fn read<K: Resource>(api: &Api<K>) { api.list(&p).await; } async fn f(pods: Api<Pod>, nodes: Api<Node>) { read(&pods).await; read(&nodes).await; }".into(), &["missing list on nodes", pods]),
-        // Controllers: functions, closures, and watches.
+        // Controllers need permissions for functions, closures and watches.
         ("fn c(cups: Controller<Cup, ()>) -> Controller<Cup, ()> { cups.watches(|pod: &Pod, _| vec![]).watch(Watch::<Secret>::owned()).watch(Watch::mapped(map)).finalizer(\"a\", f) } fn map(node: &Node, ctx: &Ctx<()>) -> Vec<Cup> { vec![] }".into(), &["missing list, watch on nodes", "missing list, watch on pods", "missing list, watch on secrets", "missing patch on cups.g.example.com"]),
         ("fn c() -> Controller<Cup, ()> { Controller::new(|cup, ctx| async move { Ok(Action::await_change()) }, ()) }".into(), &["missing list, watch on cups.g.example.com"]),
-        // Other clusters do not matter.
+        // Other clusters don't matter.
         ("async fn f(ctx: Ctx<State>, pod: Pod) { ctx.in_cluster(&ctx.edge).delete(&pod).await; } struct State { edge: rbuilder::Cluster }".into(), &[]),
         ("async fn f(edge: rbuilder::Cluster) { Api::<Pod>::all(edge.client()).list(&p).await; }".into(), &[]),
-        // Unknown permissions are reported.
+        // If we can't tell a permission, we say so.
         ("async fn f(ctx: Ctx<()>) { ctx.delete(&*unknown()).await; }".into(), &["cannot tell the kind for which delete needs delete, so this is not compared with the role"]),
         ("async fn f(api: Api<DynamicObject>) { api.list(&p).await; }".into(), &["the kind for which list needs list is known only at run time, so this is not compared with the role"]),
-        // Tests are not part of the program.
+        // Tests aren't part of the program.
         ("#[cfg(test)] mod tests { async fn f(pods: Api<Pod>) { pods.list(&p).await; } }".into(), &[]),
     ] {
         check(&source, expected);
@@ -214,7 +215,7 @@ fn permission_that_nothing_needs_is_a_note() {
             &["nothing in the source needs delete on pods"][..],
         ),
         ("pods.list(&p).await; pods.delete(\"a\", &p).await;", &[]),
-        // The client may do anything elsewhere.
+        // Elsewhere, anything can be done with the client.
         ("pods.list(&p).await; elsewhere::sweep(pods).await;", &[]),
         ("pods.list(&p).await; elsewhere::sweep(ctx.client()).await;", &[]),
     ] {
@@ -290,7 +291,7 @@ fn derived_marker_grants_what_the_code_needs() {
     );
 }
 
-/// A project that only uses kube, without the library.
+/// This project only uses kube, not our library.
 const KUBE_PROJECT: &str = "use std::sync::Arc;\n\
 use k8s_openapi::api::apps::v1::Deployment;\n\
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};\n\

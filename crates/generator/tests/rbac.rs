@@ -1,5 +1,5 @@
-//! Roles from rules: the rows in controller-gen's own tests, and properties such as that no
-//! permission is lost or added between the markers and the YAML.
+//! Roles from rules. We use the rows of controller-gen's own tests, and check e.g. that no
+//! permission is lost or added on the way from the markers to the YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 use rbuilder_syntax::RbacRule;
 use serde_json::Value;
 
-/// Parses `groups resources verbs [names]` or `/url verbs`. Lists are separated by `;`, and `""` is
-/// the core group.
+/// A row is `groups resources verbs [names]` or `/url verbs`. Lists are separated by `;`, and `""`
+/// is the core group.
 fn parse(row: &str) -> RbacRule {
     let list = |text: &str| {
         text.split(';')
@@ -198,7 +198,7 @@ fn groups_rules_like_controller_gen() {
     }
 }
 
-/// Returns all individual permissions. A wildcard verb includes the other verbs of its target.
+/// A wildcard verb includes the other verbs of its target.
 fn permissions<'a>(rules: impl Iterator<Item = &'a RbacRule>) -> BTreeSet<[String; 4]> {
     let mut all = BTreeSet::new();
     for rule in rules {
@@ -281,7 +281,6 @@ fn any_rule() -> impl Strategy<Value = RbacRule> {
     prop_oneof![4 => on_resources, 1 => on_urls]
 }
 
-/// Returns the marker for a rule.
 fn marker(rule: &RbacRule) -> String {
     let lists = [
         ("groups", &rule.groups),
@@ -298,8 +297,8 @@ fn marker(rule: &RbacRule) -> String {
     format!("#[rbac({})]\n", args.join(", "))
 }
 
-/// Returns each role, such as `ClusterRole manager-role` or `Role zoo/manager-role`, and its rules
-/// in order.
+/// Names are e.g. `ClusterRole manager-role` or `Role zoo/manager-role`. The rules keep their
+/// order.
 fn roles(source: &str) -> Vec<(String, Vec<RbacRule>)> {
     let mut sources = SourceSet::default();
     sources.insert(
@@ -347,8 +346,8 @@ fn read_role(role: &Value) -> (String, Vec<RbacRule>) {
     (format!("{} {name}", text(&role["kind"])), rules.collect())
 }
 
-/// All rows in a single package, as in controller-gen's test. The seven documents and their rules
-/// are in this order, whatever the order of the markers.
+/// All rows are in one package, as in controller-gen's test. Whatever the order of the markers, the
+/// seven documents and their rules come in this order.
 #[test]
 fn generates_roles_like_controller_gen() {
     let rows = [
@@ -467,12 +466,12 @@ fn generates_roles_like_controller_gen() {
     }
 }
 
-/// A valid marker for any role.
+/// The marker is valid, and may be for any role.
 fn any_marker() -> impl Strategy<Value = RbacRule> {
     let namespace = proptest::option::of(proptest::sample::select(vec!["zoo", "park"]));
     let role_name = proptest::option::of(proptest::sample::select(vec!["reader", "y", "no"]));
     (any_rule(), namespace, role_name).prop_map(|(rule, namespace, role_name)| RbacRule {
-        // A Role cannot contain URLs.
+        // A Role can't contain URLs.
         namespace: namespace.filter(|_| rule.urls.is_empty()).map(str::to_owned),
         role_name: role_name.map(str::to_owned),
         ..rule

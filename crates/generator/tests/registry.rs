@@ -1,4 +1,4 @@
-//! Types from packages in registries and git, in the versions pinned by `Cargo.lock`.
+//! Types from packages in registries and git. `Cargo.lock` pins the versions.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rbuilder_generator::{Archive, ArchiveError, Options, Severity, SourceSet, Sources, generate};
 use serde_json::{Value, json};
 
-/// A package in a lock file: name, version, source and dependencies.
+/// The columns are name, version, source and dependencies.
 type Locked<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -32,7 +32,6 @@ fn checksum(name: &str, version: &str) -> String {
     format!("checksum of {name} {version}")
 }
 
-/// A project with a kind, given by dependencies, fields, items and further files.
 struct Case {
     dependencies: &'static str,
     fields: &'static str,
@@ -64,7 +63,7 @@ impl Case {
         self
     }
 
-    /// Adds a published package: the rest of its manifest after the version, and its library.
+    /// `manifest` is the rest of the manifest after the version.
     fn published(self, folder: &str, manifest: &str, library: &str) -> Case {
         let folder = if folder.contains('/') {
             folder.to_owned()
@@ -103,7 +102,7 @@ impl Case {
         }
     }
 
-    /// Returns the properties of `spec`, or the errors, each as `path: message / help`.
+    /// Returns the properties of `spec`, or the errors as `path: message / help`.
     fn properties(&self) -> Result<Value, Vec<String>> {
         let sources = self.sources();
         let made = generate(&sources, &Options::default());
@@ -140,7 +139,7 @@ impl Case {
         assert_eq!(errors, [expected]);
     }
 
-    /// Checks which packages are read.
+    /// Only these packages may be opened.
     #[track_caller]
     fn opens(&self, expected: &[&str]) {
         let sources = self.sources();
@@ -152,7 +151,7 @@ impl Case {
     }
 }
 
-/// Sources that record which archives are opened. Archives with files exist, all others do not.
+/// Records which archives are opened. An archive exists if it has files.
 struct Recorded {
     sources: SourceSet,
     opened: Mutex<BTreeSet<String>>,
@@ -288,7 +287,7 @@ fn distinguishes_versions_and_renamed_packages() {
     }));
 }
 
-/// Creates a published package with two features: one for the schema and one that adds a field.
+/// One feature of the published package is for the schema, and the other one adds a field.
 fn featured(dependencies: &'static str) -> Case {
     let library = "#[cfg_attr(feature = \"schema\", derive(schemars::JsonSchema))]\n\
         #[derive(serde::Serialize, serde::Deserialize)]\npub struct Size { pub bytes: i64, #[cfg(feature = \"more\")] pub more: bool }";
@@ -365,7 +364,7 @@ fn indirect_dependents_enable_features() {
     ] {
         assert_eq!(fields_of(&case(manifest, both)), expected, "{manifest}");
     }
-    // Manifests of packages that cannot enable features are not read.
+    // If a package can't enable features, we don't read its manifest.
     case("[dependencies]\nsizes = \"1\"", both).opens(&["<registry>/middle-1.0.0", "<registry>/sizes-1.2.3"]);
     featured(both).lock(locked).fails(
         "src/main.rs: cannot read `sizes::Size`: the source of middle 1.0.0 is not on this machine / run `cargo fetch`",
@@ -510,7 +509,7 @@ fn published_package_cannot_read_outside_its_directory() {
     }
 }
 
-/// A broken or missing file matters only where it may contain a needed type.
+/// A broken or missing file only matters if a type that we need may be in it.
 #[test]
 fn ignores_unrelated_errors_in_published_package() {
     let library = format!(
@@ -532,7 +531,7 @@ fn ignores_unrelated_errors_in_published_package() {
         errors[0].starts_with("<registry>/sizes-1.2.3/src/broken.rs: "),
         "{errors:?}"
     );
-    // The library's root file is missing.
+    // Here the root file of the library is missing.
     let case =
         one_size("pub size: sizes::Size,").published("sizes-1.2.3", "[lib]\npath = \"gone.rs\"\n", SIZE);
     let errors = case.properties().expect_err("the file is missing");
@@ -590,7 +589,7 @@ fn reads_vendored_packages() {
         .fails(
             "src/main.rs: cannot read `sizes::Size`: `vendor` does not have sizes 1.2.3 / run `cargo vendor`",
         );
-    // Packages from git can be vendored too. They have no checksum.
+    // Packages from git can be vendored as well, but have no checksum.
     let git = "git+https://example.com/x?branch=main#0123";
     vendored("sizes", "{ \"files\": {}, \"package\": null }")
         .lock(&[("op", "0.1.0", HERE, &["sizes"]), ("sizes", "1.2.3", git, &[])])

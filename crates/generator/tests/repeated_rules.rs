@@ -1,9 +1,9 @@
-//! The same CEL rule twice on a value. Server-side apply uses the expression as the list key and
-//! rejects such CRDs.
+//! The same CEL rule is twice on a value. Server-side apply uses the expression as the key of the
+//! list, so it rejects such CRDs.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
-/// Returns the manifests and the errors for a spec with this field and further items.
+/// Returns the manifests and the errors.
 fn run(kind: &str, field: &str, items: &str) -> (String, Vec<String>) {
     let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\nserde = \"1\"\n";
     let source = format!(

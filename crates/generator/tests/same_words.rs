@@ -1,6 +1,6 @@
-//! The compiler and the generator report the same errors at the same places. The generator reads
-//! the cases in `derive/tests/ui`, and its errors are compared with the compiler's output recorded
-//! there.
+//! The compiler and the generator must report the same errors at the same places. The generator
+//! reads the cases in `derive/tests/ui`, and we compare its errors with the compiler's output that
+//! is recorded there.
 
 // The test reads its cases from disk.
 #![allow(clippy::disallowed_methods)]
@@ -13,7 +13,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 const CARGO_TOML: &str =
     "[package]\nname = \"ui\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder-derive = \"0.1\"\n";
 
-/// An error as reported by both.
+/// Both report errors with these parts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
     line: usize,
@@ -41,7 +41,7 @@ fn compiler_and_generator_report_the_same_errors() {
     }
 }
 
-/// Parses rustc's output: `error: message`, help on separate lines, then ` --> file:line:column`.
+/// rustc prints `error: message`, then help on separate lines, and then ` --> file:line:column`.
 fn compiler(stderr: &str) -> Vec<Said> {
     let mut said = Vec::new();
     let (mut message, mut help) = (String::new(), None);
@@ -73,7 +73,7 @@ fn generator(source: &str) -> Vec<Said> {
     let diagnostics = generate(&sources, &Options::default()).diagnostics;
     let errors = diagnostics
         .into_iter()
-        // A derive does not see the other derives of its item.
+        // A derive can't see the other derives of its item.
         .filter(|said| !said.message.contains("but does not derive `CustomResource`"))
         .filter(|diagnostic| diagnostic.severity == Severity::Error);
     let mut said: Vec<Said> = errors

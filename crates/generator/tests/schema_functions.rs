@@ -1,4 +1,5 @@
-//! Schemas from functions: `schema_with` and handwritten `impl JsonSchema`.
+//! Schemas can come from functions, either with `schema_with` or with a handwritten `impl
+//! JsonSchema`.
 
 use crate::support;
 
@@ -48,14 +49,14 @@ fn literals() {
         r#"serde_json::from_str(r'{"type": "string", "maxLength": 63}').expect("JSON")"#,
         r#"return Schema::try_from(serde_json::json!({ "type": "string", "maxLength": 70 - "trailer".len() })).unwrap();"#,
         r#"let mut schema = json_schema!({ "maxLength": 63 }); let _ = schema.insert("type".to_owned(), "string".into()); schema"#,
-        // A comparison does not change the variable.
+        // A comparison doesn't change the variable.
         r#"let schema = json_schema!({ "type": "string", "maxLength": 63 }); let _ = schema == other(); schema"#,
         r#"let mut max = Map::new(); max.insert("maxLength".to_string(), json!(63));
            let object = { let mut object = max.clone(); object.insert("type".to_string(), "string".into()); object };
            Schema::from(object)"#,
         r#"let json = serde_json::to_value(&json!({ "type": "string", "maxLength": 63 })).unwrap_or_else(|_| json!({}));
            Schema::try_from(json).unwrap_or_else(|_| panic!("no schema"))"#,
-        // schemars 0.8.
+        // In schemars 0.8.
         r#"SchemaObject { instance_type: Some(InstanceType::String.into()),
                string: Some(Box::new(StringValidation { max_length: Some(63), ..Default::default() })),
                ..SchemaObject::default() }.into()"#,
@@ -145,7 +146,7 @@ fn schemas_of_types() {
         "BTreeMap::<String, Inner>::json_schema(g)",
         json!({"type": "object", "additionalProperties": inner}),
     );
-    // The type requires the field, but the schema need not.
+    // The type requires the field, but the schema doesn't have to.
     check(
         "let mut val = g.root_schema_for::<Inner>(); val.schema.object.as_mut().unwrap().required = BTreeSet::new(); val.schema.into()",
         json!({"type": "object", "description": "An inner type.", "properties": {"x": {"type": "string"}}}),
@@ -168,8 +169,8 @@ fn code_is_refused() {
         "`kind()` cannot be evaluated without running the program",
     );
     refused("let s = unknown(); s", "`s` cannot be evaluated");
-    // A block that changes an outer variable, a function that takes `&mut`, and `unwrap_or` on
-    // `None`.
+    // Here we have a block that changes an outer variable, a function that takes `&mut`, and
+    // `unwrap_or` on `None`.
     refused(
         "let mut s = string_of(g); let t = { s.insert(\"maxLength\".into(), 1.into()); json!(2) }; s",
         "`s` cannot be evaluated",
@@ -182,7 +183,7 @@ fn code_is_refused() {
         "json_schema!({ \"type\": None.unwrap_or(\"string\") })",
         "cannot be evaluated",
     );
-    // Kinds and modules in function bodies are not read, and a macro may declare anything.
+    // We don't read kinds and modules in the bodies of functions, and a macro may declare anything.
     for (local, name) in [
         (
             "#[derive(CustomResource, JsonSchema)] struct Inner {} Inner::json_schema(g)",
@@ -238,7 +239,7 @@ fn local_items_shadow_module_items() {
         fields.unwrap_or_else(|| vec![found["type"].as_str().expect("a type").to_owned()])
     };
     for (body, expected) in [
-        // Declared items.
+        // These items are declared.
         (
             "/// A proxy.\n#[derive(Serialize, Deserialize, JsonSchema)] struct Proxy { #[serde(rename = \"a\")] tag: Inner } Proxy::json_schema(g)",
             "a",
@@ -272,7 +273,7 @@ fn local_items_shadow_module_items() {
             "const KIND: &str = \"boolean\"; json_schema!({ \"type\": KIND })",
             "boolean",
         ),
-        // Imported items.
+        // These items are imported.
         ("use inner::Inner; Inner::json_schema(g)", "y"),
         ("use inner::{Third, Inner}; Inner::json_schema(g)", "y"),
         ("use inner::Third as Inner; g.subschema_for::<Inner>()", "z"),
@@ -284,7 +285,7 @@ fn local_items_shadow_module_items() {
             "use schemars::schema::*; use inner::Third; Inner::json_schema(g)",
             "x",
         ),
-        // A path starts in the enclosing module.
+        // A path always starts in the enclosing module.
         (
             "#[derive(JsonSchema)] struct Inner { w: i32 } self::Inner::json_schema(g)",
             "x",
@@ -304,7 +305,7 @@ fn local_items_shadow_module_items() {
     assert_eq!(fields(&many), ["string"]);
 }
 
-/// `super` in a body refers to the parent of the function's module, and `Self` to the type of its
+/// In a body, `super` is the parent of the module with the function, and `Self` is the type of its
 /// `impl`.
 #[test]
 fn resolves_paths_in_functions_with_items() {
@@ -371,8 +372,8 @@ fn implementations() {
     assert_eq!(said[0].0, "`OneOrMany` does not derive a schema");
 }
 
-/// A field with a `schema_with` function is required unless it has a default, no matter what its
-/// type is.
+/// If a field has a `schema_with` function, it's required unless it has a default. Its type doesn't
+/// matter.
 #[test]
 fn presence_with_schema_functions() {
     let found = spec(
@@ -444,7 +445,7 @@ fn schema_of_whole_kind() {
     assert!(whole_of(&[("src/lib.rs", &text)]).is_err());
 }
 
-/// A spec with a handwritten schema and no derive.
+/// The schema of the spec is handwritten, and there is no derive.
 #[test]
 fn spec_with_handwritten_schema() {
     let text = format!(
@@ -461,7 +462,7 @@ fn spec_with_handwritten_schema() {
     );
 }
 
-/// Only the modules that contain the functions are read in a path dependency.
+/// In a path dependency, we only read the modules with the functions.
 #[test]
 fn functions_in_path_dependencies() {
     let lib = format!(

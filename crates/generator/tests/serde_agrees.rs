@@ -1,5 +1,5 @@
-//! Compares a type's schema with serde on random values. A value that the API server stores but the
-//! program cannot deserialize would stop a controller.
+//! Compares the schema of a type with serde on random values. If the API server stored a value that
+//! the program can't deserialize, its controller would stop.
 
 #[path = "serde_agrees/types.rs"]
 mod types;
@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 use super::fuzz::random::Random;
 use super::support::{kind, run};
 
-/// Deserializes a value.
 type Read = fn(Value) -> Result<(), String>;
 
-/// A type, its deserializer, and the start of the warning if the schema accepts more than serde.
+/// A type, its deserializer, and how the warning starts if the schema accepts more than serde.
 type Row = (&'static str, Read, Option<&'static str>);
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<(), String> {
@@ -61,7 +60,7 @@ const ROWS: &[Row] = &[
     ("Mixed", read::<types::Mixed>, BESIDE_NAMES),
 ];
 
-/// Returns the schema of a type and the warnings about it.
+/// Returns the schema and the warnings.
 fn generated(name: &str) -> (Schema, Vec<String>) {
     let types = include_str!("serde_agrees/types.rs").replace("#[derive(", "#[derive(rbuilder::CrdSchema, ");
     let source = format!("mod types;\n{}", kind(&format!("pub field: types::{name}"), ""));
@@ -77,8 +76,8 @@ fn generated(name: &str) -> (Schema, Vec<String>) {
     (schema.unwrap_or_else(|| panic!("{name} has no schema")), warnings)
 }
 
-/// Creates a random value that the API server may store. It contains fields from the schema, and
-/// unknown fields where the schema preserves them.
+/// The API server may store such a value. It has fields from the schema, and unknown fields where
+/// the schema preserves them.
 fn value(schema: &Schema, random: &mut Random) -> Value {
     if !schema.enumeration.is_empty() {
         return schema.enumeration[random.below(schema.enumeration.len())].clone();

@@ -1,4 +1,4 @@
-//! serde's defaults as schema defaults.
+//! serde's defaults become defaults of the schema.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use serde_json::{Value, json};
 use support::{CARGO_TOML, PRELUDE, kind, spec, warnings};
 
-/// Returns the defaults in the schema of `spec`, by field.
+/// Returns the defaults of the spec by field.
 fn defaults(fields: &str, items: &str) -> Value {
     let schema = spec(fields, items).unwrap_or_else(|said| panic!("{fields}\n{items}\n{said:?}"));
     of_schema(&schema)
@@ -25,7 +25,7 @@ fn check(fields: &str, items: &str, expected: Value) {
     assert_eq!(defaults(fields, items), expected, "{fields}\n{items}");
 }
 
-/// Returns the default of a field of type `ty` whose default function has this body.
+/// The default function of the field has this body.
 fn of_body(ty: &str, body: &str, items: &str) -> Value {
     let items = format!("fn f() -> {ty} {{ {body} }}\n{items}");
     let found = defaults(&format!("#[serde(default = \"f\")] a: {ty}"), &items);
@@ -116,7 +116,7 @@ fn resolves_names_in_function_bodies() {
     );
 }
 
-/// Types of the package for use in defaults.
+/// Defaults can use these types of the package.
 const TYPES: &str = "#[derive(CrdSchema, Serialize, Deserialize, Default)] #[serde(rename_all = \"camelCase\")] \
                      struct Inner { first_name: String, count: Option<i32>, #[serde(skip_serializing_if = \"Vec::is_empty\", default)] list: Vec<i32> }\n\
                      #[derive(CrdSchema, Serialize, Deserialize, Default)] #[serde(rename_all = \"lowercase\")] \
@@ -164,7 +164,7 @@ fn evaluates_values_of_own_types() {
     }
 }
 
-/// Returns the source of a kind that derives schemars' `JsonSchema` instead of `CrdSchema`.
+/// The kind derives schemars' `JsonSchema` instead of `CrdSchema`.
 fn theirs(fields: &str, items: &str) -> String {
     kind(fields, items).replace("CrdSchema, ", "schemars::JsonSchema, ")
 }
@@ -233,7 +233,7 @@ fn schemars_types_have_all_defaults() {
     );
 }
 
-/// The default is known, but not whether serde serializes it.
+/// We know the default, but can't tell if serde serializes it.
 #[test]
 fn reports_predicates_that_need_code() {
     for test in [
@@ -304,7 +304,7 @@ fn package_can_disable_serde_defaults() {
     assert_eq!(warnings, [] as [&str; 0]);
 }
 
-/// The result of a serializing function is known only if it is `null`.
+/// If a function serializes the field, we only know the result when it is `null`.
 #[test]
 fn defaults_with_custom_serializer() {
     let items = "#[derive(Serialize, Deserialize)] struct Foreign { a: std::net::TcpStream } \
@@ -336,7 +336,7 @@ fn defaults_with_custom_serializer() {
     }
 }
 
-/// Errors in a type's default are not reported where another schema replaces the type.
+/// If another schema replaces the type, errors in its default don't matter.
 #[test]
 fn replaced_types_need_no_default() {
     let items = "#[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Part { #[serde(with = \"m\")] a: i32 } \
@@ -374,7 +374,7 @@ fn warns_about_unknown_default() {
             "{body}"
         );
     }
-    // It is unknown which of the two functions is compiled.
+    // We can't tell which of the two functions is compiled.
     let items = "#[cfg(windows)] fn f() -> i32 { 1 } #[cfg(custom)] fn f() -> i32 { 2 }";
     let source = kind("#[serde(default = \"f\")] a: i32", items);
     assert_eq!(warnings(&[("src/lib.rs", &source)]).len(), 1);
@@ -400,12 +400,12 @@ fn warns_about_default_that_violates_schema() {
 #[test]
 fn fields_that_get_no_default() {
     let one = "fn one() -> i32 { 1 } fn some() -> Option<i32> { Some(1) }";
-    // With a default, a rule that counts fields would find the field set in every object.
+    // If the field had a default, a rule that counts fields would find it in every object.
     let counted = kind("#[serde(default = \"some\")] a: Option<i32>, b: Option<i32>", one)
         .replace("pub struct", "#[crd(at_most_one_of(a, b))] pub struct");
     let schema = support::spec_of(&[("src/lib.rs", &counted)]).expect("a schema");
     assert_eq!(of_schema(&schema), json!({}));
-    // The fields of all variants share one object.
+    // The fields of all variants are in the same object.
     for (tagging, expected) in [
         ("", json!({"A": {"x": 1}})),
         ("#[serde(tag = \"t\")]", json!({})),

@@ -1,11 +1,12 @@
-//! Diagnostics for fields that serde reads or writes differently from the schema.
+//! serde may read or write a field in another way than the schema says. There are diagnostics for
+//! that.
 
 use crate::support;
 
 use serde_json::json;
 use support::{kind, spec, warnings};
 
-/// Returns the error messages for a kind with these fields.
+/// Returns the messages of the errors.
 fn errors(fields: &str, items: &str) -> Vec<String> {
     match spec(fields, items) {
         Ok(_) => Vec::new(),
@@ -29,8 +30,8 @@ fn unknown_default_of_schemars_alone_is_an_error() {
         errors("#[schemars(default = \"f\")] a: Option<i32>", ""),
         [message]
     );
-    // Only a warning, since published kinds do this often: schemars' default is `null`, which the
-    // API server drops.
+    // This is only a warning, because published kinds do it often. schemars' default is `null`,
+    // which the API server drops.
     let null = spec("#[schemars(default)] a: Option<i32>, b: i32", "").expect("a schema");
     assert_eq!(null["required"], json!(["b"]));
     assert_eq!(null["properties"]["a"].get("default"), None);
@@ -109,7 +110,7 @@ fn schemars_attribute_without_serde_counterpart_is_an_error() {
     );
     let flat = "#[derive(CrdSchema, Serialize, Deserialize)] struct F { b: i32 }";
     assert_eq!(errors("#[schemars(flatten)] f: F", flat), [form("flatten")]);
-    // A type with a handwritten `Deserialize` has no serde attributes.
+    // If `Deserialize` is handwritten, the type has no serde attributes.
     let by_hand = "#[derive(CrdSchema)] #[schemars(rename_all = \"lowercase\")] enum E { A, B }";
     assert_eq!(errors("e: E", by_hand), [] as [&str; 0]);
 }
@@ -240,7 +241,7 @@ fn marker_cannot_widen_integer() {
         "#[kube(validation(format = \"int32\"))] a: i64",
         "#[kube(validation(format = \"int64\"))] a: u32",
         "#[kube(validation(minimum = -5))] a: f32",
-        // A looser bound than in the type's own marker is allowed.
+        // The bound may be looser than in the marker of the type.
         "#[kube(validation(maximum = 9000))] a: Port",
     ] {
         let port = "#[derive(CrdSchema, Serialize, Deserialize)] struct Port(#[kube(validation(maximum = 80))] u16);";
@@ -331,7 +332,7 @@ fn reports_conversion_in_one_direction_only() {
         errors("a: Own", &item("into = \"String\"", "low: i32")),
         [written]
     );
-    // `Raw` has the same fields, so both directions have the same format.
+    // `Raw` has the same fields, so the format is the same in both directions.
     for attribute in [
         "try_from = \"Raw\"",
         "into = \"Raw\"",
@@ -451,7 +452,7 @@ fn nested_empty_alternatives_are_errors() {
     assert_eq!(errors(value, ""), [] as [&str; 0]);
 }
 
-/// schemars ignores functions that serde calls instead of the type's own implementation.
+/// serde calls these functions instead of the type's own implementation, but schemars ignores them.
 #[test]
 fn serde_functions_with_schemars_schema_are_warnings() {
     let written = "a function serializes this field; its schema describes its type, as that of schemars does";

@@ -1,8 +1,8 @@
-//! Served versions that differ need a conversion.
+//! If served versions differ, they need a conversion.
 
 use super::support::{PRELUDE, run};
 
-/// Returns the messages about a kind with different fields in two versions.
+/// The two versions of the kind have different fields.
 fn said(first: &str, second: &str, keys: &str) -> Vec<String> {
     let version = |name: &str, fields: &str, keys: &str| {
         format!(

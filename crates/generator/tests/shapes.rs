@@ -1,12 +1,12 @@
-//! Every kind of value in Rust and serde with its schema, one row each. The library's twin test
-//! compiles the same types.
+//! Each row is a kind of value in Rust and serde, with its schema. The library's twin test compiles
+//! the same types.
 
 use crate::support;
 
 use serde_json::{Value, json};
 use support::spec;
 
-/// Checks the schema of the field `a` and whether it is required.
+/// Also checks if the field `a` is required.
 #[track_caller]
 fn check(field: &str, items: &str, expected: (Value, Presence)) {
     let found = spec(field, items).unwrap_or_else(|said| panic!("{field} {items}: {said:#?}"));
@@ -21,19 +21,19 @@ fn check(field: &str, items: &str, expected: (Value, Presence)) {
     assert_eq!(is_required, expected.1 == Presence::Required, "{field} {items}");
 }
 
-/// Checks a type's schema using a required field `a`.
+/// The field `a` has this type, and is required.
 #[track_caller]
 fn shape(ty: &str, items: &str, expected: Value) {
     check(&format!("a: {ty}"), items, (expected, Presence::Required));
 }
 
-/// Checks the schema of the entire spec.
+/// Checks the schema of the whole spec.
 #[track_caller]
 fn whole(fields: &str, items: &str, expected: Value) {
     assert_eq!(spec(fields, items), Ok(expected), "{fields} {items}");
 }
 
-/// Checks an error: part of its message and part of its help.
+/// `message` and `help` are parts of the error.
 #[track_caller]
 fn refused(fields: &str, items: &str, message: &str, help: &str) {
     let said = match spec(fields, items) {
@@ -53,7 +53,6 @@ enum Presence {
     Optional,
 }
 
-/// The derives of a type.
 const D: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]";
 
 fn item(attrs: &str, rest: &str) -> String {
@@ -75,7 +74,7 @@ fn integer(minimum: i64, maximum: i64) -> Value {
 #[test]
 fn numbers() {
     shape("i8", "", integer(-128, 127));
-    // A module with the same name does not shadow a primitive type.
+    // A module of the same name doesn't shadow a primitive type.
     shape("u8", "use std::u8;", integer(0, 255));
     shape("i8", "mod i8 {}", integer(-128, 127));
     shape("i16", "", integer(-32768, 32767));
@@ -166,7 +165,7 @@ fn options_may_be_absent_but_not_null() {
         names,
         (json!({"type": "string", "enum": ["A", "B"]}), Presence::Optional),
     );
-    // `null` must be allowed where nothing drops it.
+    // If nothing drops `null`, it has to be allowed.
     let nullable = json!({"type": "integer", "format": "int32", "nullable": true});
     shape(
         "Vec<Option<i32>>",
@@ -457,7 +456,7 @@ fn internally_tagged_enums() {
 fn adjacently_tagged_enums() {
     let tagged = |body: &str| item("#[serde(tag = \"t\", content = \"c\")]", body);
     let tag = |names: &[&str]| json!({"type": "string", "enum": names});
-    // The fields of all variants are merged into one object, and each variant lists those it
+    // The fields of all variants are in the same object, and each variant lists the fields that it
     // requires.
     shape(
         "E",
@@ -484,8 +483,8 @@ fn adjacently_tagged_enums() {
             {"properties": {"t": {"enum": ["B"]}, "c": {"pattern": "x"}}},
         ]}),
     );
-    // The contents have nothing in common, so anything is accepted. Constraints on the content
-    // itself still apply.
+    // The contents have nothing in common, so we accept anything. What is said about the content
+    // itself still applies.
     shape(
         "E",
         &tagged("enum E { A(bool), B { x: i32 }, C(Option<String>) }"),
@@ -612,7 +611,7 @@ fn untagged_enums() {
         "can be `null`",
         "an `Option`",
     );
-    // Some variants are tagged and the last one is not.
+    // Only the last variant is not tagged.
     shape(
         "E",
         &item("", "enum E { Low, High, #[serde(untagged)] Custom(String) }"),
@@ -741,7 +740,7 @@ fn flattened() {
         "can be a string cannot be flattened",
         "`{}`",
     );
-    // The value may also be a string here, but not because of a variant.
+    // Here the value may be a string as well, but not because of a variant.
     refused(
         "#[serde(flatten)] q: k8s_openapi::apimachinery::pkg::api::resource::Quantity",
         "",

@@ -1,4 +1,4 @@
-//! All tests of the generator in one binary; see `xtask/src/tidy/suites.rs` for the reason.
+//! All tests of the generator are in one binary. See `xtask/src/tidy/suites.rs` for the reason.
 
 mod support;
 

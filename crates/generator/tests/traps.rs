@@ -1,8 +1,8 @@
-//! Pitfalls for a program that reads Rust source text, with the outcome of each.
+//! Pitfalls of reading Rust source as text, and what comes of each.
 //!
 //! *Handled*: the schema is the same as in the compiled program. *Error*: reported at its place,
-//! with a workaround. *Escape*: a marker that states what cannot be read. *Warning*: reported, and
-//! manifests are generated. The table below lists all traps. The function of a row must show
+//! with a workaround. *Escape*: a marker can state what we can't read. *Warning*: reported, but
+//! manifests are generated. The table below lists all traps, and the function of a row must show
 //! exactly its outcomes.
 
 use crate::support;
@@ -22,7 +22,7 @@ enum Verdict {
     Warning,
 }
 
-/// A trap: number, description, outcomes, and the cases that show them.
+/// The columns are a number, a description, the outcomes, and the cases that show them.
 type Trap = (u32, &'static str, &'static [Verdict], fn());
 
 const TRAPS: &[Trap] = &[
@@ -185,7 +185,7 @@ fn every_trap_has_the_stated_outcomes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the failure of a trap, if there is one. A panic does not stop the other traps.
+/// Returns what is wrong with the trap. If it panics, the other traps still run.
 fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
     SHOWN.take();
     let outcome = std::panic::catch_unwind(cases);
@@ -198,7 +198,7 @@ fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
 }
 
 thread_local! {
-    /// The outcomes that the current trap has shown.
+    /// What the current trap has shown so far.
     static SHOWN: RefCell<BTreeSet<Verdict>> = RefCell::default();
 }
 
@@ -206,7 +206,7 @@ fn show(verdict: Verdict) {
     SHOWN.with_borrow_mut(|shown| shown.insert(verdict));
 }
 
-/// Checks the schema of the spec, ignoring descriptions.
+/// Descriptions are ignored.
 #[track_caller]
 fn has_schema(verdict: Verdict, files: &[(&str, &str)], expected: Value) {
     let mut found = spec_of(files).unwrap_or_else(|said| panic!("{files:#?}: {said:#?}"));
@@ -224,7 +224,7 @@ fn drop_descriptions(value: &mut Value) {
     }
 }
 
-/// Returns the schema of a spec in which all properties are required.
+/// All properties are required.
 fn object(properties: Value) -> Value {
     let mut names: Vec<String> = properties
         .as_object()
@@ -250,7 +250,7 @@ fn escaped(fields: &str, items: &str, expected: Value) {
     has_schema(Escape, &[("src/lib.rs", &kind(fields, items))], expected);
 }
 
-/// Checks that there is one error, by part of its message and part of its help.
+/// There must be a single error. `message` and `help` are parts of it.
 #[track_caller]
 fn files_refused(files: &[(&str, &str)], message: &str, help: &str) {
     let said = match spec_of(files) {
@@ -270,7 +270,7 @@ fn refused(fields: &str, items: &str, message: &str, help: &str) {
     files_refused(&[("src/lib.rs", &kind(fields, items))], message, help);
 }
 
-/// Checks that there is a warning and that manifests are generated.
+/// There must be a warning, but also manifests.
 #[track_caller]
 fn warned(files: &[(&str, &str)], message: &str) {
     let warnings = support::warnings(files);
@@ -282,7 +282,6 @@ fn warned(files: &[(&str, &str)], message: &str) {
     show(Warning);
 }
 
-/// The derives of a type.
 const D: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]";
 
 fn item(attrs: &str, rest: &str) -> String {
@@ -392,7 +391,7 @@ fn paths() {
          } }",
         object(json!({"a": boolean(), "b": number(), "c": text()})),
     );
-    // The import in `first` is private, so a glob import of `first` does not include the name.
+    // The import in `first` is private, so a glob import of `first` doesn't have the name.
     handled(
         "a: Condition",
         "pub use first::*; pub use second::*; \
@@ -507,7 +506,7 @@ fn attribute_macros() {
         ),
         object(json!({"a": lax(json!({"x": boolean()})), "b": number()})),
     );
-    // `serde_as` changes the format of a field, which the type does not show.
+    // `serde_as` changes the format of a field, but we can't see that from its type.
     refused(
         "a: As",
         &format!(
@@ -545,7 +544,7 @@ fn conditions() {
                #[cfg(not(feature = \"off\"))] mod chosen { pub type T = String; }"),
         object(json!({"a": number(), "d": {"type": "string", "enum": ["A", "C"]}, "e": text()})),
     );
-    // Code that is not part of the API may have any `cfg`.
+    // Code that isn't part of the API can have any `cfg`.
     handled(
         "a: i32",
         "#[cfg(tokio_unstable)] fn f() {} #[cfg(loom)] use loom::sync; #[cfg(target_arch = \"arm\")] mod asm {} \
@@ -1109,7 +1108,7 @@ fn renamed_derives() {
         "rbuilder recognizes it only by its own name",
         "without `as`",
     );
-    // The imports come after the types, and a constant makes the kind be read twice.
+    // The imports come after the types, and because of the constant, the kind is read twice.
     let renamed = "#[derive(Resource, Schema, Write, Read)] \
                    #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")] \
                    pub struct TestSpec { #[schemars(range(max = MAX))] a: i32, b: Size, #[serde(default)] c: bool } \

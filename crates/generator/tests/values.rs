@@ -1,11 +1,11 @@
-//! Values in markers: defaults, enums and `null`, from source to manifest.
+//! Follows the values in markers from the source to the manifest, i.e. defaults, enums and `null`.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
 const CARGO_TOML: &str = "[package]\nname = \"a\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nk8s-openapi = { \
                           version = \"0.29\", features = [\"v1_37\"] }\n";
 
-/// Returns the manifest of a kind with these fields, or the messages about it.
+/// The messages are returned if there is no manifest.
 fn manifest(fields: &str, attributes: &str) -> Result<String, Vec<String>> {
     let source = format!(
         "#[derive(CustomResource, CrdSchema, Serialize, Deserialize)]\n#[kube(group = \"example.com\", version = \"v1\", \
@@ -79,7 +79,7 @@ fn null_is_allowed_where_the_server_accepts_it() {
         "",
         &["nullable: true"],
     );
-    // An explicit schema is used unchanged.
+    // An explicit schema is used as it is.
     refused(
         "#[kube(schema = { \"type\": \"string\", \"nullable\": true, \"enum\": [\"A\", \"B\", null] })]\n\
          pub letter: Option<String>,",
@@ -87,7 +87,7 @@ fn null_is_allowed_where_the_server_accepts_it() {
     );
 }
 
-/// The API server would also reject the whole CRD, but there is a single cause.
+/// The API server would reject the whole CRD as well, but we only report the cause.
 #[test]
 fn reports_invalid_explicit_schema_once() {
     for (written, message) in [
@@ -123,7 +123,7 @@ fn reports_invalid_explicit_schema_once() {
     );
 }
 
-/// Consequences of a marker error for the schema are not reported again.
+/// If a marker is wrong, we don't report what follows from that for the schema.
 #[test]
 fn reports_marker_error_once() {
     let crossed = "#[kube(validation(minimum = 5, maximum = 3))]";

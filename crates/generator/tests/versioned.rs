@@ -1,5 +1,5 @@
-//! Modules and structs with stackable-versioned's `#[versioned]` generate the same CRDs as their
-//! expansion.
+//! stackable-versioned's `#[versioned]` on a module or struct must generate the same CRDs as the
+//! code that it expands to.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
@@ -17,7 +17,7 @@ fn run(lib: &str) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Returns the code to which the macro expands the module from `source`.
+/// The macro expands the module from `source` to this.
 fn expanded() -> String {
     format!(
         "pub struct Unrelated;\n#[derive({DERIVES})]\npub struct Shared {{ pub size: i32 }}\n\
@@ -106,7 +106,7 @@ fn reports_errors_in_versioned_items() {
     );
 }
 
-/// An API in three versions with all actions, and the code that the macro generates for it.
+/// The API has three versions, and uses all actions.
 const VERSIONS: &str = r##"
 #[versioned(
     version(name = "v1alpha1"),
@@ -178,7 +178,7 @@ pub mod versioned {
 }
 "##;
 
-/// Items outside the versioned module.
+/// These items are outside of the versioned module.
 const AROUND: &str = "
 const MAX: u32 = 1 << 12;
 type Old = i32;
@@ -190,7 +190,7 @@ mod lids {
 use lids::v1::Lid;
 ";
 
-/// Returns the code that the macro generates for [`VERSIONS`].
+/// The macro generates this from [`VERSIONS`].
 fn all_expanded() -> String {
     let derive = "#[derive(JsonSchema, Clone, Debug, Serialize, Deserialize)]";
     let version = |name: &str, imports: &str, docs: &str, fields: [&str; 3], forms: &str, length: &str| {
@@ -271,7 +271,7 @@ fn all_expanded() -> String {
     .concat()
 }
 
-/// Returns the diagnostics without their places.
+/// Leaves out the places of the diagnostics.
 fn messages(found: &Generated) -> Vec<String> {
     let mut messages: Vec<String> = found
         .diagnostics
@@ -307,7 +307,7 @@ fn several_versions_expand_to_their_modules() {
     }
 }
 
-/// Compares line by line, so that a failure shows the first difference.
+/// Goes line by line, so that a failure shows the first difference.
 fn assert_same_lines(found: &str, expected: &str) {
     for (at, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
         assert_eq!(found, expected, "line {}", at + 1);
@@ -344,7 +344,7 @@ fn unsorted_versions_are_read_in_their_order() {
     assert_eq!(sorted.files, unsorted.files);
 }
 
-/// Returns the messages about a kind with a single versioned field or variant.
+/// The kind has a single versioned field or variant.
 fn said_about(item: &str) -> Vec<String> {
     let found = run(&format!(
         "#[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"))]\nmod versioned {{\n\
@@ -497,7 +497,7 @@ fn large_modules_are_an_error() {
     );
 }
 
-/// A kind in two versions, with the macro on the struct itself.
+/// The kind has two versions, and the macro is on the struct itself.
 fn bare(arguments: &str) -> String {
     format!(
         "#[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n\
@@ -609,7 +609,7 @@ fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 ";
 
-/// A kind in two versions of a module with conversion tracking.
+/// The kind has two versions, in a module with conversion tracking.
 fn tracked(status: &str, module_skip: &str, kind_skip: &str) -> String {
     format!(
         "#[derive({DERIVES}, Default)]\npub struct CupStatus {{ pub ready_cups: Option<i32> }}\n\
@@ -622,7 +622,7 @@ fn tracked(status: &str, module_skip: &str, kind_skip: &str) -> String {
     )
 }
 
-/// The code to which the macro expands [`tracked`].
+/// The macro expands [`tracked`] to this.
 fn expanded_tracked(status: &str, generated: &str) -> String {
     let version = |name: &str, storage: &str, fields: &str| {
         format!(
@@ -677,7 +677,7 @@ fn the_original_status_resolves_outside_of_the_versions() {
     assert_eq!(messages(&found)[0], "cannot find type `CupStatus`");
     let place = &found.diagnostics[0].place;
     assert_eq!(&format!("{USES}{unknown}")[place.range.clone()], "CupStatus");
-    // The macro does not generate the struct either.
+    // The macro doesn't generate the struct either.
     let skipped = tracked(", status = CupStatus", ", skip(try_convert)", "");
     assert_eq!(
         messages(&run(&skipped))[0],

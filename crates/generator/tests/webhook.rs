@@ -1,5 +1,5 @@
-//! Webhook configurations from markers, following controller-gen's own tests row by row. The
-//! markers here are explicit; `cases/webhooks` covers what is derived from the handler's type.
+//! Webhook configurations from markers, row by row as in controller-gen's own tests. All arguments
+//! are explicit here. `cases/webhooks` tests what is derived from the type of the handler.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate, yaml};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 const CARGO_TOML: &str =
     "[package]\nname = \"operator\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder = \"0.1\"\n";
 
-/// Arguments shared by all markers in the rows.
+/// All markers in the rows have these arguments.
 const RULE: &str = "groups = \"testdata.example.com\", versions = \"v1\", resources = \"cronjobs\"";
 
-/// Returns a function with these markers, in which `#` is replaced with [`RULE`].
+/// In the markers, `#` stands for [`RULE`].
 fn handler(markers: &[&str]) -> String {
     let markers: String = markers
         .iter()
@@ -40,12 +40,12 @@ fn check_files(files: &[(&str, &str)], expected: &[Value]) {
     assert_eq!(made.text, expected);
 }
 
-/// Checks the configurations for the markers of one function.
+/// All markers are on one function.
 fn check(markers: &[&str], expected: &[Value]) {
     check_files(&[("src/lib.rs", &handler(markers))], expected);
 }
 
-/// Checks the diagnostics, given as message and source text, and that nothing is generated.
+/// Diagnostics are given as message and source text. Nothing may be generated.
 fn check_refused(markers: &[&str], expected: &[(&str, &str)]) {
     let source = handler(markers);
     let generated = run(&[("src/lib.rs", &source)]);
@@ -75,7 +75,7 @@ fn validating(webhooks: &[Value]) -> Value {
     configuration("Validating", "validating-webhook-configuration", webhooks)
 }
 
-/// Returns the webhook of a marker in the rows, with changes.
+/// `changes` are applied to the webhook that a marker in the rows results in.
 fn webhook(name: &str, path: &str, changes: Value) -> Value {
     let mut webhook = json!({
         "admissionReviewVersions": ["v1"],
@@ -96,7 +96,7 @@ fn webhook(name: &str, path: &str, changes: Value) -> Value {
     webhook
 }
 
-/// Both kinds of webhook with each policy. Mutating ones come first, and each kind is sorted by
+/// Both kinds of webhook have each policy. Mutating ones come first, and each kind is sorted by
 /// name.
 #[test]
 fn policies() {
@@ -116,7 +116,8 @@ fn policies() {
                 &format!(
                     "validating, #, {common}, name = \"v.c.example.com\", path = \"/validate\", side_effects = \"None\""
                 ),
-                // controller-gen's example repeats the first name, which the API server rejects.
+                // The example of controller-gen has the first name again, but the API server
+                // rejects that.
                 &format!(
                     "validating, #, {common}, name = \"w.c.example.com\", path = \"/validate\", side_effects = \"NoneOnDryRun\""
                 ),
@@ -211,7 +212,7 @@ fn configurations_with_another_name() {
     );
 }
 
-/// Two configurations, so a name may be in both. controller-gen reports a duplicate.
+/// Two configurations may both have the same name, but controller-gen reports a duplicate.
 #[test]
 fn several_configurations_of_the_same_kind() {
     check(
@@ -253,7 +254,7 @@ fn webhooks_are_sorted_by_name() {
     }
 }
 
-/// A module included in two targets has a single webhook.
+/// Two targets include the module, but there is only one webhook.
 #[test]
 fn module_of_two_targets_has_one_webhook() {
     let shared = handler(&["validating, #, name = \"a.b.c\", path = \"/v\""]);
@@ -265,7 +266,7 @@ fn module_of_two_targets_has_one_webhook() {
     check_files(&files, &[validating(&[webhook("a.b.c", "/v", json!({}))])]);
 }
 
-/// In Go, these fields need a patch of the manifest.
+/// In Go, you need to patch the manifest for these fields.
 #[test]
 fn selectors() {
     let rows = [
@@ -350,7 +351,7 @@ fn mistakes() {
             "[]",
         ),
     ] {
-        // The valid marker next to it is not generated either.
+        // The marker next to it is valid, but isn't generated either.
         check_refused(
             &[
                 &format!("{right}, {argument}"),
@@ -394,7 +395,7 @@ fn suggests_import_of_existing_kind() {
     assert_eq!(said, [expected]);
 }
 
-/// kustomize selects configurations by the annotation and fails if there is nothing to replace.
+/// kustomize selects configurations by the annotation, and fails if there is nothing to replace.
 #[test]
 fn annotates_conditions_on_manager_namespace() {
     let annotation = |conditions: &[(&str, &str)]| -> Value {

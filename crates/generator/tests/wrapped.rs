@@ -1,4 +1,4 @@
-//! Calls of macros that pass a struct through generate the same CRDs as the struct.
+//! If a struct is passed through a macro, we generate the same CRDs as for the struct.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
@@ -20,7 +20,7 @@ const DERIVES: &str = "#[derive(CustomResource, JsonSchema, Clone, Debug, Serial
 
 const KUBE: &str = "#[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", namespaced)]\n";
 
-/// A macro that adds attributes.
+/// This macro adds attributes.
 const ADDS: &str = "macro_rules! kind { ($(#[$m:meta])* $v:vis struct $name:ident { $($(#[$fm:meta])* $fv:vis $f:ident: $t:ty),* $(,)? }) => {\n\
                     #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)] #[serde(rename_all = \"camelCase\")] $(#[$m])*\n\
                     $v struct $name { $($(#[$fm])* $fv $f: $t,)* }\n\
@@ -31,7 +31,7 @@ const STRUCT: &str = "/// A cup.\npub struct CupSpec {\n    /// Its size.\n    #
 const OTHERS: &str =
     "const MAX: i32 = 7;\n#[derive(JsonSchema, Serialize, Deserialize)] pub struct Lid { tight: bool }\n";
 
-/// Returns the manifest of the struct without a macro.
+/// The struct is not in a macro here.
 fn expected() -> Vec<rbuilder_generator::OutputFile> {
     let lib = format!("{USES}{DERIVES}#[serde(rename_all = \"camelCase\")]\n{KUBE}{STRUCT}{OTHERS}");
     let expected = run(&[("src/lib.rs", &lib)]);
@@ -45,7 +45,7 @@ fn passed_struct_is_read_as_written() {
     let call = format!("kind! {{\n{KUBE}{STRUCT}}}\n");
     let whole = format!("{DERIVES}#[serde(rename_all = \"camelCase\")]\n{KUBE}{STRUCT}");
     for files in [
-        // The macro is defined before the call, after it, and in another file.
+        // Define the macro before the call, after it, and in another file.
         vec![("src/lib.rs", format!("{USES}{ADDS}{call}{OTHERS}"))],
         vec![(
             "src/lib.rs",
@@ -63,7 +63,7 @@ fn passed_struct_is_read_as_written() {
             ),
             ("src/macros.rs", ADDS.to_owned()),
         ],
-        // The attributes of the kind are in the macro.
+        // Put the attributes of the kind into the macro.
         vec![(
             "src/lib.rs",
             format!(
@@ -71,7 +71,7 @@ fn passed_struct_is_read_as_written() {
                 ADDS.replace("#[derive(Cus", &format!("{KUBE}#[derive(Cus"))
             ),
         )],
-        // All attributes are in the call, which contains several items.
+        // Put all attributes into the call, which has several items.
         vec![(
             "src/lib.rs",
             format!(
@@ -90,7 +90,7 @@ fn passed_struct_is_read_as_written() {
     }
 }
 
-/// Returns the messages about a library, with the text at their places.
+/// Each message comes with the text at its place.
 fn said_about(lib: &str) -> Vec<(String, String)> {
     let found = run(&[("src/lib.rs", lib)]);
     assert_eq!(found.files, [], "{lib}");
@@ -119,7 +119,7 @@ fn other_macros_stay_errors() {
             inside,
         ),
         (ADDS.replace("($(#[$m", "(x) => {}; ($(#[$m"), inside),
-        // Two macros with the same name.
+        // Two macros have the same name here.
         (
             format!("{ADDS}mod other {{ {} }}", ADDS.replace("camelCase", "lowercase")),
             "this macro may hide a kind; rbuilder does not expand macros",
@@ -164,7 +164,7 @@ fn mistakes_are_reported_where_they_are() {
     );
 }
 
-/// A macro that composes the attributes of a kind, and one that calls it twice.
+/// One macro composes the attributes of a kind, and the other one calls it twice.
 const NESTED: &str = "macro_rules! kind {
     ($k:literal, $(#[$m:meta])* pub struct $n:ident $b:tt) => {
         #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ fn calls_of_macros_that_define_kinds_are_reported() {
         .map(|(_, at)| at.split('{').next().unwrap_or_default().trim())
         .collect();
     assert_eq!(places, ["both!", "kind!"]);
-    // Without a call in place of an item, the definition gets the error.
+    // If no call is in place of an item, the error is at the definition.
     let inside = format!("wrap! {{ {calls} }}\nfn f() {{ {calls} }}\n");
     let said = said_about(&format!("{USES}{NESTED}{inside}{OTHERS}"));
     let place = "CustomResource".to_owned();

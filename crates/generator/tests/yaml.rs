@@ -1,4 +1,5 @@
-//! Compares the printer with Go's: `testdata/oracle/yaml` generates `tests/yaml/vectors.json`.
+//! Compares our printer with that of Go. `testdata/oracle/yaml` generates
+//! `tests/yaml/vectors.json`.
 
 use rbuilder_generator::yaml;
 use serde::Deserialize;
@@ -36,7 +37,7 @@ fn prints_like_go() {
     );
 }
 
-/// Returns whether a string is quoted here but plain in Go, where YAML 1.1 parsers misread it.
+/// Go leaves these strings plain, but YAML 1.1 parsers misread them. So we quote them.
 fn differs_on_purpose(input: &Value) -> bool {
     let text = input["key"]
         .as_str()

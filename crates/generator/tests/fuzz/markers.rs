@@ -1,4 +1,4 @@
-//! Random markers: any name from the tables with any kind of value on any kind of field.
+//! Random markers. Any name from the tables can have any kind of value, on any kind of field.
 
 use rbuilder_generator::SourceSet;
 use rbuilder_syntax::{CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS, marker};
@@ -107,7 +107,7 @@ const SERDE: &[&str] = &[
     "bound = \"\"",
 ];
 
-/// Creates a package with one kind and random markers.
+/// The package has one kind.
 pub(crate) fn package(random: &mut Random) -> SourceSet {
     let field = |random: &mut Random, name: &str| {
         let (kube, serde) = (attribute(random, "kube"), serde(random));
@@ -119,7 +119,7 @@ pub(crate) fn package(random: &mut Random) -> SourceSet {
     let (container, on_type) = (container(random), attribute(random, "crd") + &csv(random));
     let (on_enum, on_variant, of_serde) =
         (attribute(random, "crd"), attribute(random, "kube"), serde(random));
-    // Mostly valid, since one error can hide those after it.
+    // Keep most of them valid, since one error can hide those after it.
     let rbac = match random.below(4) {
         0 => arguments(random, &rbac_names()),
         _ => "groups = \"apps\", resources = \"deployments\", verbs = \"get;list\"".to_owned(),
@@ -145,7 +145,7 @@ pub(crate) fn package(random: &mut Random) -> SourceSet {
 }
 
 fn marker_names() -> Vec<&'static str> {
-    // Marker forms contain the keys of nested markers, as in `validation(minimum = …)`.
+    // A form also has the keys of nested markers, e.g. in `validation(minimum = …)`.
     let words = marker::markers().flat_map(|row| row.form.split(|c: char| !c.is_alphanumeric() && c != '_'));
     marker::markers()
         .map(|row| row.name)
@@ -154,7 +154,7 @@ fn marker_names() -> Vec<&'static str> {
         .collect()
 }
 
-/// Returns `#[csv(…)]` or nothing.
+/// Returns an empty text most of the time.
 fn csv(random: &mut Random) -> String {
     if !random.once_in(8) {
         return String::new();
@@ -179,12 +179,12 @@ fn webhook_names() -> Vec<&'static str> {
         .collect()
 }
 
-/// Returns `#[name(…)]` or nothing.
+/// Returns an empty text most of the time.
 fn attribute(random: &mut Random, name: &str) -> String {
     if !random.once_in(4) {
         return String::new();
     }
-    // Either a form from the reference or random arguments.
+    // Use a form from the reference, or random arguments.
     if random.once_in(3) {
         let rows: Vec<_> = marker::markers().collect();
         return format!("#[{name}({})]", random.one_of(&rows).form);

@@ -1,6 +1,6 @@
 //! A small random number generator with a seed.
 
-/// xorshift. The seed is mixed first so that consecutive seeds give different sequences.
+/// A xorshift generator. We mix the seed first, so that consecutive seeds give different sequences.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
         (self.bits() % limit.max(1) as u64) as usize
     }
 
-    /// Returns true with a probability of 1 in `times`.
+    /// Returns true in one of `times` cases.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -31,19 +31,18 @@ impl Random {
         &list[self.below(list.len())]
     }
 
-    /// Returns one of several strings.
     pub(crate) fn text(&mut self, list: &[&'static str]) -> &'static str {
         list[self.below(list.len())]
     }
 
-    /// Returns a random character boundary.
+    /// Returns a random offset that is not inside a character.
     pub(crate) fn boundary(&mut self, text: &str) -> usize {
         let at = self.below(text.len() + 1);
         floor(text, at)
     }
 }
 
-/// Returns the character boundary at or before a byte.
+/// Returns the character boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()

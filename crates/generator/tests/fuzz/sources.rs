@@ -1,4 +1,4 @@
-//! Damaged packages: parts of the test cases, an example and the oracle are removed, duplicated,
+//! Damages packages. Parts of the test cases, an example and the oracle are removed, duplicated,
 //! moved and mixed.
 
 use std::fs;
@@ -8,7 +8,7 @@ use rbuilder_generator::SourceSet;
 
 use super::random::{Random, floor};
 
-/// The files of a package, by path.
+/// The files by their paths.
 pub(crate) type Package = Vec<(String, String)>;
 
 const SNIPPETS: &[&str] = &[
@@ -97,7 +97,7 @@ const SNIPPETS: &[&str] = &[
     "#!/usr/bin/env run\n",
 ];
 
-/// Returns the packages of the test cases, an example and the oracle.
+/// These are the test cases, an example and the oracle.
 pub(crate) fn packages() -> Vec<Package> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = fs::read_dir(root.join("tests/cases"))
@@ -133,7 +133,6 @@ fn package(folder: &Path) -> Package {
     files
 }
 
-/// Returns one of the packages with random damage.
 pub(crate) fn damaged(packages: &[Package], random: &mut Random) -> SourceSet {
     let mut package = random.one_of(packages).clone();
     for _ in 0..=random.below(3) {
@@ -155,7 +154,7 @@ pub(crate) fn damaged(packages: &[Package], random: &mut Random) -> SourceSet {
     sources
 }
 
-/// Renames a file, and with it the module that the file defines.
+/// If a file is renamed, so is the module in it.
 fn move_file(package: &mut Package, file: usize, random: &mut Random) {
     let names = [
         "src/lib.rs",

@@ -1,4 +1,5 @@
-//! Random values as YAML: parsing the output gives the input, both as YAML 1.2 and as YAML 1.1.
+//! When we print a random value as YAML and parse it again, we must get the same value, in YAML 1.2
+//! and in YAML 1.1.
 
 use std::sync::LazyLock;
 
@@ -115,7 +116,7 @@ const TEXTS: &[&str] = &[
     "<<a",
 ];
 
-/// Returns a random value.
+/// `depth` keeps the value from growing forever.
 pub(crate) fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 4 { 5 } else { 8 }) {
         0 => random.one_of(&[json!(null), json!(true), json!(false)]).clone(),
@@ -136,7 +137,7 @@ fn number(random: &mut Random) -> Value {
         0 => json!(bits),
         1 => json!(bits as i64),
         2 => json!(random.below(1000)),
-        // Any finite float.
+        // This can be any finite float.
         3 => Number::from_f64(f64::from_bits(bits)).map_or(json!(0), Value::Number),
         _ => json!(random.below(1_000_000) as f64 / 1000.0 - 500.0),
     }
@@ -171,7 +172,7 @@ fn any_char(random: &mut Random) -> char {
         .unwrap_or('\u{fffd}')
 }
 
-/// Prints a value, parses the output and compares.
+/// Parsing the output must give the same value.
 pub(crate) fn check(value: &Value) {
     let text = to_string(value);
     let read: Value =
@@ -187,7 +188,7 @@ pub(crate) fn check(value: &Value) {
     });
 }
 
-/// Checks that parsing and printing a manifest does not change it.
+/// If we parse a manifest and print it, we must get the same text.
 pub(crate) fn check_document(text: &str) {
     let body = text
         .strip_prefix("---\n")
@@ -199,7 +200,7 @@ pub(crate) fn check_document(text: &str) {
     }
 }
 
-/// Returns whether two values are equal. `1.0` is printed as `1`.
+/// `1.0` counts as `1`, because it's printed like that.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
@@ -228,8 +229,8 @@ fn each_text(value: &Value, look: &mut impl FnMut(&str)) {
     }
 }
 
-/// Returns whether a YAML 1.1 parser resolves a plain scalar to something other than a string. Uses
-/// the expressions in <https://yaml.org/type/> as PyYAML implements them.
+/// Returns true if a YAML 1.1 parser sees something other than a string in this plain scalar. The
+/// expressions are those of <https://yaml.org/type/>, as PyYAML implements them.
 pub(crate) fn is_more_than_text(text: &str) -> bool {
     static TYPES: LazyLock<Regex> = LazyLock::new(|| {
         let types = [

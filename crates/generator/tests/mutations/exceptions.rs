@@ -1,6 +1,6 @@
-//! Cases in which rbuilder deliberately deviates from the server, with reasons.
+//! In these cases, rbuilder deviates from the server on purpose. Each has a reason.
 
-/// Values that the server ignores if they are empty.
+/// The server ignores these values if they are empty.
 const EMPTY: &str =
     "the server takes an empty text for one that is not there, and whoever writes it means something";
 /// Cargo, rustc or serde's derive report the mistake, so nothing can be deployed.
@@ -9,7 +9,8 @@ const NOT_BUILT: &str = "nothing of it can be built, which cargo and rustc tell 
 const NEVER_APPLIES: &str = "the server looks at the alternatives of the whole object only, where it refuses them; elsewhere the field is \
      pruned and the alternative is about nothing";
 
-/// Slugs, in which `*` matches any text, and why a mistake is accepted or a correct case rejected.
+/// The first column is a slug, in which `*` matches any text. The second one says why we accept a
+/// mistake or reject a correct case.
 pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("cel/field-path-empty", EMPTY),
     ("cel/message-empty", EMPTY),
@@ -153,8 +154,8 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("source/spec-as-enum", NOT_BUILT),
 ];
 
-/// Cases whose edits in the tables do not result in the generated objects. Either the table sends a
-/// mistake that rbuilder would not write, or rbuilder writes the same thing differently.
+/// In these cases, the edits in the tables don't result in the generated objects. Either the table
+/// sends a mistake that rbuilder would not write, or rbuilder writes the same thing in another way.
 pub(crate) const OTHERWISE: &[&str] = &[
     "bounds/enum-of-a-variant-and-none",
     "bounds/i32-maximum-above",

@@ -1,17 +1,17 @@
-//! The recorded responses of kube-apiserver: one line of JSON for each case, sorted.
+//! The recorded responses of kube-apiserver. There is one line of JSON for each case, and the lines
+//! are sorted.
 
 use serde_json::{Value, json};
 
-/// The server's response to a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Accepted, and it works as intended.
+    /// Accepted, and it does what was intended.
     Served,
     /// Accepted with a warning.
     Warned(String),
     /// Rejected, with the reason.
     Refused(String),
-    /// Accepted, but not served as intended.
+    /// Accepted, but it doesn't do what was intended.
     Idle(String),
 }
 
@@ -35,16 +35,14 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// A line of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) slug: String,
-    /// `Case::fingerprint` of the recorded case.
+    /// The `Case::fingerprint` when the case was recorded.
     pub(crate) case: String,
     pub(crate) verdict: Verdict,
 }
 
-/// Formats the record.
 pub(crate) fn write(recorded: &[Recorded]) -> String {
     let line = |line: &Recorded| {
         let (word, why) = line.verdict.word();
@@ -57,7 +55,7 @@ pub(crate) fn write(recorded: &[Recorded]) -> String {
     recorded.iter().map(line).collect()
 }
 
-/// Parses the output of [`write`].
+/// Reads what [`write`] has written.
 pub(crate) fn read(text: &str) -> Vec<Recorded> {
     let line = |line: &str| {
         let value: Value = serde_json::from_str(line).expect("a line of the record");

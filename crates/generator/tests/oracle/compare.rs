@@ -1,16 +1,15 @@
-//! Compares two manifests and describes differences as paths that the table can match.
+//! Compares two manifests. A difference is described by a path that the table can match.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// A difference between two manifests.
 pub(crate) struct Found<'a> {
-    /// The path: `run:kind/version.field[].field/keyword`, see [`Place`].
+    /// Has the form `run:kind/version.field[].field/keyword`, see [`Place`].
     pub(crate) path: String,
-    /// The value in rbuilder's manifest, if there is one.
+    /// `None` if rbuilder's manifest has no value.
     pub(crate) ours: Option<&'a Value>,
-    /// The value in controller-gen's manifest, if there is one.
+    /// `None` if controller-gen's manifest has no value.
     pub(crate) theirs: Option<&'a Value>,
 }
 
@@ -27,7 +26,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// Returns the differences, outermost first. An accepted difference is not searched further.
+/// The outermost differences come first. Once a difference is accepted, we don't search inside it.
 pub(crate) fn compare<'a>(
     path: &str,
     ours: Option<&'a Value>,
@@ -90,9 +89,9 @@ fn descend<'a>(
     }
 }
 
-/// A place in a manifest and the type of value there, which determines how the path continues:
-/// `.field` for a property, `[]` for list items, `{}` for map values and `/keyword` for everything
-/// else. `properties` and the path to the versions are omitted.
+/// The type of the value determines how the path continues. A property adds `.field`, list items
+/// add `[]`, map values add `{}`, and everything else adds `/keyword`. `properties` and the path to
+/// the versions are left out.
 enum Place {
     Schema(String),
     Properties(String),

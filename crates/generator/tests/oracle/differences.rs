@@ -1,24 +1,22 @@
-//! Deliberate differences from controller-gen, with reasons.
+//! The differences from controller-gen that we want, with reasons.
 
-/// Differences from controller-gen that have the same reason.
+/// All rows have the same reason.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// The reason.
     #[allow(dead_code)] // for readers of the table and for error messages
     pub(crate) reason: &'static str,
     pub(crate) rows: &'static [Row],
 }
 
-/// A path as `compare` prints it, in which `*` matches any text, then the values written by
-/// rbuilder and by controller-gen: JSON, [`ABSENT`] or [`ANY`].
+/// A path as `compare` prints it, in which `*` matches any text. Then the values of rbuilder and of
+/// controller-gen, as JSON, [`ABSENT`] or [`ANY`].
 pub(crate) type Row = (&'static str, &'static str, &'static str);
 
-/// No value.
+/// There is no value.
 pub(crate) const ABSENT: &str = "absent";
-/// Any value.
+/// There is some value.
 pub(crate) const ANY: &str = "any";
 
-/// All deliberate differences.
 #[rustfmt::skip] // one row per line
 pub(crate) const DIFFERENCES: &[Difference] = &[
     // Signatures.
@@ -122,8 +120,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:collections/v1.spec.set/x-kubernetes-list-type", r#""set""#, ABSENT),
         ],
     },
-    // Two bounds on one value: rbuilder keeps the tighter one, controller-gen puts both in an
-    // `allOf`.
+    // If there are two bounds on one value, rbuilder keeps the tighter one. controller-gen puts
+    // both in an `allOf`.
     Difference {
         reason: "one bound is easier to read than two, and the server's cost estimate sees it",
         rows: &[

@@ -1,6 +1,6 @@
-//! Small packages for tests, and the generator's results for them.
+//! Small packages for tests, and what the generator makes of them.
 
-// Each test uses only part of this module.
+// No test uses all of this.
 #![allow(dead_code)]
 
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
@@ -25,13 +25,13 @@ serde = "1"
 serde_json = "1"
 "#;
 
-/// Imports for the sources in tests.
+/// The sources in tests need these imports.
 pub(crate) const PRELUDE: &str = "use std::borrow::Cow; use std::collections::*; use std::marker::PhantomData; \
                            use std::num::*; use std::rc::Rc; use std::sync::Arc; use std::time::Duration; \
                            use kube::CustomResource; use rbuilder::CrdSchema; \
                            use serde::{Deserialize, Serialize}; use serde_json::Map;\n";
 
-/// Runs the generator on a package with these files and [`CARGO_TOML`].
+/// The package also has [`CARGO_TOML`].
 pub(crate) fn run(files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -39,7 +39,7 @@ pub(crate) fn run(files: &[(&str, &str)]) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Returns the source of a kind with these fields and items.
+/// `items` are added after the kind.
 pub(crate) fn kind(fields: &str, items: &str) -> String {
     format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
@@ -48,15 +48,15 @@ pub(crate) fn kind(fields: &str, items: &str) -> String {
     )
 }
 
-/// The message and the help of an error.
+/// The message of an error, and its help.
 pub(crate) type Said = (String, String);
 
-/// Returns the schema of `spec` in the only kind, or the errors.
+/// Returns the schema of `spec`. There must be a single kind.
 pub(crate) fn spec_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     whole_of(files).map(|schema| schema["properties"]["spec"].clone())
 }
 
-/// Returns the schema of the only kind, or the errors.
+/// There must be a single kind.
 pub(crate) fn whole_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     let generated = run(files);
     let errors: Vec<_> = generated
@@ -80,12 +80,11 @@ pub(crate) fn whole_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     Ok(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
 }
 
-/// Returns the schema of `spec` in a kind with these fields, or the errors.
+/// Same as [`spec_of`], but for a kind with these fields.
 pub(crate) fn spec(fields: &str, items: &str) -> Result<Value, Vec<Said>> {
     spec_of(&[("src/lib.rs", &kind(fields, items))])
 }
 
-/// Returns the warnings for these files.
 pub(crate) fn warnings(files: &[(&str, &str)]) -> Vec<String> {
     let said = run(files).diagnostics;
     let warnings = said.into_iter().filter(|said| said.severity == Severity::Warning);

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{Case, Edit, FIELD, Sent, Value, expanded, field_edits, fields, harm, json as parse, rows, sent};
 
-/// Tables with name, field type, markers, schema keys that they would set, and the harm of a case
-/// that the server accepts.
+/// The columns are a name, the type of the field, its markers, the schema keys that they would set,
+/// and the harm if the server accepts the case.
 const MARKED: &[(&str, &str)] = &[
     ("bounds", include_str!("../tables/bounds.tsv")),
     ("cel", include_str!("../tables/cel.tsv")),
@@ -39,14 +39,13 @@ fn marked(group: &str, row: &[&'static str]) -> Case {
     field(&format!("{group}/{name}"), ty, &expanded(markers), sent).with_harm_if(harm(row, 4))
 }
 
-/// Creates a case with markers on the field of the base project.
+/// The markers are on the field of the base project.
 pub(super) fn field(slug: &str, ty: &str, markers: &str, sent: Sent) -> Case {
     let base = fields(&format!("    pub field: {ty},\n"));
     let changed = fields(&format!("    #[kube({markers})]\n    pub field: {ty},\n"));
     Case::new(slug, &base, changed, sent)
 }
 
-/// Creates a case with an explicit schema.
 fn literal(row: &[&'static str]) -> Case {
     let [name, schema, ..] = *row else {
         panic!("{row:?}");

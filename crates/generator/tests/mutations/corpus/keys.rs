@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Case, Edit, GROUP, KEYS, ROOT, Sent, edits, expanded, harm, library, rows, sent};
 
-/// Fields for columns, selectors, scales and rules to refer to.
+/// Columns, selectors, scales and rules can refer to these fields.
 const FIELDS: &str = "    pub field: String,
     pub replicas: i32,
     pub ratio: f64,
@@ -49,8 +49,7 @@ fn kind(slug: &str, keys: &str, attributes: &str, sent: Sent) -> Case {
     Case::new(slug, &base, library(keys, attributes, FIELDS, ""), sent)
 }
 
-/// Creates a case with markers on a kind without a spec. The row's places are in the schema of the
-/// object.
+/// The kind has no spec, so the places in the row are in the schema of the object.
 fn whole_object(row: &[&'static str]) -> Case {
     let [name, markers, sends, ..] = *row else {
         panic!("{row:?}");
@@ -73,8 +72,7 @@ fn whole_object(row: &[&'static str]) -> Case {
     .with_harm_if(harm(row, 3))
 }
 
-/// Returns the keys of the base project with one added, replacing the key of the same name. `-key`
-/// removes a key.
+/// `-key` removes a key. Any other key is added, or replaces the key of the same name.
 fn changed(change: &str) -> String {
     let (removed, added) = match change.strip_prefix('-') {
         Some(removed) => removed.split_once(", ").unwrap_or((removed, "")),
@@ -94,8 +92,7 @@ fn changed(change: &str) -> String {
         .collect()
 }
 
-/// Creates a case that renames the kind, including everything in the manifest that follows from the
-/// name.
+/// If the kind has another name, so does everything in the manifest that follows from it.
 fn name(row: &[&'static str]) -> Case {
     let (part, name) = (row[0], row[1]);
     let value = expanded(row.get(2).copied().unwrap_or_default());

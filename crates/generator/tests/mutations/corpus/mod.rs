@@ -1,13 +1,13 @@
-//! The mutation corpus: projects that are correct except for one place, and the objects that each
-//! would send to the API server.
+//! The mutation corpus has projects that are correct except for one place, and the objects that
+//! each of them would send to the API server.
 //!
-//! A [`Case`] is a small package with a single mistake, or with something that merely looks like
-//! one. The cases come from the tables in the modules below. `cargo xtask mutations` sends the
-//! objects of each case to kube-apiserver and records the responses next to this directory. These
-//! objects never depend on whether rbuilder reports the mistake: where it might, the table contains
-//! what would be in the manifest.
+//! A [`Case`] is a small package with a single mistake, or with something that only looks like one.
+//! The cases come from the tables in the modules below. `cargo xtask mutations` sends the objects
+//! of each case to kube-apiserver, and records the responses next to this directory. These objects
+//! never depend on whether rbuilder reports the mistake. Where it might, the table contains what
+//! would be in the manifest.
 
-// Two programs use the corpus, each only part of it.
+// Two programs use the corpus, and neither of them uses all of it.
 #![allow(dead_code)]
 
 mod fields;
@@ -25,14 +25,13 @@ use std::sync::{Mutex, PoisonError};
 use rbuilder_generator::{Diagnostic, Options, SourceSet, generate};
 use serde_json::Value;
 
-/// The group of the base project's kind. The recorder replaces it with a unique group for each
-/// case.
+/// The recorder replaces this group with a unique one for each case.
 pub(crate) const GROUP: &str = "mutations.example.com";
 
-/// The JSON pointer to the schema of the tested field.
+/// JSON pointer to the schema of the field with the mistake.
 const FIELD: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/field";
 
-/// The JSON pointer to the schema of the whole object.
+/// JSON pointer to the schema of the whole object.
 const ROOT: &str = "/spec/versions/0/schema/openAPIV3Schema";
 
 const CARGO_TOML: &str = r#"[package]
@@ -65,7 +64,7 @@ use rbuilder::{CrdSchema, rbac, webhook};
 use serde::{Deserialize, Serialize};
 ";
 
-/// The attributes of the base project's kind, one on each line.
+/// The attributes are on separate lines, so that one can be replaced.
 const KEYS: &str = "\
 group = \"mutations.example.com\",
 version = \"v1\",
@@ -75,7 +74,7 @@ namespaced,
 status = \"SampleStatus\",
 ";
 
-/// Types for the fields of the base project.
+/// For the fields of the base project.
 const TYPES: &str = "
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct SampleStatus {
@@ -148,38 +147,36 @@ pub enum Shape {
 }
 ";
 
-/// What a case sends to the server.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
-    /// The generator's output for the package, which must be free of errors.
+    /// What the generator makes of the package, which must not have errors.
     Made,
-    /// The generator's output for the base project, with these edits.
+    /// What the generator makes of the base project, with these edits.
     Edited(Vec<Edit>),
-    /// Nothing, because the mistake cannot reach a manifest.
+    /// The mistake can't reach a manifest, so there's nothing to send.
     Nothing,
 }
 
-/// A place as a JSON pointer and its new value; `None` removes the place.
+/// A place as a JSON pointer, and its new value. `None` removes the place.
 pub(crate) type Edit = (String, Option<Value>);
 
-/// A package with at most one mistake.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// `<group>/<name>`. This is the key in the record, so it must stay the same.
+    /// Has the form `<group>/<name>`. Don't change it, because it's the key in the record.
     pub(crate) slug: String,
     pub(crate) files: Files,
-    /// The package without the mistake.
+    /// Same as `files`, but without the mistake.
     pub(crate) base: Files,
     pub(crate) sent: Sent,
-    /// The mistake, for cases that the server accepts and serves.
+    /// For cases that the server accepts and serves although they are mistakes.
     pub(crate) harm: Option<&'static str>,
 }
 
-/// The files of a package, by path.
+/// The files by their paths.
 pub(crate) type Files = Vec<(&'static str, String)>;
 
 impl Case {
-    /// Creates a case that changes the library of the base project.
+    /// The library of the base project is changed.
     fn new(slug: &str, base: &str, changed: String, sent: Sent) -> Case {
         Case {
             slug: slug.to_owned(),
@@ -190,7 +187,7 @@ impl Case {
         }
     }
 
-    /// Marks a mistake that the server does not report.
+    /// The server doesn't report the mistake.
     fn with_harm(self, harm: &'static str) -> Case {
         Case {
             harm: Some(harm),
@@ -198,24 +195,23 @@ impl Case {
         }
     }
 
-    /// Like [`Case::with_harm`], if there is a mistake.
+    /// Same as [`Case::with_harm`], if there is a mistake.
     fn with_harm_if(self, harm: Option<&'static str>) -> Case {
         Case { harm, ..self }
     }
 
-    /// Returns the group of the case.
     pub(crate) fn group(&self) -> &str {
         self.slug.split('/').next().unwrap_or_default()
     }
 
-    /// Returns a hash that detects changes since the case was recorded.
+    /// Tells us if the case has changed since it was recorded.
     pub(crate) fn fingerprint(&self) -> String {
         let sent = match &self.sent {
             Sent::Edited(edits) => format!("{edits:?}"),
             Sent::Made | Sent::Nothing => String::new(),
         };
         let files = self.files.iter().flat_map(|(path, text)| [*path, text.as_str()]);
-        // FNV-1a: enough to detect changes, and the same on every platform.
+        // FNV-1a is good enough to detect changes, and the same on every platform.
         let hash = files
             .chain([sent.as_str()])
             .flat_map(str::bytes)
@@ -225,7 +221,7 @@ impl Case {
         format!("{:08x}", hash >> 32)
     }
 
-    /// Returns the objects to send. An error states what the table lacks.
+    /// If the table lacks something, the error says what.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, String> {
         match &self.sent {
             Sent::Nothing => Ok(Vec::new()),
@@ -242,7 +238,7 @@ impl Case {
     }
 }
 
-/// Returns all cases, sorted by slug.
+/// The cases are sorted by slug.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = [
         fields::cases(),
@@ -259,13 +255,12 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the CRD of the base project.
 pub(crate) fn base_definition() -> Value {
     let objects = made_once(&package(fields("    pub field: String,\n")));
     objects.expect("the base project").remove(0)
 }
 
-/// Returns the objects generated for a package, or `None` after an error, and the diagnostics.
+/// Returns the objects and the diagnostics. The objects are `None` after an error.
 pub(crate) fn made(files: &Files) -> (Option<Vec<Value>>, Vec<Diagnostic>) {
     let mut sources = SourceSet::default();
     for (path, text) in files {
@@ -280,7 +275,7 @@ pub(crate) fn made(files: &Files) -> (Option<Vec<Value>>, Vec<Diagnostic>) {
     ((!refused).then(|| objects.collect()), generated.diagnostics)
 }
 
-/// Returns the objects of a package without errors. Cached, since many cases share a base.
+/// The objects are cached, because many cases share a base.
 fn made_once(files: &Files) -> Result<Vec<Value>, String> {
     static KNOWN: Mutex<BTreeMap<Files, Vec<Value>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -300,8 +295,8 @@ fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Applies an edit. `1:/spec` is a place in the second object. `+` moves the second version of the
-/// first object to a separate object and then applies the edits in its value.
+/// `1:/spec` is a place in the second object. `+` moves the second version of the first object to a
+/// separate object, and then applies the edits in its value.
 fn apply(objects: &mut Vec<Value>, (place, value): &Edit) -> Result<(), String> {
     if let ("+", Some(places)) = (place.as_str(), value) {
         let second = second_version(&mut objects[0])?;
@@ -353,12 +348,11 @@ fn package(library: String) -> Files {
     vec![("Cargo.toml", CARGO_TOML.to_owned()), ("src/lib.rs", library)]
 }
 
-/// Parses JSON in a table.
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Returns a library with these attributes, text before the struct, fields and further items.
+/// `attributes` are before the struct, and `items` after it.
 fn library(keys: &str, attributes: &str, fields: &str, items: &str) -> String {
     format!(
         "{IMPORTS}\n/// SampleSpec defines the desired state of Sample.\n\
@@ -367,12 +361,12 @@ fn library(keys: &str, attributes: &str, fields: &str, items: &str) -> String {
     )
 }
 
-/// Returns the base project's library with other fields.
+/// Same as the base project, but with other fields.
 fn fields(fields: &str) -> String {
     library(KEYS, "", fields, "")
 }
 
-/// Returns edits that set keys in the schema of the field; `null` removes a key.
+/// Sets keys in the schema of the field. `null` removes a key.
 fn field_edits(keys: &Value) -> Vec<Edit> {
     let keys = keys.as_object().expect("the keys of a schema");
     let mut edits = Vec::new();
@@ -384,7 +378,7 @@ fn field_edits(keys: &Value) -> Vec<Edit> {
     edits
 }
 
-/// Converts text to part of a slug.
+/// The result can be part of a slug.
 fn word(text: &str) -> String {
     let kept = text.chars().map(|letter| match letter {
         letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
@@ -397,8 +391,7 @@ fn word(text: &str) -> String {
         .join("-")
 }
 
-/// Returns the rows of a table. Columns are separated by tabs, and lines that start with `# ` are
-/// comments.
+/// Columns are separated by tabs, and a line that starts with `# ` is a comment.
 fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table
         .lines()
@@ -406,7 +399,7 @@ fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
         .map(|line| line.split('\t').collect())
 }
 
-/// Expands `{63}` to as many letters, and `{ä63}` to as many umlauts.
+/// E.g. `{63}` becomes 63 letters, and `{ä63}` becomes 63 umlauts.
 fn expanded(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -431,8 +424,8 @@ fn expanded(text: &str) -> String {
     out + rest
 }
 
-/// Parses the column with the objects to send: `-` for the output, `never` for nothing, and
-/// otherwise edits that `read` creates.
+/// `-` means that the output is sent, and `never` that nothing is. Otherwise `read` makes edits
+/// from the column.
 fn sent(column: &str, read: impl Fn(&Value) -> Vec<Edit>) -> Sent {
     match column {
         "-" => Sent::Made,
@@ -441,7 +434,7 @@ fn sent(column: &str, read: impl Fn(&Value) -> Vec<Edit>) -> Sent {
     }
 }
 
-/// Parses edits by place; `null` removes the place.
+/// The keys are places. `null` removes the place.
 fn edits(places: &Value) -> Vec<Edit> {
     let places = places.as_object().expect("places and values");
     places
@@ -450,7 +443,7 @@ fn edits(places: &Value) -> Vec<Edit> {
         .collect()
 }
 
-/// Returns the mistake in a column, if there is one.
+/// Returns `None` if the column states no mistake.
 fn harm(row: &[&'static str], column: usize) -> Option<&'static str> {
     row.get(column).copied().filter(|harm| *harm != "-")
 }

@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("without-a-last-line-end", library.trim_end().to_owned()),
     ];
     let odd = odd.into_iter().map(|(name, text)| {
-        // Without a kind there is nothing to send.
+        // If there is no kind, we have nothing to send.
         let sent = if text.contains("kube(") {
             Sent::Made
         } else {
@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
     manifests.chain(sources).chain(odd).collect()
 }
 
-/// Marks a mistake that cannot reach a manifest.
+/// The mistake can't reach a manifest.
 fn with_harm(case: Case, harm: Option<&'static str>) -> Case {
     match harm {
         Some(harm) => Case {
@@ -47,7 +47,7 @@ fn with_harm(case: Case, harm: Option<&'static str>) -> Case {
     }
 }
 
-/// Returns the name of a row, and the text with its change.
+/// Returns the name of the row, and the changed text.
 fn change(row: &[&'static str], text: &str) -> (&'static str, String) {
     let unescaped = |column: usize| {
         let text = row.get(column).copied().unwrap_or_default();
@@ -56,7 +56,7 @@ fn change(row: &[&'static str], text: &str) -> (&'static str, String) {
     (row[0], replaced(text, &unescaped(1), &unescaped(2)))
 }
 
-/// Replaces the only occurrence of `from` in `text`.
+/// `from` must occur exactly once.
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from} in {text}");
     text.replacen(from, to, 1)

@@ -1,12 +1,12 @@
-//! Cross products of tables: each constraint, default and rule on a field of each type, and each
-//! format with a valid and an invalid value.
+//! Cross products of tables. Each constraint, default and rule is on a field of each type, and each
+//! format gets a valid and an invalid value.
 
 use serde_json::json;
 
 use super::fields::field;
 use super::{Case, Sent, field_edits, json as parse, rows, word};
 
-/// The class of values that a constraint applies to, or that a type has.
+/// Constraints apply to values of one class, and types have values of one class.
 #[derive(Clone, Copy, PartialEq)]
 enum Subject {
     Number,
@@ -18,7 +18,7 @@ enum Subject {
 
 use Subject::{List, Map, Number, Other, Text};
 
-/// Name, Rust type and class of its values.
+/// The columns are a name, the Rust type, and the class of its values.
 const TYPES: &[(&str, &str, Subject)] = &[
     ("string", "String", Text),
     ("option", "Option<String>", Text),
@@ -32,7 +32,8 @@ const TYPES: &[(&str, &str, Subject)] = &[
     ("struct", "Inner", Map),
 ];
 
-/// Name, marker, the schema keys it sets and the class it applies to.
+/// The columns are a name, the marker, the schema keys that it sets, and the class that it applies
+/// to.
 const CONSTRAINTS: &[(&str, &str, &str, Subject)] = &[
     ("minimum", "minimum = 2", r#"{"minimum": 2}"#, Number),
     ("maximum", "maximum = 9", r#"{"maximum": 9}"#, Number),
@@ -73,7 +74,7 @@ const CONSTRAINTS: &[(&str, &str, &str, Subject)] = &[
     ),
 ];
 
-/// Defaults of each class, in syntax that JSON and Rust share.
+/// JSON and Rust write these defaults in the same way. There is one for each class.
 const VALUES: &[(&str, &str)] = &[
     ("text", "\"a\""),
     ("number", "1"),
@@ -142,7 +143,7 @@ fn rules() -> Vec<Case> {
     cases
 }
 
-/// Each format on a string, with a valid and an invalid default, and on a number.
+/// Each format is on a string with a valid and an invalid default, and on a number.
 fn formats() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in rows(include_str!("../tables/format.tsv")) {

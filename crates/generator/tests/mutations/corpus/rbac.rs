@@ -1,4 +1,4 @@
-//! Mistakes in `#[rbac(…)]`, and the rule that the role would contain.
+//! Mistakes in `#[rbac(…)]`, with the rule that would be in the role.
 
 use std::collections::BTreeSet;
 
@@ -45,11 +45,11 @@ pub(super) fn cases() -> Vec<Case> {
     words.chain(rules).chain(derived).collect()
 }
 
-/// Returns a case of `#[rbac(derived)]` on a function with this body.
+/// `#[rbac(derived)]` is on a function with this body.
 fn derived(name: &str, body: &str, harm: Option<&'static str>) -> Case {
     let library = fields("    pub field: String,\n")
         + &format!("\n#[rbac(derived)]\npub async fn reconcile(client: kube::Client) {{\n    {body}\n}}\n");
-    // Without a rule there is no role to send.
+    // Without a rule, there's no role to send.
     let sent = match harm {
         Some(_) => Sent::Nothing,
         None => Sent::Made,

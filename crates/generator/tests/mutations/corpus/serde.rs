@@ -1,4 +1,4 @@
-//! Rust types and serde attributes: mistakes in the JSON format, and what merely looks like one.
+//! Rust types and serde attributes, with mistakes in the JSON format and what only looks like one.
 
 use super::{Case, KEYS, fields, harm, library, rows, sent};
 

@@ -1,4 +1,4 @@
-//! Two versions of a kind, or two kinds, in one package.
+//! There are two versions of a kind in one package, or two kinds.
 
 use super::{Case, IMPORTS, Sent, TYPES, edits, harm, rows, sent};
 
@@ -29,7 +29,7 @@ fn library(first: &str, second: &str) -> String {
     )
 }
 
-/// Returns a module with the kind. `keys` replace the default attributes.
+/// `keys` replace the default attributes of the kind.
 fn module(name: &str, keys: &str) -> String {
     let mut all = vec![keys.replace(", -namespaced", "")];
     for (key, line) in [

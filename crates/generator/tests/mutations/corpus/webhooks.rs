@@ -1,4 +1,4 @@
-//! Mistakes in `#[webhook(…)]`, and the configuration that would result.
+//! Mistakes in `#[webhook(…)]`, with the configuration that we would get.
 
 use super::{Case, Edit, Value, edits, expanded, fields, harm, rows, sent};
 
@@ -21,7 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// Resolves places relative to the webhook, or to the configuration if they start with `!`.
+/// A place is relative to the webhook, or to the configuration if it starts with `!`.
 fn places(table: &Value) -> Vec<Edit> {
     let place = |(place, value): Edit| match place.strip_prefix('!') {
         Some(whole) => (format!("1:{whole}"), value),
