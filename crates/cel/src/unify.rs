@@ -60,6 +60,7 @@ impl Bindings {
     fn assign(&mut self, given: &Type, expected: &Type) -> bool {
         if let Type::Variable(number) = expected {
             let (valid, bound) = self.bind(*number, given);
+            // If the variable would contain itself, we can still try to bind `given` below.
             if valid || bound {
                 return valid;
             }

@@ -56,6 +56,7 @@ impl Permission {
 
 fn covers_resource(own: &str, other: &str) -> bool {
     let subresource = other.split_once('/').map(|(_, subresource)| subresource);
+    // E.g. `*/scale` is that subresource of any resource.
     own == "*" || own == other || own.strip_prefix("*/").is_some_and(|own| Some(own) == subresource)
 }
 

@@ -83,6 +83,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
         );
     }
     for key in ["namespaceSelector", "objectSelector"] {
+        // No selector is the same as an empty one, which selects everything.
         let selector = |webhook: &Value| match &webhook[key] {
             Value::Null => json!({}),
             selector => selector.clone(),
@@ -96,6 +97,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
         }
     }
     let conditions = |webhook: &Value| -> BTreeSet<String> {
+        // Only compare the expressions, since the name of a condition has no effect.
         list(&webhook["matchConditions"])
             .into_iter()
             .map(|condition| text(&condition["expression"]))
@@ -116,6 +118,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
             format!("is also called if not `{condition}`"),
         );
     }
+    // The API server's default is 10 seconds.
     let seconds = |webhook: &Value| webhook["timeoutSeconds"].as_i64().unwrap_or(10);
     if seconds(before) != seconds(after) {
         let message = format!("{} instead of {}", seconds(after), seconds(before));
@@ -143,6 +146,7 @@ fn compare_side_effects(before: &Value, after: &Value, add: &mut dyn FnMut(&str,
         return;
     }
     let rule = match new.as_str() {
+        // `v1` accepts no other values.
         "None" | "NoneOnDryRun" => "side-effects-changed",
         _ => "side-effects-refused",
     };

@@ -104,6 +104,7 @@ pub fn read_schema(schema: &Value) -> Result<Schema, String> {
 fn simplify(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     keywords.retain(|name, value| match name.as_str() {
+        // These hold values, which may be `null` or empty.
         "default" | "example" => true,
         "type" | "format" | "pattern" => !value.is_null() && *value != "",
         "additionalProperties" => !value.is_null() && *value != false,

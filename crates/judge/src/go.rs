@@ -105,6 +105,7 @@ fn push_json(value: &Value, text: &mut String) {
 /// Formats a float like `json.Marshal`, which doesn't pad exponents.
 pub(crate) fn json_float(value: f64) -> String {
     let size = value.abs();
+    // Go only uses an exponent below 1e-6 and from 1e21 on.
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         return value.to_string();
     }
@@ -126,6 +127,7 @@ fn push_json_string(string: &str, text: &mut String) {
             '\n' => text.push_str("\\n"),
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
+            // Go also escapes what is unsafe inside of HTML.
             '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 // Writing to a string can't fail.
                 let _ = write!(text, "\\u{:04x}", u32::from(character));

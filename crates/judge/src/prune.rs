@@ -14,6 +14,7 @@ pub(crate) const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// their paths.
 pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
+    // Treat the object as an embedded one, so that it keeps `apiVersion`, `kind` and `metadata`.
     let whole = Schema {
         embedded_resource: true,
         ..schema.clone()

@@ -97,6 +97,7 @@ impl Failure {
                 errors,
             } => {
                 let mut messages: Vec<String> = Vec::new();
+                // Like Go's `Aggregate`, show each message only once.
                 for error in errors.iter().map(FieldError::to_string) {
                     if !messages.contains(&error) {
                         messages.push(error);

@@ -82,6 +82,7 @@ fn from_float(float: f64) -> Option<Value> {
 
 fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     if let (Some(left), Some(right)) = (integer(left), integer(right)) {
+        // A larger shift would overflow in Rust, too.
         let shift = || u32::try_from(right).ok().filter(|bits| *bits < 64);
         let result = match operator {
             Operator::Add => left.checked_add(right),

@@ -122,6 +122,7 @@ pub(crate) fn run_with_variables<'v>(
     let mut scopes: Vec<(&str, Slot<'_, '_>)> = variables
         .map(|(name, json)| (*name, Slot::Ready(Ok(json::read_untyped(json)))))
         .collect();
+    // There is no authorizer, so only expressions that read it must fail.
     for name in ["authorizer", "authorizer.requestResource"] {
         scopes.push((name, Slot::Ready(Err(Stop::Unsupported("the authorizer")))));
     }
@@ -261,6 +262,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         for (key, value, optional) in exprs {
             let key = self.evaluate(key)?;
             let mut value = self.evaluate(value)?;
+            // A lookup treats `1` and `1u` as the same key, but here they are different.
             let is_key = |entry: &(Value<'_>, Value<'_>)| {
                 entry.0.type_name() == key.type_name() && value::is_same_key(&entry.0, &key)
             };
@@ -268,6 +270,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 value = match value {
                     Value::Optional(Some(value)) => (*value).clone(),
                     Value::Optional(None) => {
+                        // cel-go also deletes an entry that was there before.
                         entries.retain(|entry| !is_key(entry));
                         continue;
                     }

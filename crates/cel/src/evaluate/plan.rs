@@ -112,6 +112,7 @@ impl Plan {
                     found.conversions.push(expr.id);
                     true
                 }
+                // cel-go replaces `x in []` with `false` when it compiles a rule.
                 ("@in", [_, list]) => self.overload(expr).is_some() && is_empty_list(list),
                 ("matches" | "find" | "findAll", args) => {
                     let pattern = match function.as_str() {

@@ -73,9 +73,11 @@ fn int<'v>(index: usize) -> Outcome<'v> {
 }
 
 fn char_at<'v>(text: &str, index: i64) -> Outcome<'v> {
+    // Go counts characters, so we can't index the bytes.
     let letters: Vec<char> = text.chars().collect();
     match usize::try_from(index) {
         Ok(index) if index < letters.len() => Ok(Value::string(letters[index].to_string())),
+        // The position after the last character is allowed.
         Ok(index) if index == letters.len() => Ok(Value::string("")),
         _ => Err(out_of_range(index)),
     }
@@ -102,6 +104,7 @@ fn last_index_of<'v>(text: &str, part: &str) -> Outcome<'v> {
     if part.is_empty() {
         return int(length);
     }
+    // Otherwise an empty text would start at -1, which is out of range.
     if text.len() < part.len() {
         return Ok(Value::Int(-1));
     }
@@ -232,6 +235,7 @@ fn find_all<'v>(text: &str, regex: &str, count: i64, pattern: Option<&Pattern>) 
                 break;
             };
             let is_counted = !(range.is_empty() && last_end == Some(range.start));
+            // After an empty match, go on with the next character. Otherwise we'd find it forever.
             position = match range.end > position {
                 true => range.end,
                 false => position + text[position..].chars().next().map_or(1, char::len_utf8),

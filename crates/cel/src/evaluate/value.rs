@@ -242,6 +242,7 @@ fn whole(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number)),
         Value::Uint(number) => Some(i128::from(*number)),
+        // Above 2^64, no int or uint can be equal.
         Value::Double(number) if number.fract() == 0.0 && number.abs() < 2e19 => Some(*number as i128),
         _ => None,
     }

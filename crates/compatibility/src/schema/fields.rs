@@ -24,6 +24,7 @@ impl Comparison {
                     .as_ref()
                     .is_some_and(|default| !default.is_null())
             });
+            // The API server fills in the default when it reads stored objects, too.
             if is_filled {
                 let message = "required, with a default".to_owned();
                 self.add("required-with-default", &field, message, Probe::Nothing);
@@ -51,6 +52,7 @@ impl Comparison {
     pub(super) fn compare_fields(&mut self, old: &Schema, new: &Schema, path: &Path) {
         let names: BTreeSet<&Arc<str>> = old.properties.keys().chain(new.properties.keys()).collect();
         for name in names {
+            // Every object has these fields, whatever the schema says.
             if path.0.is_empty() && matches!(&**name, "apiVersion" | "kind" | "metadata") {
                 continue;
             }

@@ -65,6 +65,7 @@ fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
     for bound in bounds.into_iter().flatten().flatten() {
         values.extend(around(bound));
     }
+    // Some of these don't fit into the format `int32`.
     values.extend([
         json!(1_i64 << 31),
         json!(-(1_i64 << 31) - 1),
@@ -72,6 +73,7 @@ fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
         json!(i64::MAX),
     ]);
     if old.schema_type == Some(SchemaType::Number) {
+        // 1e39 doesn't fit into the format `float`.
         values.extend([json!(0.5), json!(1e39)]);
     }
     values
@@ -155,6 +157,7 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
         tell_apart(&mut items, old);
         lists.push(items.into());
     }
+    // Try duplicates, which a set or a map rejects.
     lists.push(json!([first, first]));
     for seed in 1..6 {
         let other = item(seed);

@@ -117,6 +117,7 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
     let (is_broken, rule) = match constraint {
         Constraint::MultipleOf(_) if bound <= 0.0 => return Some(Broken::Factor(bound.into())),
         Constraint::MultipleOf(_) => {
+            // Compute this like kube-openapi, because other formulas round differently.
             let multiple = if bound < 1.0 {
                 1.0 / bound * value
             } else {

@@ -95,6 +95,7 @@ pub(super) fn read_struct<'a>(
             Some(inner) => Fields::Unnamed(fields(inner, false, cfg, conditions)?),
             None => Fields::Unit,
         };
+        // In a tuple struct, the `where` clause comes after the fields.
         generics.read_predicates(cursor);
         cursor.expect(b';')?;
         fields
@@ -195,6 +196,7 @@ fn variants<'a>(
         let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;
         pass_visibility(&mut cursor);
         let ident = cursor.ident()?;
+        // If the variant is disabled, the `cfg`s of its fields don't matter.
         let cfg = cfg.filter(|_| active);
         let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
             Fields::Named(fields(inner, true, cfg, conditions)?)

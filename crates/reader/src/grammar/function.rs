@@ -115,6 +115,7 @@ pub(super) fn read_function<'a>(
         if cursor.group(Delimiter::Brace).is_none() {
             return Err(cursor.expected("`{` or `;`"));
         }
+        // A body has no tokens, so take the text between its braces.
         let end = cursor.previous_span().start;
         Some(cursor.text_of(Span {
             start: body_start,
@@ -142,6 +143,7 @@ fn name(mut cursor: Cursor<'_>) -> Option<String> {
     }
     cursor.eat_word("mut");
     let ident = cursor.any_ident()?;
+    // A pattern such as `Some(a)` also starts with an identifier, but has no name.
     let is_whole = ident.text == "self" || cursor.is_punct(b':');
     is_whole.then(|| ident.text.to_owned())
 }
@@ -153,6 +155,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
         ahead.skip();
     }
     ahead.eat_word("mut");
+    // `self::Part` is a path and not a receiver.
     if ahead.eat_word("self") && !ahead.is_pair(b':', b':') {
         *cursor = ahead;
         if cursor.eat(b':') {
@@ -164,6 +167,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
         if cursor.is_end() || cursor.is_punct(b',') {
             return Err(cursor.expected("`:`"));
         }
+        // `::` belongs to a path in the pattern. Only a single colon ends it.
         if !cursor.eat_pair(b':', b':') {
             if cursor.eat(b':') {
                 return TypeRef::read(cursor).map(Some);

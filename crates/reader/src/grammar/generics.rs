@@ -82,6 +82,7 @@ fn parameter<'a>(cursor: &mut Cursor<'a>) -> Result<Generic<'a>, Diagnostic> {
         cursor.expect(b':')?;
         types::pass_type(cursor);
         let declaration = cursor.span_since(start);
+        // The default may be a block, a literal or a path.
         if cursor.eat(b'=') && cursor.group(Delimiter::Brace).is_none() {
             types::pass_type(cursor);
         }

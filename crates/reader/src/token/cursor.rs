@@ -178,6 +178,7 @@ impl<'a> Cursor<'a> {
     pub fn ident(&mut self) -> Result<Ident<'a>, Diagnostic> {
         let here = *self;
         match self.any_ident() {
+            // `r#type` is fine, because it's not a keyword.
             Some(ident) if here.kind() == Kind::Ident && is_reserved(ident.text) => {
                 *self = here;
                 let message = format!("expected identifier, found keyword `{}`", ident.text);

@@ -15,6 +15,7 @@ pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
     let mut total = 0_u64;
     while !rest.is_empty() {
         let (value, after) = parse_part(rest)?;
+        // 2^63 is only valid with a minus sign.
         total = total.checked_add(value).filter(|total| *total <= 1 << 63)?;
         rest = after;
     }

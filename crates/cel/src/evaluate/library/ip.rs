@@ -26,6 +26,7 @@ pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
 
 /// Parses an address, with Go's error messages. The flag is set if there was a zone.
 pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
+    // Like Go, let the first of these characters decide.
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
         Some(b'.') => parse_v4(text).map(|octets| (Ip::V4(octets.into()), false)),
         Some(b':') => parse_v6(text),
@@ -215,6 +216,7 @@ impl Ip {
     }
 
     pub(in super::super) fn is_global_unicast(&self) -> bool {
+        // As in Go, a private address is global, but the broadcast address isn't.
         let is_multicast = match self {
             Ip::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
             Ip::V6(ip) => ip.is_multicast(),

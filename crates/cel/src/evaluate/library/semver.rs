@@ -62,6 +62,7 @@ pub(in super::super) fn parse_semver(text: &str) -> Result<Semver, String> {
         .flat_map(|pre| pre.split('.'))
         .map(prerelease_part)
         .collect::<Result<_, _>>()?;
+    // We don't keep the build metadata, but it has to be valid.
     for part in build.into_iter().flat_map(|build| build.split('.')) {
         if part.is_empty() {
             return Err("Build meta data is empty".to_owned());

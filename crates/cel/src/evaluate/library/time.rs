@@ -100,6 +100,7 @@ impl Timestamp {
             month,
             day,
             day_of_year: days - days_before(year, 1, 1),
+            // 1970-01-01 was a Thursday.
             weekday: (days + 4).rem_euclid(7),
             hour: second / 3600,
             minute: second / 60 % 60,
@@ -138,6 +139,7 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year_of_era = year.rem_euclid(400);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    // There are 719,468 days from 0000-03-01 to 1970-01-01.
     era * 146_097 + day_of_era - 719_468
 }
 
@@ -239,6 +241,7 @@ fn parse_offset(zone: &str) -> Option<i32> {
         text.parse().ok()
     };
     let (hours, minutes) = (number(&zone[1..3])?, number(&zone[4..6])?);
+    // Go accepts hour 24 and minute 60 in offsets.
     let is_valid = hours <= 24 && minutes <= 60;
     is_valid.then_some(())?;
     let seconds = hours * 3600 + minutes * 60;

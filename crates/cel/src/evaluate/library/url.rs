@@ -73,6 +73,7 @@ fn parse(text: &str, via_request: bool) -> Result<Url, String> {
     let (scheme, mut rest) = split_scheme(text)?;
     url.scheme = scheme.to_ascii_lowercase();
     if rest.ends_with('?') && rest.matches('?').count() == 1 {
+        // Remember the `?`, since Go writes it again.
         url.has_empty_query = true;
         rest = &rest[..rest.len() - 1];
     } else if let Some((before, query)) = rest.split_once('?') {
@@ -87,6 +88,7 @@ fn parse(text: &str, via_request: bool) -> Result<Url, String> {
         if via_request {
             return Err("invalid URI for request".to_owned());
         }
+        // The segment would look like a scheme otherwise (RFC 3986, section 3.3).
         if rest
             .split('/')
             .next()
@@ -205,6 +207,8 @@ fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
                 let end = (at + 3).min(bytes.len());
                 let shown = lossy(bytes[at..end].to_vec());
                 let is_percent = shown == "%25";
+                // In a host, only bytes outside of ASCII may be escaped (RFC 3986), and `%` for a
+                // zone (RFC 6874).
                 let is_allowed = |value: u8| match part {
                     Part::Host => value >= 0x80 || is_percent,
                     Part::Zone => is_percent || value == b' ' || is_plain(value, Part::Host),

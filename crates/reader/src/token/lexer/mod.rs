@@ -198,6 +198,7 @@ impl<'a> Lexer<'a> {
     fn word(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.skip_word();
         let word = &self.bytes[start..self.at];
+        // `fn` and all prefixes of literals have at most two letters.
         if word.len() <= 2 {
             match (word, self.peek(0)) {
                 (b"fn", _) => return self.function(start),
@@ -303,6 +304,7 @@ impl<'a> Lexer<'a> {
         };
         match byte {
             b'<' => signature.angles += 1,
+            // The `>` of `->` or `=>` closes nothing.
             b'>' if start == 0 || !matches!(self.bytes[start - 1], b'-' | b'=') => {
                 signature.angles = signature.angles.saturating_sub(1);
             }
@@ -316,6 +318,7 @@ impl<'a> Lexer<'a> {
         self.at += 1;
         let depth = self.open.len();
         let Span { start: from, end } = self.span(start, self.at);
+        // Nobody reads the bodies of functions, so their depth doesn't matter.
         if self.body.is_none() && depth >= MAX_DEPTH {
             return Err(warn_too_deep(Span { start: from, end }));
         }
@@ -362,6 +365,7 @@ impl<'a> Lexer<'a> {
         if self.derive.is_some_and(|around| depth <= around) {
             self.derive = None;
         }
+        // The group that contains the `fn` ends here, so no body follows.
         if self
             .signature
             .as_ref()
