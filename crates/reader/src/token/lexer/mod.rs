@@ -318,7 +318,7 @@ impl<'a> Lexer<'a> {
         self.at += 1;
         let depth = self.open.len();
         let Span { start: from, end } = self.span(start, self.at);
-        // Nobody reads the bodies of functions, so their depth doesn't matter.
+        // The body of a function gets no tokens, so its depth doesn't matter here.
         if self.body.is_none() && depth >= MAX_DEPTH {
             return Err(warn_too_deep(Span { start: from, end }));
         }
