@@ -1,19 +1,19 @@
 //! Translates help for types that derive schemars' `JsonSchema` or use kube alone.
 //!
-//! Help texts are written for `derive(CrdSchema)`. Its attributes do not compile on other types, so
-//! this module replaces them with attributes that schemars and kube accept.
-//! `crates/generator/tests/advice.rs` follows each piece of advice.
-//! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and
-//! `cargo xtask advice` with older releases.
+//! Our help texts are written for `derive(CrdSchema)`, whose attributes do not compile on other
+//! types. Here we replace them with attributes that schemars and kube accept.
+//! `crates/generator/tests/advice.rs` follows each piece of advice,
+//! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and `cargo xtask
+//! advice` does so with older releases.
 //!
-//! Older versions of kube lack some attributes and use an older schemars. [`for_kube`] replaces
-//! advice that the program's version of kube does not support.
+//! Older versions of kube lack some attributes and use an older schemars, so [`for_kube`] replaces
+//! advice that the program's version of kube would not accept.
 
 use rbuilder_schema::ESCAPE;
 
 use crate::kube_release::KubeRelease;
 
-/// Returns help for a type. It is unchanged if the type derives `CrdSchema`.
+/// Returns help for a type, which stays as it is if the type derives `CrdSchema`.
 pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     if is_ours {
         help.to_owned()
@@ -22,7 +22,6 @@ pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     }
 }
 
-/// Replaces attributes of `derive(CrdSchema)` with schemars' attributes.
 fn for_schemars(help: &str) -> String {
     let mut help = help.to_owned();
     for (ours, theirs) in ADVICE {
@@ -33,7 +32,7 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
-/// Replaces advice about a field with advice about the type of a status.
+/// Rewrites advice about a field, because a status type has no field to put an attribute on.
 pub(crate) fn for_status(help: &str) -> String {
     let of_field = match help.split_once("put `#[") {
         Some((before, after)) if after.ends_with("on the field") => Some(before),
@@ -45,7 +44,6 @@ pub(crate) fn for_status(help: &str) -> String {
     }
 }
 
-/// Returns help for a file in a published package.
 pub(crate) fn for_published(folder: &str) -> String {
     let package = folder.rsplit('/').next().unwrap_or(folder);
     format!(
@@ -54,21 +52,19 @@ pub(crate) fn for_published(folder: &str) -> String {
     )
 }
 
-/// For fields: refer to a type with the same format.
+/// Advice for fields: name another type with the same JSON.
 const SAME_FORM: &str = "describe its JSON: `#[schemars(with = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent; \
                          `#[schemars(schema_with = \"function\")]` names a function that returns the schema";
 
-/// For types: write the schema by hand.
 const BY_HAND: &str = "describe its JSON on the type: replace `JsonSchema` among its derives by an `impl JsonSchema` whose \
                        `json_schema` returns the schema, such as `String::json_schema(generator)` or `json_schema!({ … })`";
 
-/// For fields: accept any content.
 const ANY: &str = "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on";
 
-/// For defaults that a function serializes.
+/// Kept separate because [`SINCE`] replaces it for old versions of schemars.
 pub(crate) const JSON_OF_DEFAULT: &str = "write its JSON as `#[schemars(extend(\"default\" = …))]`";
 
-/// Parts of help texts, with their replacements for schemars.
+/// Pairs of what we say under `derive(CrdSchema)` and what schemars' users have to write instead.
 const ADVICE: &[(&str, &str)] = &[
     (ESCAPE, SAME_FORM),
     (
@@ -103,7 +99,6 @@ const ADVICE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Replaces advice that needs a newer version of kube.
 pub(crate) fn for_kube(help: &str, kube: KubeRelease) -> String {
     let mut help = help.to_owned();
     for (since, newer, older) in SINCE {
@@ -114,12 +109,12 @@ pub(crate) fn for_kube(help: &str, kube: KubeRelease) -> String {
     help
 }
 
-/// Replaces part of a help text. If it opens a code span without closing it, the whole span is
-/// replaced.
 fn replace_words(help: &str, words: &str, by: &str) -> String {
     let Some((before, after)) = help.split_once(words) else {
         return help.to_owned();
     };
+    // If `words` opens a code span without closing it, drop the rest of the span as well. Otherwise
+    // half an attribute would follow `by`.
     let is_open = words.matches('`').count() % 2 == 1;
     let after = match after.split_once('`') {
         Some((_, after)) if is_open => after,
@@ -128,8 +123,8 @@ fn replace_words(help: &str, words: &str, by: &str) -> String {
     format!("{before}{by}{after}")
 }
 
-/// Advice that needs a minimum version of kube: the version, the text and its replacement for older
-/// versions.
+/// `(version, advice, replacement)`: the advice compiles with that version of kube or newer, and
+/// users of an older one get the replacement.
 const SINCE: &[(KubeRelease, &str, &str)] = &[
     (
         KubeRelease::ANNOTATION,
@@ -178,7 +173,8 @@ const SINCE: &[(KubeRelease, &str, &str)] = &[
         "`json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
         "`serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
     ),
-    // Fallbacks for attributes without a row above.
+    // These match the start of any `extend(…)` that no row above has replaced, so they have to come
+    // last.
     (
         KubeRelease::SCHEMARS_1,
         "`#[schemars(extend(",
@@ -210,7 +206,7 @@ mod tests {
             let help = for_schemars(&format!("do this, or {ours}"));
             assert!(help.contains(theirs), "{help}");
         }
-        // Advice is replaced for older versions of kube only.
+        // Programs with a current kube get the first text, so it must be left as it is.
         for (since, newer, older) in SINCE {
             let end = if newer.matches('`').count() % 2 == 1 {
                 "…)]`"

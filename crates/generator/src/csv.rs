@@ -9,15 +9,15 @@ use crate::origin::place_of;
 use crate::place::Place;
 use crate::report::Report;
 
-/// The first `required` entry for each CRD and version, with the kind that declares it.
+/// The first `required` entry for each CRD and version, together with the kind that it's on.
 #[derive(Default)]
 pub(crate) struct RequiredCrds<'a> {
     first: BTreeMap<(&'a str, &'a str), (&'a str, &'a RequiredCrd)>,
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// Adds the entries for one of a kind's versions. Reports an entry that contradicts an earlier
-    /// one, since a ClusterServiceVersion contains a single entry for each version of a CRD.
+    /// A ClusterServiceVersion has a single entry for each version of a CRD, so we report one that
+    /// contradicts an earlier one.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());
@@ -37,26 +37,25 @@ impl<'a> RequiredCrds<'a> {
     }
 }
 
-/// Why a field with `#[csv(…)]` has no descriptor.
+/// Why a field with `#[csv(…)]` gets no descriptor.
 #[derive(Clone, Copy)]
 enum Obstacle<'a> {
-    /// The field name is ambiguous in a path.
+    /// Its name would be ambiguous in a path.
     Name(&'a str),
-    /// The field is inside a map, whose keys are unknown.
+    /// It's in a map, whose keys we don't know.
     Map,
-    /// The field is in neither `spec` nor `status`.
+    /// It's in neither `spec` nor `status`.
     Part,
 }
 
-/// The places of `#[csv(…)]` on fields, each with the reason why it has no effect. The reason is
-/// `None` if it has an effect in at least one of the types that use the field.
+/// The places of `#[csv(…)]` on fields, and why each has no effect. This is `None` if at least one
+/// of the types that use the field gives it an effect.
 #[derive(Default)]
 pub(crate) struct DescriptorPlaces {
     reasons: BTreeMap<Place, Option<String>>,
 }
 
 impl DescriptorPlaces {
-    /// Adds the fields of one version of a kind.
     pub(crate) fn add(&mut self, schema: &Schema) {
         for (name, part) in &schema.properties {
             let is_shown = ["spec", "status"].contains(&&**name);
@@ -88,7 +87,6 @@ impl DescriptorPlaces {
         }
     }
 
-    /// Warns about attributes without effect.
     pub(crate) fn report(self, report: &mut Report) {
         for (place, reason) in self.reasons {
             if let Some(reason) = reason {
@@ -107,7 +105,7 @@ fn describe(obstacle: Obstacle<'_>) -> String {
     }
 }
 
-/// Collects the `#[csv(…)]` attributes of a version, or `None` if there are none.
+/// Returns `None` if the version has no `#[csv(…)]`.
 pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) -> Option<CsvMarkers> {
     let part = |name: &str| {
         let mut found = Vec::new();
@@ -129,12 +127,12 @@ pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) ->
     (!is_empty).then_some(markers)
 }
 
-/// Collects the descriptors of a value's fields. Lists add `[0]` to the path. Maps are skipped
-/// because consoles do not know their keys, as are names that contain a dot or a bracket.
+/// Collects the descriptors of a value's fields. Lists add `[0]` to the path.
 fn collect_descriptors(schema: &Schema, path: &str, found: &mut Vec<(String, Descriptor)>) {
     if let Some(items) = &schema.items {
         return collect_descriptors(items, &format!("{path}[0]"), found);
     }
+    // Consoles don't know the keys of a map, and a dot or bracket in a name would be ambiguous.
     let fields = schema.properties.iter();
     for (name, property) in fields.filter(|(name, _)| fits_descriptor_path(name)) {
         let path = match path {

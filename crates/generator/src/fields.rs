@@ -1,7 +1,7 @@
-//! Finds where fields are declared in source, given their paths in objects.
+//! Finds where a field is declared in source, given its path in objects.
 //!
-//! Schemas do not record this: types share schemas, and most runs do not need it. Callers that do,
-//! such as a comparison of manifests, look the places up afterwards.
+//! Schemas don't record this, because types share schemas, and most runs have no use for it.
+//! Callers that do, such as a comparison of manifests, look the places up afterwards.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::sources::Sources;
 use crate::survey::collect_build;
 use crate::{FileRange, Options};
 
-/// The maximum nesting of types. Recursive types have no end.
+/// Recursive types have no end.
 const MAX_DEPTH: usize = 64;
 
-/// The maximum number of types visited for one field. Variants can use the same type at every
-/// level.
+/// How many types we visit for one field. Variants can use the same type at every level, so there
+/// may be a great many ways down.
 const MAX_STEPS: usize = 10_000;
 
 /// A field of a kind's objects.
@@ -48,8 +48,8 @@ pub struct FieldPlace {
     pub is_ours: bool,
 }
 
-/// Returns where each field is declared. For a field inside a type that is not read, this is the
-/// enclosing field of that type. Returns `None` if the kind or the field is unknown.
+/// Returns where each field is declared. If we don't read the type that a field is in, this is the
+/// enclosing field of that type. Returns `None` for an unknown kind or field.
 pub fn find_fields(
     sources: &dyn Sources,
     options: &Options,
@@ -72,20 +72,17 @@ pub fn find_fields(
     found.into_iter().map(|found| found.map(each)).collect()
 }
 
-/// Where a field is declared, and whether its struct derives `CrdSchema`.
 #[derive(Clone, Copy)]
 struct Found {
     place: Place,
     is_ours: bool,
 }
 
-/// A step from a value to a nested value.
+/// A step from a value into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step<'a> {
     Field(&'a str),
-    /// The items of a list.
     Items,
-    /// The values of a map.
     Values,
 }
 
@@ -103,13 +100,12 @@ fn parse_steps(path: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// The fields of a struct or variant, with their places.
+/// The fields of a struct or variant, and where each is declared.
 struct Fields<'a> {
     fields: &'a [Field],
     sites: &'a [Span],
 }
 
-/// The type whose fields are being searched.
 #[derive(Clone, Copy)]
 struct Within<'a> {
     file: FileId,
@@ -133,7 +129,6 @@ impl Within<'_> {
 struct Finder<'a> {
     resolver: Resolver<'a>,
     depth: usize,
-    /// The number of types visited for the current field.
     steps: usize,
 }
 
@@ -151,7 +146,6 @@ impl Finder<'_> {
         self.in_object(id, resource, &parse_steps(&wanted.path))
     }
 
-    /// Finds a field in the whole object of a kind.
     fn in_object(&mut self, id: TypeId, resource: &CustomResource, steps: &[Step<'_>]) -> Option<Found> {
         let item = self.resolver.package.item(id);
         let at = |span: Span| Found {
@@ -183,14 +177,13 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds a field in a value. Returns `None` if there are no steps left, or if they lead outside
-    /// the types that are read.
+    /// Returns `None` if there are no steps left, or if they lead to types that we don't read.
     fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Found> {
         let (step, rest) = steps.split_first()?;
         match (ty, step) {
             (Ty::Option(inner), _) => self.in_value(inner, steps),
             (Ty::List(item) | Ty::Set(item) | Ty::Array(item, _), Step::Items) => self.in_value(item, rest),
-            // Enum keys are fields in the schema.
+            // With an enum as key, the schema has a field for each variant.
             (Ty::Map(_, value), Step::Values | Step::Field(_)) => self.in_value(value, rest),
             (Ty::Item(id, args), _) => self.in_item(*id, args, steps),
             (Ty::Root(id), _) => {

@@ -31,8 +31,8 @@ pub struct KindSummary {
 }
 
 impl KindSummary {
-    /// Returns true if an item of `skip` or `only` selects the kind: `Kind`, `Kind.group`, or
-    /// `*.group` for all kinds in a group.
+    /// Returns true if an item of `skip` or `only` selects the kind. An item is `Kind`,
+    /// `Kind.group`, or `*.group` for all kinds of a group.
     pub fn is_named(&self, item: &str) -> bool {
         fits(item, &self.kind, &self.group)
     }
@@ -58,7 +58,7 @@ pub enum KindOutcome {
     },
 }
 
-/// A kind during the run.
+/// What we know about a kind during the run.
 pub(crate) struct Kind {
     pub(crate) kind: String,
     pub(crate) group: String,
@@ -71,14 +71,13 @@ pub(crate) struct Kind {
     pub(crate) state: State,
 }
 
-/// The state of a kind before all errors are known.
+/// What becomes of a kind, before we know all errors.
 pub(crate) enum State {
     Skipped(Skipped),
-    /// A CRD is requested. [`Concern::Kind`] refers to the kind by this index.
+    /// Someone wants the CRD. The index is the one in [`Concern::Kind`].
     Asked(usize),
 }
 
-/// Determines the outcome of each kind from the diagnostics that concern it.
 pub(crate) fn summarize_kinds(
     kinds: Vec<Kind>,
     diagnostics: &[Diagnostic],
@@ -132,7 +131,7 @@ pub(crate) fn summarize_kinds(
 }
 
 impl Skipped {
-    /// Returns the reason as a phrase for messages.
+    /// A phrase for messages.
     fn describe(self, group: &str) -> String {
         match self {
             Skipped::Flag => "a flag excludes it".to_owned(),

@@ -1,10 +1,11 @@
-//! Looks up built-in Kubernetes kinds by group, version and kind as users spell them.
+//! Looks up built-in Kubernetes kinds as users spell them: by group, version and kind.
 
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::kubernetes::BuiltinKind;
 
-/// API versions of built-in kinds, most stable first and newest first within each stability level.
+/// Versions of built-in kinds. More stable ones come first, and newer ones first within the same
+/// level.
 const VERSIONS: [&str; 11] = [
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha4", "v1alpha3", "v1alpha2",
     "v1alpha1",
@@ -27,15 +28,15 @@ pub struct KubernetesKind {
     pub is_namespaced: bool,
     /// Whether objects can be listed and watched. Reviews cannot.
     pub is_watchable: bool,
-    /// Whether clients can write objects, so that webhooks are called for them. The API server
-    /// computes every `ComponentStatus` itself.
+    /// Whether clients can write objects, since webhooks are only called for these. For example,
+    /// the API server computes every `ComponentStatus` itself.
     pub is_written: bool,
     /// Whether this is the newest stable version of the kind.
     pub is_preferred: bool,
 }
 
-/// Looks up a built-in kind in a minor version of Kubernetes, which defaults to the newest one. The
-/// group may be abbreviated: `apps`, `core` or empty, `networking` or `networking.k8s.io`.
+/// Looks up a built-in kind in a minor version of Kubernetes, or in the newest one. The group may
+/// be abbreviated: `apps`, `core` or empty, `networking` or `networking.k8s.io`.
 pub fn find_kubernetes_kind(
     minor: Option<Minor>,
     group: &str,
@@ -86,12 +87,12 @@ pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, ki
     ))
 }
 
-/// Returns whether a group, possibly abbreviated, belongs to Kubernetes.
+/// Returns whether a group, possibly abbreviated, is one of Kubernetes' own.
 pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }
 
-/// Returns the versions of a kind in a minor version of Kubernetes, preferred version first.
+/// The preferred version comes first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));
     VERSIONS.into_iter().filter(has).collect()

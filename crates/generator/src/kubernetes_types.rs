@@ -1,4 +1,4 @@
-//! The schemas of Kubernetes' own types for the version that k8s-openapi is built for.
+//! The schemas of Kubernetes' own types, in the version that k8s-openapi is built for.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,38 +8,34 @@ use rbuilder_schema::Schema;
 
 use crate::{Diagnostic, FileRange};
 
-/// The chosen minor version of Kubernetes and a remark about the choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MinorChoice {
     /// `None` if nothing selects a version.
     pub(crate) minor: Option<Minor>,
-    /// Why the version differs from the requested one, or where it comes from.
+    /// Where the version comes from, or why it's not the requested one.
     pub(crate) remark: Option<String>,
-    /// Whether the catalogue lacks the requested version.
+    /// Whether we lack the requested version.
     pub(crate) is_other: bool,
 }
 
-/// The types of the chosen version.
 #[derive(Default)]
 pub(crate) struct KubernetesTypes {
     catalogue: Catalogue<'static>,
     doubt: Option<Doubt>,
 }
 
-/// A choice that is uncertain, or that differs from the requested version.
+/// We aren't sure about the version, or it isn't the requested one.
 struct Doubt {
-    /// The file for diagnostics about the choice.
     path: String,
     range: Range<usize>,
-    /// A remark about the choice, if there is one.
     remark: Option<String>,
-    /// The types in the versions that may be meant. Empty if any type may differ.
+    /// The versions that may be meant instead. Empty if any type could differ.
     others: Vec<Catalogue<'static>>,
 }
 
 impl KubernetesTypes {
-    /// Creates the types in the chosen version, or in the newest version. `place` is the dependency
-    /// on k8s-openapi, given as the path of a manifest and the bytes there.
+    /// Without a choice, we take the newest version. `place` is where a manifest declares
+    /// k8s-openapi.
     pub(crate) fn new(choice: MinorChoice, place: Option<(String, Range<usize>)>) -> Self {
         let MinorChoice {
             minor,
@@ -65,29 +61,27 @@ impl KubernetesTypes {
         }
     }
 
-    /// Returns whether k8s-openapi contains a type or module with this path.
+    /// Whether k8s-openapi has a type or module with this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Returns whether the catalogue contains a schema for a type.
+    /// Whether we have a schema for the type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }
 
-    /// Returns the paths of all types with a given name.
     pub(crate) fn find_by_name(&self, name: &str) -> Vec<String> {
         let mut paths = self.catalogue.paths();
         paths.retain(|path| path.rsplit("::").next() == Some(name));
         paths
     }
 
-    /// Returns the schema of a type.
     pub(crate) fn schema(&self, path: &str) -> Option<Arc<Schema>> {
         self.catalogue.schema(path)
     }
 
-    /// Returns help for a type that only exists in other versions.
+    /// Only helps with types that exist in other versions.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);
@@ -99,7 +93,8 @@ impl KubernetesTypes {
         ))
     }
 
-    /// Returns a diagnostic if the version is uncertain and the type differs between versions.
+    /// Returns a diagnostic if we aren't sure about the version, and the type isn't the same in all
+    /// of them.
     pub(crate) fn doubt(&self, path: &str) -> Option<Diagnostic> {
         let doubt = self.doubt.as_ref()?;
         let here = self.schema(path);

@@ -1,8 +1,8 @@
 //! Generates Kubernetes manifests from Rust source text. Start reading at [`generate`].
 //!
 //! This crate does no I/O and reads neither clock nor environment: source text comes from
-//! [`Sources`] and manifests are returned as [`OutputFile`]s. Broken user code is expected input.
-//! It results in diagnostics, never in a panic.
+//! [`Sources`], and we return manifests as [`OutputFile`]s. We expect broken user code. It leads to
+//! diagnostics, but must never cause a panic.
 //!
 //! A run has these stages:
 //!
@@ -314,7 +314,8 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
     }
 }
 
-/// Returns whether the run has found all warnings about the source, as far as the generator knows.
+/// Returns whether this run found all warnings about the source, as far as the generator can know.
+/// We can only call an `allow(…)` unused if it did.
 fn is_complete(options: &Options, report: &Report) -> bool {
     let selects = [&options.kinds, &options.skip_kinds, &options.features];
     let is_whole = selects.iter().all(|list| list.is_empty()) && !options.no_default_features;
@@ -322,7 +323,6 @@ fn is_complete(options: &Options, report: &Report) -> bool {
     is_whole && products.iter().all(|product| options.products.contains(product)) && !report.has_errors()
 }
 
-/// Returns whether an error affects the roles or the webhook configurations.
 fn is_held_back(report: &Report, concern: Concern) -> bool {
     report.holds_back(concern) || report.holds_back(Concern::Markers)
 }
@@ -336,7 +336,8 @@ pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option
     })
 }
 
-/// Runs all stages. Each stage collects its errors; a stage that cannot continue ends the run.
+/// Each stage collects its errors, so that users see as many as possible. If a stage cannot
+/// continue, the run ends there.
 fn manifests(
     sources: &dyn Sources,
     options: &Options,

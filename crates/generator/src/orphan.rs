@@ -1,4 +1,4 @@
-//! Files that contain markers but do not belong to any module.
+//! Files with markers that don't belong to any module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,8 +11,9 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
 
-/// Warns about files with markers that rustc ignores because no `mod` declares them. Files included
-/// in a different build, e.g. for tests or with another feature, are skipped deliberately.
+/// Warns about files with markers that rustc ignores, because no `mod` declares them. We don't warn
+/// about files of another build, e.g. for tests or with another feature, since these are left out
+/// on purpose.
 pub(crate) fn warn_of_orphans(
     sources: &dyn Sources,
     options: &Options,
@@ -22,7 +23,7 @@ pub(crate) fn warn_of_orphans(
     let mut orphans = Vec::new();
     let mut of_every_build: Option<BTreeSet<String>> = None;
     for folder in &collected.folders {
-        // If the directory cannot be read, there are no modules, or the error has been reported.
+        // If we fail to read the directory, it has no modules, or we have reported the error.
         let files = sources.rust_files(&join(folder, "src")).unwrap_or_default();
         for path in files {
             if collected.files.contains(&path) {
@@ -31,6 +32,7 @@ pub(crate) fn warn_of_orphans(
             let Some((warning, text)) = orphan(sources, &path) else {
                 continue;
             };
+            // Most runs have no candidate, so don't read the other builds before there is one.
             let others = of_every_build.get_or_insert_with(|| survey::files_of_every_build(sources, options));
             if !others.contains(&path) {
                 report.push(warning);
@@ -46,7 +48,7 @@ pub(crate) fn warn_of_orphans(
     collected.package.orphans = orphans;
 }
 
-/// Returns the outermost undeclared module on the path to a file.
+/// Returns the outermost module on the way to the file that no `mod` declares.
 fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) -> String {
     let source = join(package, "src");
     let mut at = path
@@ -68,13 +70,13 @@ fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) 
     }
 }
 
-/// Returns the warning about an undeclared file, if it contains a marker.
+/// Returns a warning if the file contains a marker.
 fn orphan(sources: &dyn Sources, path: &str) -> Option<(Diagnostic, Arc<str>)> {
     let text = sources.text(path).ok()??;
     if !survey::may_hold_markers(&text) {
         return None;
     }
-    // Undeclared files need not be Rust code.
+    // Nobody compiles such a file, so it need not be Rust.
     let tokens = lex_file(&text).ok()?;
     let mark = tokens.marks().iter().find(|mark| !mark.in_body)?;
     let what = match MarkKind::of(mark) {

@@ -1,6 +1,6 @@
 //! The model of the source: packages, modules, names, types, aliases and rules.
 //!
-//! All data is owned, without tokens, and refers to other data by index.
+//! It owns all of its data, has no tokens, and refers to other data by index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

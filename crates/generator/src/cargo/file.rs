@@ -10,15 +10,13 @@ use toml_edit::{Document, Item, Table, TableLike};
 use crate::sources::{Sources, join};
 use crate::{Diagnostic, FileRange};
 
-/// A manifest that is valid TOML.
 pub(super) struct File {
-    /// The directory that contains the manifest.
     pub(super) folder: String,
     pub(super) path: String,
     document: Document<Arc<str>>,
 }
 
-/// A cache of manifests. Every member of a workspace looks up the workspace manifest.
+/// A cache of manifests, because every member of a workspace looks up the workspace manifest.
 pub(super) struct Files<'a> {
     sources: &'a dyn Sources,
     read: BTreeMap<String, Option<Rc<File>>>,
@@ -32,7 +30,6 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Returns the manifest in a directory, or `None` if there is none.
     pub(super) fn get(&mut self, folder: &str) -> Result<Option<Rc<File>>, Diagnostic> {
         if let Some(known) = self.read.get(folder) {
             return Ok(known.clone());
@@ -79,14 +76,13 @@ impl File {
         table_at(self.root(), key)
     }
 
-    /// Creates an error at an item, or for the entire file if `at` is `None`.
+    /// Creates an error that points at `at`. Without `at`, it is about the file as a whole.
     pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
         let range = at.and_then(Item::span).unwrap_or(0..0);
         manifest_error(&self.path, range, message).maybe_help((!help.is_empty()).then(|| help.to_owned()))
     }
 }
 
-/// Creates an error in a manifest.
 pub(super) fn manifest_error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(FileRange::new(path, range), message)
 }

@@ -1,8 +1,8 @@
 //! The graph of packages and path dependencies, with the features enabled in each.
 //!
-//! Features follow Cargo's rules: a feature enables other features, optional dependencies and
-//! features of dependencies, and the requests of all dependents are unified. Dependencies from a
-//! registry or from git are not read until [`Published`](super::Published) loads them.
+//! Features follow Cargo's rules: a feature can enable other features, optional dependencies and
+//! features of dependencies, and we unify what all dependents ask for. We don't read dependencies
+//! from a registry or from git until [`Published`](super::Published) loads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,56 +24,53 @@ use crate::package::{Dependency, LockedDependency, Obstacle, PackageId};
 use crate::resolve;
 use crate::sources::{Sources, join};
 
-/// The index of a package in [`Graph::nodes`].
 pub(super) type Index = usize;
 
-/// The packages found so far.
 pub(super) struct Graph<'a> {
     pub(super) sources: &'a dyn Sources,
-    /// Errors in manifests.
     pub(super) problems: Vec<Diagnostic>,
-    /// Path dependencies without a manifest. Reported only if a type from one of them is needed.
+    /// Path dependencies without a manifest. We only report them if a kind needs one of their
+    /// types, because e.g. a submodule may not be checked out.
     pub(super) missing: Vec<Diagnostic>,
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
-    /// Enabled features that have yet to be expanded.
+    /// Features that are enabled, but whose entries in `[features]` we haven't followed yet.
     pub(super) open: Vec<(Index, String)>,
 }
 
 pub(super) struct Node {
     pub(super) file: Rc<File>,
-    /// The `Cargo.lock` entry of a package from a registry or from git.
+    /// `None` for packages of the repository.
     pub(super) locked: Option<LockId>,
     root: Option<Rc<File>>,
     features: BTreeSet<String>,
-    /// The dependencies, by key.
     pub(super) wanted: BTreeMap<String, Wanted>,
     library: Option<targets::Library>,
 }
 
-/// A dependency as declared in the manifest and its workspace.
+/// A dependency, after merging `workspace = true` with the entry in the workspace.
 pub(super) struct Wanted {
-    /// The name of the package, which may differ from the key.
+    /// Differs from the key if the dependency is renamed, as in `k8s = { package = "k8s-openapi"
+    /// }`.
     pub(super) package: String,
     renamed: bool,
-    /// The directory of a path dependency.
     folder: Option<String>,
-    /// The version requirement.
     pub(super) requirement: Option<String>,
-    /// Whether the package comes from a registry or from git, and its types are not built in.
+    /// Whether `Cargo.lock` decides where the package comes from. This is not the case for path
+    /// dependencies, nor for crates whose schemas are built in, such as `kube`.
     pub(super) is_locked: bool,
-    /// Whether the dependency only applies to targets other than Linux.
+    /// Whether it is below a `[target.…]` that cannot match Linux.
     pub(super) is_elsewhere: bool,
     optional: bool,
-    /// The requested features, including `default` unless the dependency disables it.
+    /// Includes `default`, unless the dependency disables it.
     pub(super) features: BTreeSet<String>,
-    /// The bytes of the dependency in the manifest.
+    /// Where the manifest declares the dependency.
     at: Option<Range<usize>>,
     pub(super) on: bool,
-    /// The package, once the dependency is enabled and its manifest has been read.
+    /// Set once the dependency is enabled and its manifest has been read.
     pub(super) index: Option<Index>,
-    /// Why the manifest cannot be read, for a missing path dependency.
+    /// Why we cannot read the manifest of a path dependency.
     obstacle: Option<Obstacle>,
 }
 
@@ -90,9 +87,10 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds the package in a directory, with its dependencies and without features.
+    /// Adds the package in a directory, without enabling any of its features.
     ///
-    /// Returns `None` if there is no package, or if its manifest cannot be read, which is reported.
+    /// Returns `None` if there is no package, or if we fail to read its manifest. The latter is
+    /// reported.
     pub(super) fn add(&mut self, folder: &str, with_dev: bool) -> Option<Index> {
         if let Some(index) = self.by_folder.get(folder) {
             return Some(*index);
@@ -112,9 +110,7 @@ impl<'a> Graph<'a> {
         }))
     }
 
-    /// Adds a package from a registry or from git, with its dependencies and without features. A
-    /// published manifest is self-contained, so neither a workspace nor path dependencies are
-    /// followed.
+    /// Adds a package from a registry or from git, without enabling any of its features.
     pub(super) fn add_locked(&mut self, folder: &str, id: LockId) -> Result<Index, Diagnostic> {
         if let Some(index) = self.by_folder.get(folder) {
             return Ok(*index);
@@ -123,12 +119,13 @@ impl<'a> Graph<'a> {
         let file = self.files.get(folder)?.ok_or_else(missing)?;
         file.table("package").ok_or_else(missing)?;
         let is_proc_macro = targets::is_proc_macro(&file);
-        // Cargo builds the dependencies of a procedural macro for the host and resolves their
-        // features separately.
+        // Cargo builds the dependencies of a procedural macro for the host and unifies their
+        // features separately, so they must not enable anything here.
         let mut wanted = match is_proc_macro {
             true => BTreeMap::new(),
             false => wanted(&file, None, false),
         };
+        // A published manifest is self-contained, so follow neither a workspace nor paths.
         wanted.values_mut().for_each(|wanted| wanted.folder = None);
         Ok(self.add_node(Node {
             wanted,
@@ -154,11 +151,12 @@ impl<'a> Graph<'a> {
         index
     }
 
-    /// Returns a package's workspace, and only searches for it if the package inherits a key.
     fn root(&mut self, file: &Rc<File>) -> Option<Rc<File>> {
         if file.table("workspace").is_some() {
             return Some(Rc::clone(file));
         }
+        // Most packages inherit nothing, and the search below reads a manifest in each parent
+        // directory.
         if !inherits(file.root(), 0) {
             return None;
         }
@@ -176,14 +174,12 @@ impl<'a> Graph<'a> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// Enables a package's features and everything that they imply.
     pub(super) fn activate(&mut self, index: Index, features: impl IntoIterator<Item = String>) {
         self.open
             .extend(features.into_iter().map(|feature| (index, feature)));
         self.follow_open();
     }
 
-    /// Expands the enabled features until none is left.
     pub(super) fn follow_open(&mut self) {
         while let Some((index, feature)) = self.open.pop() {
             if self.nodes[index].features.insert(feature.clone()) {
@@ -192,7 +188,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Returns all features of a package, including optional dependencies.
+    /// Optional dependencies are included, because each of them is also a feature.
     pub(super) fn all_features(&self, index: Index) -> Vec<String> {
         let node = &self.nodes[index];
         let declared = node.file.table("features").into_iter().flat_map(TableLike::iter);
@@ -218,7 +214,7 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file
     }
 
-    /// Returns the enabled path dependencies of a package.
+    /// Only path dependencies are listed, as long as no published package has been loaded.
     pub(super) fn used_by(&self, index: Index) -> Vec<Index> {
         self.nodes[index]
             .wanted
@@ -231,7 +227,6 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file.folder
     }
 
-    /// Returns the number of packages found so far.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -243,8 +238,8 @@ impl<'a> Graph<'a> {
             .table("features")
             .filter(|features| features.contains_key(feature))
         else {
-            // An optional dependency is an implicit feature unless a feature mentions it as
-            // `dep:name`.
+            // Without an entry in `[features]`, it can only be an optional dependency, which is a
+            // feature of the same name unless some entry writes `dep:name`.
             return self.enable(index, feature);
         };
         let implied: Vec<String> = strings_at(features, feature).map(str::to_owned).collect();
@@ -270,7 +265,6 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Enables a dependency.
     fn enable(&mut self, index: Index, key: &str) {
         let Some(wanted) = self.nodes[index].wanted.get_mut(key).filter(|wanted| !wanted.on) else {
             return;
@@ -280,6 +274,7 @@ impl<'a> Graph<'a> {
             return;
         };
         let Some(target) = self.add(&folder, false) else {
+            // If the manifest exists but is broken, `add` has reported that already.
             if self.problems.is_empty() {
                 self.add_missing(index, key, &folder);
             }
@@ -291,7 +286,6 @@ impl<'a> Graph<'a> {
         wanted.connect(target, &mut self.open);
     }
 
-    /// Records that a path dependency has no manifest.
     fn add_missing(&mut self, index: Index, key: &str, folder: &str) {
         let is_of_submodule = self.is_of_submodule(folder);
         let node = &mut self.nodes[index];
@@ -313,7 +307,6 @@ impl<'a> Graph<'a> {
         self.missing.push(problem);
     }
 
-    /// Returns whether a directory is in a git submodule of this repository.
     fn is_of_submodule(&self, folder: &str) -> bool {
         let Ok(Some(modules)) = self.sources.text(".gitmodules") else {
             return false;
@@ -327,14 +320,13 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Resolves an enabled dependency to a package.
     pub(super) fn connect(&mut self, index: Index, key: &str, target: Index) {
         if let Some(wanted) = self.nodes[index].wanted.get_mut(key) {
             wanted.connect(target, &mut self.open);
         }
     }
 
-    /// Returns the version of a package, which may be inherited from the workspace.
+    /// May come from `[workspace.package]`.
     pub(super) fn version(&self, index: Index) -> Option<&str> {
         let node = &self.nodes[index];
         let own = node.file.table("package")?.get("version")?;
@@ -345,7 +337,7 @@ impl<'a> Graph<'a> {
         own.as_str()
     }
 
-    /// Returns the newest version of a package required by any manifest. This is the fallback for
+    /// The newest release of `name` that any of our own manifests asks for. We fall back to this in
     /// repositories without a `Cargo.lock`.
     pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
         let own = self.nodes.iter().filter(|node| node.locked.is_none());
@@ -361,16 +353,13 @@ impl<'a> Graph<'a> {
         releases.max()
     }
 
-    /// Returns the requested features of k8s-openapi.
-    ///
-    /// Libraries leave the choice of a Kubernetes version to the final binary and only choose one
-    /// for their tests. Dev-dependencies therefore only count if no other dependency chooses a
-    /// version.
     pub(super) fn k8s_openapi(&self) -> K8sOpenapi {
         let mut found = K8sOpenapi::default();
         for node in &self.nodes {
             add_k8s_openapi(&mut found, &node.file, &node.wanted);
         }
+        // Libraries leave the choice of a Kubernetes version to the final binary and choose one only
+        // for their own tests, so dev-dependencies count only if nothing else chooses a version.
         if !found.is_chosen() {
             for node in &self.nodes {
                 let with_dev = wanted(&node.file, node.root.as_deref(), true);
@@ -380,7 +369,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// Returns the manifests of the packages from index `first` on.
+    /// Only includes packages from index `first` on, because the caller has the others already.
     pub(super) fn manifests(&self, first: Index) -> Vec<Manifest> {
         let nodes = self.nodes[first..].iter();
         nodes
@@ -401,7 +390,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// Returns the name of a dependency in Rust code and the crate it refers to.
+    /// Returns the name of a dependency in Rust code and what that name refers to.
     fn named(&self, key: &str, wanted: &Wanted) -> (String, Dependency) {
         let library = wanted
             .index
@@ -424,7 +413,6 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Adds the k8s-openapi features requested in a manifest.
 fn add_k8s_openapi(found: &mut K8sOpenapi, file: &File, wanted: &BTreeMap<String, Wanted>) {
     for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
         found.features.extend(wanted.features.iter().cloned());
@@ -460,7 +448,7 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
     found
 }
 
-/// Returns whether a `[target.…]` key, a `cfg(…)` or a target name, can match Linux.
+/// Whether a key below `[target]` can match Linux. It is either a `cfg(…)` or a target triple.
 fn may_be_linux(target: &str) -> bool {
     let predicate = target
         .strip_prefix("cfg(")
@@ -486,7 +474,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let package = spec.and_then(|spec| string_at(spec, "package"));
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
-    // Crates with built-in schemas are never read, so a checkout of `kube` provides nothing but its
+    // We never read crates with built-in schemas, so a checkout of `kube` is worth nothing but its
     // name.
     let is_known = resolve::is_known_crate(&resolve::crate_name(name));
     let path = path.filter(|_| !is_known);
@@ -520,9 +508,9 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     }
 }
 
-/// Returns whether any key of a manifest is inherited with `workspace = true`.
+/// Whether any key of a manifest is inherited with `workspace = true`.
 fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
-    // The deepest key is `[target.'…'.dependencies] x.workspace = true`.
+    // The deepest such key is `[target.'…'.dependencies] x.workspace = true`.
     depth < 6
         && holder.iter().any(|(key, item)| {
             (key == "workspace" && item.as_bool() == Some(true))
@@ -532,7 +520,7 @@ fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
         })
 }
 
-/// Returns whether the package uses edition 2015, in which paths start at the crate root.
+/// In edition 2015, paths start at the crate root.
 fn is_2015(file: &File, root: Option<&File>) -> bool {
     let own = file.table("package").and_then(|package| package.get("edition"));
     let of_workspace = || table_at(root?.table("workspace")?, "package")?.get("edition");

@@ -7,31 +7,28 @@ use toml_edit::{Document, TableLike};
 
 use super::file::string_at;
 
-/// The index of a package in a lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LockId(usize);
 
-/// A parsed lock file.
 #[derive(Debug)]
 pub(super) struct Lock {
     packages: Vec<LockedPackage>,
     by_name: BTreeMap<String, Vec<LockId>>,
 }
 
-/// A package in a lock file.
 #[derive(Debug)]
 pub(super) struct LockedPackage {
     pub(super) name: String,
     pub(super) version: String,
-    /// The registry or git repository; `None` for a path dependency.
+    /// `None` for path dependencies.
     pub(super) source: Option<String>,
-    /// SHA-256 of the archive as hexadecimal digits. Only registry packages have one.
+    /// SHA-256 as hexadecimal digits. Only packages from a registry have one.
     pub(super) checksum: Option<String>,
     dependencies: Vec<LockId>,
 }
 
 impl Lock {
-    /// Parses a lock file of any format version. The error is a phrase with the reason.
+    /// Accepts every version of the format. The error is a phrase that gives the reason.
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
         let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
         let mut lock = Lock {
@@ -62,6 +59,7 @@ impl Lock {
             let list = table.get("dependencies").and_then(|item| item.as_array());
             named_dependencies.push(list.into_iter().flatten().filter_map(|value| value.as_str()));
         }
+        // Resolve dependencies only now, since they may refer to packages further down.
         for (at, named) in named_dependencies.into_iter().enumerate() {
             let found = named.filter_map(|named| lock.find_named(named)).collect();
             lock.packages[at].dependencies = found;
@@ -74,7 +72,7 @@ impl Lock {
     }
 
     /// Looks up a dependency written as `name`, `name version` or `name version (source)`. Cargo
-    /// uses the shortest form that is unambiguous.
+    /// writes the shortest form that is unambiguous.
     fn find_named(&self, named: &str) -> Option<LockId> {
         let mut words = named.splitn(3, ' ');
         let (name, version, source) = (words.next()?, words.next(), words.next());
@@ -88,7 +86,7 @@ impl Lock {
         fitting.next()
     }
 
-    /// Looks up a path dependency or the project itself.
+    /// Looks up a package of the repository itself, which has no `source`.
     pub(super) fn find_local(&self, name: &str, version: Option<&str>) -> Option<LockId> {
         let candidates = self.by_name.get(name)?.iter().copied();
         let local: Vec<LockId> = candidates
@@ -100,8 +98,10 @@ impl Lock {
         same.or(local.first()).copied()
     }
 
-    /// Returns the package that a dependency resolves to. Renamed dependencies can have the same
-    /// package name; in this case Cargo uses the newest version that matches the requirement.
+    /// Returns the package that a dependency resolves to.
+    ///
+    /// A package can depend on two versions of the same crate if it renames one of them. Then we
+    /// choose as Cargo does: the newest version that matches the requirement.
     pub(super) fn find_dependency(
         &self,
         dependent: LockId,
@@ -124,8 +124,8 @@ impl Lock {
         fitting.max().map(|(_, id)| id)
     }
 
-    /// Returns a package and its direct and indirect dependents. Only these can enable features of
-    /// the package, so no other part of the graph has to be read.
+    /// Returns a package together with everything that depends on it, directly or not. Nothing else
+    /// can enable a feature of the package, so we need not read the rest of the graph.
     pub(super) fn find_dependents(&self, id: LockId) -> BTreeSet<LockId> {
         let mut dependents: BTreeMap<LockId, Vec<LockId>> = BTreeMap::new();
         for (at, package) in self.packages.iter().enumerate() {
@@ -143,12 +143,10 @@ impl Lock {
     }
 }
 
-/// Returns the major and minor version of a package in a lock file, the newest if there are
-/// several.
-///
-/// Scans the text instead of parsing it because every run needs this. In every format version, the
-/// `version` line follows the `name` line.
+/// Returns the major and minor version of the newest `name` in a lock file.
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
+    // Every run needs this, so scan the lines instead of parsing the file. In every version of the
+    // format, `version` follows `name`.
     let name = format!("name = \"{name}\"");
     let mut lines = lock.lines().map(str::trim);
     let mut newest = None;

@@ -1,4 +1,4 @@
-//! A package's manifest as needed by later stages, and the dependency on k8s-openapi.
+//! What later stages need from a package's manifest, and the dependency on k8s-openapi.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,49 +10,44 @@ use super::targets::Library;
 use crate::kubernetes_types::MinorChoice;
 use crate::package::Dependency;
 
-/// The manifest of a package.
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    /// The directory of the package.
     pub(crate) folder: String,
     pub(crate) library: Option<Library>,
-    /// The root files of the other selected targets.
+    /// Root files of the other targets that we read, such as binaries.
     pub(crate) roots: Vec<String>,
-    /// Whether the library's own kinds and markers are selected. If not, only its types are used.
+    /// Whether we generate the library's own kinds and markers. If not, it only lends its types.
     pub(crate) selected: bool,
-    /// Whether the package comes from a registry or from git, so the user cannot edit it.
+    /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,
-    /// The enabled features.
     pub(crate) features: BTreeSet<String>,
-    /// The dependencies, by their names in Rust code.
+    /// Keyed by the name in Rust code, e.g. `k8s_openapi`.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether the package uses edition 2015.
+    /// Paths start at the crate root in edition 2015.
     pub(crate) is_2015: bool,
-    /// The kinds to generate if the package is selected.
     pub(crate) selection: Selection,
 }
 
-/// The dependency on k8s-openapi, combined from all packages.
+/// The dependency on k8s-openapi, as the packages together declare it.
 #[derive(Debug, Default)]
 pub(crate) struct K8sOpenapi {
     pub(crate) features: BTreeSet<String>,
-    /// The first manifest with the dependency, and its bytes there.
+    /// Where the first of the manifests declares it.
     pub(crate) place: Option<(String, Range<usize>)>,
-    /// The minor version in `Cargo.lock`: 20 for 0.20.
+    /// The minor version in `Cargo.lock`, e.g. 20 for 0.20.
     pub(crate) locked: Option<u8>,
 }
 
 impl K8sOpenapi {
-    /// Returns whether a feature selects a Kubernetes version.
     pub(crate) fn is_chosen(&self) -> bool {
         self.features.iter().any(|feature| minor_of(feature).is_some())
     }
 
     /// Chooses the Kubernetes minor version.
     ///
-    /// A k8s-openapi feature takes precedence over `asked`, and `asked` over the newest version
-    /// that the locked k8s-openapi supports. If the catalogue lacks that version, the nearest
-    /// version is used.
+    /// A feature of k8s-openapi wins over `asked`, because that is what the program compiles
+    /// against. Otherwise `asked` wins over the newest version that the locked k8s-openapi
+    /// supports. If our catalogue lacks the version, we take the nearest one that it has.
     pub(crate) fn choose(&self, asked: Option<Minor>) -> MinorChoice {
         let feature = self
             .features
@@ -88,7 +83,6 @@ impl K8sOpenapi {
     }
 }
 
-/// The Kubernetes version selected by a feature.
 #[derive(Clone, Copy)]
 enum Asked {
     Minor(u8),
@@ -111,8 +105,7 @@ fn exact(minor: Minor) -> MinorChoice {
     }
 }
 
-/// Returns the minor version nearest to `number`. If `is_told` is set, adds a remark even if it is
-/// equal to `number`.
+/// `is_told` asks for a remark even if we have exactly the version `number`.
 fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     let minor = Minor::nearest(number);
     let is_other = minor.number() != number;

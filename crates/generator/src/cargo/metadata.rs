@@ -7,7 +7,7 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// The keys of the table. The command itself reads the keys after `serde-defaults`.
+/// We read the first four here, and the command itself reads the others.
 const KEYS: &[&str] = &[
     "only",
     "skip",
@@ -21,16 +21,15 @@ const KEYS: &[&str] = &[
     "allow",
 ];
 
-/// The settings in `[package.metadata.rbuilder]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// The only kinds to generate; `None` selects all.
+    /// If set, we generate these kinds only.
     pub(crate) only: Option<Vec<NamedKind>>,
-    /// The kinds to skip.
     pub(crate) skip: Vec<NamedKind>,
-    /// The features to enable in addition to the default ones.
+    /// Enabled in addition to the default features.
     pub(crate) features: Vec<String>,
-    /// Whether the schemas of types that derive schemars' `JsonSchema` contain serde's defaults.
+    /// Whether we write serde's defaults into the schemas of types that derive schemars'
+    /// `JsonSchema`.
     pub(crate) serde_defaults: bool,
 }
 
@@ -54,14 +53,12 @@ pub(crate) struct NamedKind {
 }
 
 impl NamedKind {
-    /// Creates the error for a kind that does not exist.
     pub(crate) fn problem(&self) -> Diagnostic {
         let message = format!("the package has no kind `{}`", self.name);
         super::file::manifest_error(&self.path, self.range.clone(), message)
     }
 }
 
-/// Reads `[package.metadata.rbuilder]`.
 pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
     let Some(item) = file
         .table("package")

@@ -1,7 +1,7 @@
 //! Reads `Cargo.toml` files: packages, target roots, enabled features and dependency names.
 //!
-//! This replaces `cargo metadata`, which takes longer than the rest of a run and needs the
-//! dependencies to be downloaded.
+//! We don't run `cargo metadata`, because it takes longer than the rest of a run and needs every
+//! dependency to be downloaded.
 
 mod file;
 mod graph;
@@ -33,18 +33,18 @@ use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
 
-/// The manifests of a run.
 pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
     pub(crate) published: Published<'a>,
-    /// The version of kube in `Cargo.lock`, or else the version that the manifests require.
+    /// The version of kube in `Cargo.lock`. Without a lock file, this is what the manifests
+    /// require.
     pub(crate) kube: Option<KubeRelease>,
 }
 
 /// Reads the manifests of the selected packages and of their path dependencies.
 ///
-/// Returns `None` after an error, which is added to `report`.
+/// Returns `None` if that fails. The errors are in `report`.
 pub(crate) fn read_manifests<'a>(
     sources: &'a dyn Sources,
     options: &Options,
@@ -73,7 +73,6 @@ pub(crate) fn read_manifests<'a>(
     }
 }
 
-/// The information in the manifests, before any Rust source is read.
 struct Found {
     here: Rc<File>,
     packages: Vec<Manifest>,
@@ -117,7 +116,8 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
     let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
-    // `serde-defaults` also applies to path dependencies: kinds in other packages use their types.
+    // Kinds in other packages use the types of path dependencies, so `serde-defaults` counts there
+    // too.
     for (index, manifest) in packages.iter_mut().enumerate() {
         manifest.selection.serde_defaults =
             metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults);
@@ -136,7 +136,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     })
 }
 
-/// Returns the version of a dependency from `Cargo.lock` of the package or its workspace.
+/// Looks into `Cargo.lock` of the package first, then into the lock file of its workspace.
 fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
     let sources = graph.sources;
     let read = |folder: &str| {
@@ -149,7 +149,7 @@ fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u
     })
 }
 
-/// Returns the packages that `--package` accepts: this one and the other workspace members.
+/// Packages that `--package` accepts, i.e. this one and the other members of its workspace.
 fn members(
     here: &File,
     options: &Options,
@@ -179,7 +179,8 @@ fn members(
         .iter()
         .filter_map(|folder| graph.add(folder, with_dev))
         .collect();
-    // Path dependencies inside the workspace directory are members even if `members` omits them.
+    // Cargo makes path dependencies inside the workspace directory members, even if `members` omits
+    // them.
     let mut at = 0;
     while let Some(member) = members.get(at) {
         for used in graph.used_by(*member) {
@@ -192,7 +193,6 @@ fn members(
     Ok(members)
 }
 
-/// Returns the members named by `--package`, or all members without `--package`.
 fn choose(
     here: &File,
     members: Vec<Index>,
@@ -217,9 +217,8 @@ fn choose(
     Ok(chosen)
 }
 
-/// Activates features: `default`, those in `[package.metadata.rbuilder]` and those on the command
-/// line. `--features name` applies to every selected package that has the feature,
-/// `--features package/name` only to that package.
+/// Activates `default`, the features in `[package.metadata.rbuilder]` and those on the command
+/// line.
 fn turn_on(
     here: &File,
     selected: &[Index],
@@ -242,6 +241,8 @@ fn turn_on(
             graph.activate(*index, all);
         }
     }
+    // `--features name` applies to every selected package that has the feature, `--features
+    // package/name` to that package only.
     for asked in &options.features {
         let (package, feature) = match asked.split_once('/') {
             Some((package, feature)) => (Some(package), feature),
@@ -284,7 +285,7 @@ fn check_targets(
     {
         return Err(here.error(None, format!("no package has an example `{example}`"), ""));
     }
-    // A workspace member may only consist of tests, so only a single package needs targets.
+    // A member of a workspace may well consist of tests, so insist on targets only if it is alone.
     if let [index] = selected
         && !found(index)
         && manifests[*index].library.is_none()

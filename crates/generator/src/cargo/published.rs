@@ -1,10 +1,12 @@
 //! Packages from registries and from git, loaded when a kind needs one of their types.
 //!
-//! `Cargo.lock` pins the version and the checksum of each dependency, so the output depends on the
-//! repository alone. The file paths start with [`REGISTRY`], which is not a directory on disk, and
-//! [`join`] never leaves it. Any dependent of a package can enable its features, so the manifests
-//! of all dependents are read. The rest of the graph, often hundreds of packages, is not: it cannot
-//! enable features, so reading more of it later cannot change the result.
+//! `Cargo.lock` pins the version and the checksum of each dependency, so our output depends on
+//! nothing but the repository. Paths of their files start with [`REGISTRY`], which isn't a
+//! directory on disk, and [`join`] never leads out of it.
+//!
+//! Since any dependent can enable features of a package, we read the manifests of all of them. We
+//! don't read the rest of the graph, which often has hundreds of packages: it cannot enable any of
+//! these features, so reading more of it later cannot change the result either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -21,29 +23,27 @@ use crate::sources::{Archive, ArchiveError, REGISTRY, join};
 /// The help of an error about a package that Cargo has not downloaded.
 pub const FETCH: &str = "run `cargo fetch`";
 
-/// Loads published packages.
 pub(crate) struct Published<'a> {
     graph: Graph<'a>,
-    /// The manifest in the directory that the command runs in.
+    /// The manifest in the working directory.
     here: Rc<File>,
     lock: Option<Result<Rc<Lock>, Obstacle>>,
     replacements: Option<Rc<Replacements>>,
-    /// Packages whose manifests are read once an enabled dependency leads to them.
+    /// Packages that we read once an enabled dependency leads to them.
     admitted: BTreeSet<LockId>,
-    /// The admitted packages that have been read, or the reason why they could not be.
+    /// The admitted packages that we tried to read.
     read: BTreeMap<LockId, Result<Index, Obstacle>>,
-    /// The number of packages that callers have received.
+    /// How many packages of the graph the callers know.
     handed_over: usize,
 }
 
-/// A loaded package and the manifests that were read for it.
 pub(crate) struct Loaded {
     pub(crate) package: PackageId,
-    /// The new manifests, to be appended to those that the caller already has.
+    /// For the caller to append to the manifests that it already has.
     pub(crate) added: Vec<Manifest>,
 }
 
-/// Advice for a type whose crate cannot be read.
+/// For types from crates that we fail to read.
 const ALTERNATIVE: &str =
     "put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
 
@@ -62,8 +62,9 @@ impl<'a> Published<'a> {
 
     /// Loads the package that a dependency of another package refers to.
     ///
-    /// # Errors Fails if `Cargo.lock` does not contain the package, or if its source is not
-    /// available.
+    /// # Errors
+    ///
+    /// Fails if `Cargo.lock` does not contain the package, or if its source is not available.
     pub(crate) fn load(&mut self, dependent: PackageId, key: &str) -> Result<Loaded, Obstacle> {
         if let Some(wanted) = self.graph.nodes[dependent.0].wanted.get(key) {
             check_in_use(wanted)?;
@@ -73,8 +74,8 @@ impl<'a> Published<'a> {
         let closure = lock.find_dependents(id);
         self.admitted.extend(closure.iter().copied());
         self.follow(&lock);
-        // Any dependent can enable features, so one unreadable manifest leaves the features
-        // unknown.
+        // Any dependent can enable features, so after a single unreadable manifest we don't know
+        // them all.
         if let Some(obstacle) = closure.iter().find_map(|id| self.read.get(id)?.as_ref().err()) {
             return Err(obstacle.clone());
         }
@@ -93,9 +94,9 @@ impl<'a> Published<'a> {
         added
     }
 
-    /// Reads the manifests of admitted packages that enabled dependencies lead to.
     fn follow(&mut self, lock: &Lock) {
         let mut is_changed = true;
+        // A manifest that we connect may enable further dependencies, so repeat until none is new.
         while std::mem::take(&mut is_changed) {
             for (index, key) in self.open_edges() {
                 let Ok(id) = self.find_target(lock, index, &key) else {
@@ -117,7 +118,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Returns the enabled dependencies that have not been resolved to a package.
+    /// Enabled dependencies that have not led to a package yet.
     fn open_edges(&self) -> Vec<(Index, String)> {
         let nodes = self.graph.nodes.iter().enumerate();
         let edges = nodes.flat_map(|(index, node)| {
@@ -129,7 +130,6 @@ impl<'a> Published<'a> {
         edges.collect()
     }
 
-    /// Returns the package in `Cargo.lock` that a dependency resolves to.
     fn find_target(&self, lock: &Lock, dependent: Index, key: &str) -> Result<LockId, Obstacle> {
         let node = &self.graph.nodes[dependent];
         let of_dependent = node
@@ -151,7 +151,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Makes the source of a package available and reads its manifest.
+    /// Makes the source of a package available first, e.g. by opening its archive.
     fn read_package(&mut self, package: &LockedPackage, id: LockId) -> Result<Index, Obstacle> {
         let folder = self.find_source(package)?;
         self.graph.add_locked(&folder, id).map_err(|error| Obstacle {
@@ -163,7 +163,6 @@ impl<'a> Published<'a> {
         })
     }
 
-    /// Makes the source of a package available and returns its directory.
     fn find_source(&mut self, package: &LockedPackage) -> Result<String, Obstacle> {
         let LockedPackage { name, version, .. } = package;
         let sources = self.graph.sources;
@@ -187,6 +186,7 @@ impl<'a> Published<'a> {
                 help: format!("add the source to the repository with `cargo vendor`, or {ALTERNATIVE}"),
             });
         };
+        // Both end up in a path, so don't trust them.
         if !is_name(name, "") || !is_name(version, ".+") {
             return Err(Obstacle {
                 reason: format!("`Cargo.lock` has no valid name and version: `{name}` and `{version}`"),
@@ -195,7 +195,7 @@ impl<'a> Published<'a> {
         }
         let mut folder = format!("{REGISTRY}/{name}-{version}");
         if self.is_taken(&folder) {
-            // Another registry contains a package with the same name and version.
+            // Another registry has a package with the same name and version.
             folder = format!("{folder}-{}", checksum.get(..8).unwrap_or(checksum));
         }
         let archive = Archive {
@@ -231,7 +231,6 @@ impl<'a> Published<'a> {
         self.lock.clone().unwrap_or_else(|| Err(self.outdated("")))
     }
 
-    /// Reads the lock file of the workspace, or of the package if it has no workspace.
     fn read_lock(&mut self) -> Result<Rc<Lock>, Obstacle> {
         let root = match self.here.table("workspace") {
             Some(_) => None,
@@ -262,7 +261,6 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Checks that a dependency is enabled and applies to Linux.
 fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     let name = &wanted.package;
     let (reason, help) = if wanted.is_elsewhere {
@@ -280,8 +278,8 @@ fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     })
 }
 
-/// Returns whether `text` can be part of a file name: ASCII letters, digits, `-`, `_` and the
-/// characters in `others`.
+/// Whether `text` can be part of a file name. `others` are allowed besides ASCII letters, digits,
+/// `-` and `_`.
 fn is_name(text: &str, others: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || others.contains(c);
     !text.is_empty() && text.len() <= 128 && text.chars().all(is_part)

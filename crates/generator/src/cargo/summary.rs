@@ -26,9 +26,12 @@ pub struct PackageSummary {
     pub members: Vec<String>,
 }
 
-/// Summarizes the package in the root directory of the sources; `None` if there is no `Cargo.toml`.
+/// Summarizes the package in the root directory of the sources. Returns `None` if there is no
+/// `Cargo.toml`.
 ///
-/// # Errors Fails if a manifest cannot be read or is not TOML.
+/// # Errors
+///
+/// Fails if a manifest cannot be read or is not TOML.
 pub fn summarize_package(sources: &dyn Sources) -> Result<Option<PackageSummary>, Diagnostic> {
     let Some(file) = Files::new(sources).get("")? else {
         return Ok(None);

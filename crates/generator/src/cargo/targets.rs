@@ -8,23 +8,21 @@ use super::file::{File, bool_at, string_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
-/// The library of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Library {
-    /// Name of the crate in Rust code.
+    /// What Rust code calls the crate.
     pub(crate) name: String,
-    /// Path of the root file.
     pub(crate) path: String,
 }
 
-/// Returns the library of a package, if its root file exists.
+/// Returns `None` if the root file does not exist.
 pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library> {
     let library = library_of(file);
     is_file(sources, &library.path).then_some(library)
 }
 
-/// Returns the library without checking that its root file exists. A published package that others
-/// depend on has a library.
+/// Doesn't check that the root file exists, because a published package that others depend on
+/// certainly has a library.
 pub(super) fn library_of(file: &File) -> Library {
     let lib = file.table("lib");
     let name = lib
@@ -38,13 +36,13 @@ pub(super) fn library_of(file: &File) -> Library {
     }
 }
 
-/// Returns the root files of the binaries, sorted by path.
+/// Sorted by path.
 pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let found = find_named_binaries(file, sources)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Returns the name and root file of each binary, sorted by path.
+/// Name and root file of each binary, sorted by path.
 pub(super) fn find_named_binaries(
     file: &File,
     sources: &dyn Sources,
@@ -52,20 +50,19 @@ pub(super) fn find_named_binaries(
     targets(file, sources, &BINARIES)
 }
 
-/// Returns the name and root file of each example, sorted by path.
+/// Name and root file of each example, sorted by path.
 pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
     targets(file, sources, &EXAMPLES)
 }
 
-/// Cargo's discovery rules for binaries or examples.
+/// How Cargo discovers binaries or examples.
 struct Sort {
-    /// The key of the tables.
     key: &'static str,
-    /// The directory in which Cargo discovers targets.
+    /// Where Cargo looks for targets.
     folder: &'static str,
-    /// The key that disables discovery.
+    /// The key that turns the discovery off.
     auto: &'static str,
-    /// A root file outside `folder`: `src/main.rs`.
+    /// A root file outside of `folder`, which binaries have.
     main: Option<&'static str>,
 }
 
@@ -121,7 +118,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
             Some((name, path))
         });
         let main = main.map(|path| (package_name.to_owned(), path));
-        // A target with an explicit `path` is not added again.
+        // Don't add a target with an explicit `path` twice.
         found.extend(automatic.chain(main).filter(|(_, path)| !paths.contains(path)));
     }
     let mut found: Vec<_> = found.into_iter().collect();
@@ -129,7 +126,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// Returns `x` for `x.rs` and for `x/main.rs`.
+/// For example, `x.rs` and `x/main.rs` are both called `x`.
 fn automatic_name(path: &str) -> Option<&str> {
     match path.split_once('/') {
         None => path.strip_suffix(".rs"),
@@ -138,7 +135,7 @@ fn automatic_name(path: &str) -> Option<&str> {
     }
 }
 
-/// Returns the tables of `[[bin]]` or `bin = [{ … }]`.
+/// Accepts `[[bin]]` as well as `bin = [{ … }]`.
 fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     match root.get(key) {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
@@ -153,7 +150,7 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     }
 }
 
-/// Returns whether the crate is a procedural macro. These export no types.
+/// Whether the crate is a procedural macro, which cannot export types.
 pub(super) fn is_proc_macro(file: &File) -> bool {
     table_at(file.root(), "lib").is_some_and(|lib| {
         bool_at(lib, "proc-macro")
@@ -163,6 +160,6 @@ pub(super) fn is_proc_macro(file: &File) -> bool {
 }
 
 fn is_file(sources: &dyn Sources, path: &str) -> bool {
-    // An unreadable file is treated as existing: reading it later reports the error.
+    // Count unreadable files as existing, so that reading them later reports the error.
     sources.text(path).map_or(true, |text| text.is_some())
 }

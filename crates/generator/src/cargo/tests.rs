@@ -61,8 +61,8 @@ fn finds_targets() {
         Some(("api", "api/lib.rs")),
         &["src/bin/run.rs"],
     );
-    // An explicit `path` replaces the discovered one. A binary named like the package is
-    // `src/main.rs` by default.
+    // An explicit `path` replaces the discovered one. Cargo looks for a binary with the package's
+    // name in `src/main.rs`.
     check_targets(
         "[package]\nname = \"x\"\n[[bin]]\nname = \"x\"\n[[bin]]\nname = \"y\"\npath = \"other/y.rs\"",
         &["src/main.rs", "other/y.rs"],
@@ -93,7 +93,7 @@ fn examples_replace_other_targets() {
     assert!(manifests[0].dependencies.contains_key("serde"));
 }
 
-/// Checks the features of each package. `expected` is sorted by directory.
+/// `expected` is sorted by directory.
 fn check_features(list: &[(&str, &str)], options: &Options, expected: &[(&str, &[&str])]) {
     let mut manifests = read_all(&files(list), options).expect("manifests");
     manifests.sort_by(|a, b| a.folder.cmp(&b.folder));
@@ -225,7 +225,7 @@ fn names_of_dependencies_in_source() {
             .iter()
             .all(|manifest| manifest.is_2015 || manifest.folder == "op")
     );
-    // Path dependencies inside the workspace are members.
+    // Cargo makes path dependencies inside the workspace members of it.
     assert!(manifests.iter().all(|manifest| manifest.selected));
 }
 

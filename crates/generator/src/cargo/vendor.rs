@@ -1,5 +1,5 @@
-//! Source replacement in `.cargo/config.toml`: maps a registry or git repository to a vendored
-//! directory.
+//! Source replacement in `.cargo/config.toml`, which makes Cargo look in a vendored directory
+//! instead of a registry or a git repository.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use super::file::{string_at, table_at};
 use super::lock::LockedPackage;
 use crate::sources::{Sources, join};
 
-/// The number of parent directories that are searched for configuration.
+/// How many parent directories we search for configuration.
 const MAX_ANCESTORS: usize = 32;
 
-/// The number of `replace-with` hops that are followed. The limit ends cycles.
+/// How often we follow `replace-with`, which could form a cycle.
 const MAX_REPLACEMENTS: usize = 16;
 
-/// The names of crates.io in `Cargo.lock`.
+/// How `Cargo.lock` refers to crates.io.
 const CRATES_IO: [&str; 2] = [
     "registry+https://github.com/rust-lang/crates.io-index",
     "sparse+https://index.crates.io/",
 ];
 
-/// The `[source.…]` tables of Cargo's configuration, by name.
+/// The `[source.…]` tables of Cargo's configuration.
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
     sources: BTreeMap<String, Replacement>,
@@ -33,19 +33,20 @@ struct Replacement {
     registry: Option<String>,
     git: Option<String>,
     replace_with: Option<String>,
-    /// The directory with the packages, relative to the project.
+    /// Relative to the project.
     directory: Option<String>,
 }
 
 impl Replacements {
-    /// Reads the configuration in the project and in its parent directories. The nearest one wins.
+    /// Reads the configuration in the project and in its parent directories, of which the nearest
+    /// wins.
     pub(super) fn read(sources: &dyn Sources) -> Replacements {
         let mut found = Replacements::default();
         let mut folder = String::new();
         for _ in 0..MAX_ANCESTORS {
             for name in [".cargo/config.toml", ".cargo/config"] {
-                // Files outside the repository are not read: the output depends on the repository
-                // alone.
+                // Skip files outside of the repository, since our output must depend on the
+                // repository alone.
                 if let Ok(Some(text)) = sources.text(&join(&folder, name)) {
                     found.add(&text, &folder);
                     break;
@@ -78,7 +79,6 @@ impl Replacements {
         }
     }
 
-    /// Returns the directory that replaces a source.
     fn directory_of(&self, source: &str) -> Option<&str> {
         let mut tables = self.sources.iter();
         let (_, mut replacement) = tables.find(|(name, table)| table.is_of(name, source))?;
@@ -93,7 +93,7 @@ impl Replacements {
 
     /// Returns the directory of a vendored package, or `None` if its source is not replaced.
     ///
-    /// # Errors Fails with the reason if the vendored directory lacks the package or has another
+    /// The error says that the vendored directory lacks the package or has it with another
     /// checksum.
     pub(super) fn find_folder(
         &self,
@@ -106,7 +106,7 @@ impl Replacements {
 }
 
 impl Replacement {
-    /// Returns whether the table describes a source of `Cargo.lock`.
+    /// Whether this table describes a `source` of `Cargo.lock`.
     fn is_of(&self, name: &str, source: &str) -> bool {
         if name == "crates-io" {
             return CRATES_IO.contains(&source);
@@ -127,8 +127,7 @@ impl Replacement {
     }
 }
 
-/// Finds a package in the output of `cargo vendor`. The directory name of a package depends on
-/// which versions are vendored, so its manifest decides.
+/// Finds a package in the output of `cargo vendor`.
 fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> Result<String, String> {
     let LockedPackage { name, version, .. } = package;
     let usual = [format!("{name}-{version}"), name.clone()];
@@ -137,6 +136,8 @@ fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> R
         .iter()
         .map(|name| join(directory, name))
         .find(|folder| is_package(folder));
+    // `cargo vendor` only appends the version where a crate is vendored in several, so neither
+    // usual name needs to exist. Fall back to reading each manifest.
     if folder.is_none() {
         let others = sources.folders(directory).unwrap_or_default();
         let mut others = others.iter().map(|name| join(directory, name));
@@ -151,7 +152,7 @@ fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> R
     };
     let record: Value =
         serde_json::from_str(&text).map_err(|error| format!("failed to parse `{path}`: {error}"))?;
-    // Packages from git have no checksum in either file.
+    // Neither file has a checksum for packages from git, so both sides are `None` then.
     let checksum = record.get("package").and_then(Value::as_str);
     if checksum.map(str::to_ascii_lowercase) != package.checksum {
         return Err(format!(
@@ -187,7 +188,7 @@ mod tests {
              [source.a]\nregistry = \"https://circle\"\nreplace-with = \"a\"\n",
             "..",
         );
-        // Tables of the nearest configuration win.
+        // The configuration that is read first, i.e. the nearest, wins.
         replacements.add("[source.vendored]\ndirectory = \"other\"\n", "../..");
         for (source, expected) in [
             (

@@ -1,4 +1,4 @@
-//! Workspaces: finds the root of a package and the members of a root.
+//! Finds the workspace of a package, and the members of a workspace.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -9,12 +9,12 @@ use super::file::{File, Files, string_at, strings_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
-/// The number of parent directories that are searched for a workspace.
+/// How many parent directories we search for a workspace.
 const MAX_ANCESTORS: usize = 32;
 
-/// Returns the workspace of a package that is not itself a workspace root. This is the workspace
-/// named by `package.workspace`, or else the nearest parent with a `[workspace]` that does not
-/// exclude the package.
+/// Returns the workspace of a package that is not a workspace root itself. As in Cargo, this is the
+/// one that `package.workspace` names, or else the nearest parent with a `[workspace]` that does
+/// not exclude the package.
 pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
     if let Some(named) = file
         .table("package")
@@ -39,8 +39,8 @@ pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<Fi
     Ok(None)
 }
 
-/// Returns the directories of the members listed by a root. Members by virtue of a path dependency
-/// are not included.
+/// Returns the directories that `members` of a root lists. Path dependencies, which are members
+/// too, are not among them.
 pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
     let mut folders = BTreeSet::new();
     let Some(workspace) = root.table("workspace") else {
@@ -65,7 +65,7 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
     Ok(folders)
 }
 
-/// Returns whether a directory may be a member of a workspace without being listed.
+/// Whether a directory could be a member of the workspace without being listed.
 pub(super) fn may_hold_member(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }
@@ -74,7 +74,7 @@ fn excludes(root: &File, folder: &str) -> bool {
     let Some(workspace) = root.table("workspace") else {
         return false;
     };
-    // As in Cargo, a path in `members` takes precedence over `exclude`.
+    // As in Cargo, a path in `members` wins over `exclude`.
     let listed = strings_at(workspace, "members").any(|member| join(&root.folder, member) == folder);
     !listed
         && strings_at(workspace, "exclude").any(|excluded| {
@@ -88,7 +88,7 @@ fn below(folder: &str, other: &str) -> bool {
         return !other.starts_with("..") && !other.starts_with('/');
     }
     if folder.split('/').all(|part| part == "..") {
-        // `..` contains everything except its own parents.
+        // `..` contains everything but its own parents.
         let above = format!("{folder}/..");
         return !other.starts_with('/') && other != above && !other.starts_with(&format!("{above}/"));
     }
@@ -97,7 +97,7 @@ fn below(folder: &str, other: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Expands a pattern such as `crates/*` to directories.
+/// Expands e.g. `crates/*` to directories.
 fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let mut folders = vec![root.folder.clone()];
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -136,8 +136,8 @@ pub enum Membership {
     Unlisted,
 }
 
-/// Returns the membership of a package in `folder`, which is relative to the manifest above it. A
-/// manifest that is not valid TOML has no workspace.
+/// Returns the membership of a package in `folder`, which is relative to the manifest above it. We
+/// treat a manifest that is not valid TOML as one without a workspace.
 pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     let Ok(document) = Document::parse(manifest) else {
         return Membership::None;
@@ -157,8 +157,7 @@ pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     }
 }
 
-/// Returns whether a path matches a pattern such as `crates/*`, in which `**` matches any number of
-/// directories.
+/// As `matches`, for whole paths: `**` stands for any number of directories.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = pattern
         .split('/')
@@ -177,7 +176,7 @@ fn matches_parts(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// Returns whether a name matches a pattern of characters, `*`, `?` and `[…]`.
+/// Supports `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {
@@ -215,7 +214,6 @@ fn in_set(set: &str, letter: char) -> bool {
     (ranges || set.contains(&letter)) != negated
 }
 
-/// Returns whether an item is `{ workspace = true }`.
 pub(super) fn is_inherited(item: &Item) -> bool {
     let says = item
         .as_table_like()

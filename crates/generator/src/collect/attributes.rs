@@ -1,11 +1,11 @@
-//! Classifies item attributes, and finds the location of an item with its attributes.
+//! Tells which attributes may change the item that they are on.
 
 use rbuilder_reader::grammar::Item;
 use rbuilder_reader::{Attribute, Span, read_derives};
 
 use crate::package::SerdeDerives;
 
-/// Attributes that do not change the item. Some of them configure a derive.
+/// Attributes that leave the item as it is. Some of them configure a derive.
 const HARMLESS: &[&str] = &[
     "allow",
     "automatically_derived",
@@ -39,10 +39,9 @@ const HARMLESS: &[&str] = &[
     "x_kube",
 ];
 
-/// Tool attributes, which rustc ignores.
+/// rustc ignores the attributes of these tools.
 const TOOLS: &[&str] = &["clippy", "diagnostic", "rustfmt"];
 
-/// Returns true if the attribute does not change the item.
 pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     let mut segments = attr.segments();
     let first = segments.next().unwrap_or_default();
@@ -52,12 +51,12 @@ pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     }
 }
 
-/// Returns true for test functions, such as `#[test]` and `#[tokio::test]`.
+/// Matches `#[test]`, `#[tokio::test]` and so on.
 pub(super) fn is_test(attrs: &[Attribute<'_>]) -> bool {
     attrs.iter().any(|attr| attr.last_segment() == "test")
 }
 
-/// Derives whose serialized form differs from the fields and variants of the type.
+/// Derives whose JSON looks different from the fields and variants of the type.
 const OTHER_FORMS: &[&str] = &[
     "Serialize_repr",
     "Deserialize_repr",
@@ -67,7 +66,6 @@ const OTHER_FORMS: &[&str] = &[
     "Deserialize_tuple",
 ];
 
-/// Returns the serde traits that are derived.
 pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     let mut found = SerdeDerives::default();
     for path in read_derives(attrs) {
@@ -83,7 +81,7 @@ pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     found
 }
 
-/// Returns the span of an item, including its attributes.
+/// Includes the attributes.
 pub(super) fn whole_span(item: &Item<'_>) -> Span {
     let [front, _] = item.written;
     let start = if front.start < front.end {

@@ -1,5 +1,5 @@
-//! Kinds behind a disabled Cargo feature. A note names the feature, because a missing kind is easy
-//! to overlook.
+//! Notes about kinds behind a disabled Cargo feature. We name the feature, because it's easy to
+//! overlook that a kind is missing.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl FileReader<'_, '_> {
         self.session.report(Diagnostic::note(written, message).help(help));
     }
 
-    /// Returns true if the file of `mod name;` or of one of its child modules contains kinds.
+    /// Also looks into the files of child modules.
     fn has_kinds_in_file(&self, declaration: &str, location: &Location) -> bool {
         let Some(name) = words(declaration).last() else {
             return false;
@@ -67,7 +67,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns true if the item is compiled with these `cfg` options. A type must also derive a kind.
+/// Whether the item would be compiled with these options. A type must be a kind, too.
 fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let Ok(Some(item)) = Items::new(tokens.cursor(), Some(cfg)).read() else {
@@ -77,7 +77,7 @@ fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     item.active && !attributes::is_test(&item.attrs) && (!is_type || has_derive(&item.attrs, KIND))
 }
 
-/// Returns the features mentioned in the conditions, such as `a` in `feature = "a"`.
+/// Returns e.g. `a` for `feature = "a"`.
 fn features_in(conditions: &str) -> BTreeSet<&str> {
     let options = conditions.match_indices("feature");
     options

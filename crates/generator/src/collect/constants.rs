@@ -1,8 +1,8 @@
-//! Constants in attributes of schemars and validators: `range(max = MAX)`, `regex(path = *NAME)`.
+//! Constants in attributes of schemars and validators, such as `range(max = MAX)` or `regex(path =
+//! *NAME)`.
 //!
-//! When an item is parsed, the constants that it uses may not have been read yet. Such items are
-//! parsed a second time at the end, with the values of the constants. The diagnostics of the second
-//! pass replace those of the first.
+//! When we parse an item, we may not have read its constants yet. We therefore parse such items
+//! again at the end, when the values are known, and replace the diagnostics of the first pass.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,37 +24,34 @@ use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
 use crate::resolve::{ValueTarget, find_value};
 
-/// Maximum depth of constants that refer to other constants.
+/// Constants can refer to others, and even to themselves in code that doesn't compile.
 const MAX_DEPTH: usize = 32;
 
-/// Maximum number of constants to evaluate for a single item. A constant can mention another one
-/// twice, so the number can grow exponentially.
+/// How many constants we evaluate for one item. A constant can mention another one twice, so their
+/// number can grow exponentially.
 const MAX_STEPS: usize = 1000;
 
-/// Maximum number of bytes to lex again, for all items together.
+/// How many bytes we lex again, for all items together.
 const MAX_BYTES: usize = 256 << 20;
 
-/// An item whose attributes refer to constants.
 pub(super) struct Deferred {
     pub(super) id: TypeId,
-    /// Source of the item with its attributes, and the byte offset of its start.
+    /// The item with its attributes, and the offset where it starts.
     pub(super) text: String,
     pub(super) start: u32,
     pub(super) cfg: Rc<Cfg>,
-    /// The version of the enclosing module, for [`Session::set_module_version`].
+    /// For [`Session::set_module_version`].
     pub(super) version: Option<ModuleVersion>,
-    /// The derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
-    /// The location of the item, if it is in a macro call.
+    /// Set if the item is in a macro call.
     pub(super) wrapped: Option<Wrapped>,
-    /// Paths of the constants, as written.
+    /// As written, e.g. `limits::MAX`.
     pub(super) constants: BTreeSet<String>,
-    /// The diagnostics of the first pass, as a range of the type's diagnostics.
+    /// Where the diagnostics of the first pass are among those of the type.
     pub(super) said: Range<usize>,
 }
 
 impl Collector<'_> {
-    /// Parses the items that refer to constants again, with the values of the constants.
     pub(super) fn resolve_constants(&mut self) {
         let mut left = MAX_BYTES;
         for deferred in std::mem::take(&mut self.deferred) {
@@ -73,8 +70,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Parses an item with the values of its constants and returns the new diagnostics. Returns
-    /// `None` if no value is known.
+    /// Returns the new diagnostics, or `None` if we know none of the values.
     fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
         let module = self.package.item(deferred.id).module;
         let mut known = BTreeMap::new();
@@ -113,7 +109,7 @@ impl Collector<'_> {
         Some(said)
     }
 
-    /// Evaluates a constant. For a regular expression, returns its pattern.
+    /// For a regular expression, this is its pattern.
     fn constant(&self, module: ModuleId, names: &[&str], depth: usize, steps: &Cell<usize>) -> Option<Value> {
         let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let id = match find_value(&self.package, module, &segments) {
@@ -143,6 +139,7 @@ impl Collector<'_> {
         let read = expr
             .filter(|_| cursor.is_end())
             .and_then(|expr| self.evaluate(&expr, value.module, depth, steps));
+        // Not a constant expression, but it may be a `LazyLock` around `Regex::new("…")`.
         read.or_else(|| find_pattern(tokens.cursor()).map(Value::String))
     }
 
@@ -173,7 +170,8 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the pattern of `Regex::new("…")`, if the expression contains exactly one such call.
+/// Returns the pattern of `Regex::new("…")`, unless there is more than one such call to choose
+/// from.
 fn find_pattern(cursor: Cursor<'_>) -> Option<String> {
     let mut found = Vec::new();
     add_patterns(cursor, &mut found);
@@ -197,7 +195,7 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
     }
 }
 
-/// Parses arguments that consist of a single string literal, or a `concat!` of string literals.
+/// Accepts a single string literal or a `concat!` of string literals.
 fn read_text(args: &mut Cursor<'_>) -> Option<String> {
     let mut text = String::new();
     if args.eat_word("concat") && args.eat(b'!') {
@@ -218,7 +216,7 @@ fn literal_text(cursor: &mut Cursor<'_>) -> Option<String> {
     text_value(text).map(std::borrow::Cow::into_owned)
 }
 
-/// Skips one token. If it is a group, returns its content.
+/// Skips one token, and returns what is inside if it's a group.
 fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let inner = cursor.any_group();
     if inner.is_none() {

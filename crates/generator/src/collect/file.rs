@@ -1,4 +1,4 @@
-//! Reads one file: adds its items to the package and tracks its marker tokens.
+//! Reads one file: adds its items to the package, and keeps track of which marker tokens were seen.
 
 use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
@@ -20,16 +20,15 @@ use crate::place::FileId;
 use crate::selection::may_call_crd;
 use crate::sources::is_in_file;
 
-/// Returns true if a `cfg_attr` on the item would derive a kind.
+/// Whether a `cfg_attr` on the item would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
 }
 
-/// If a file contains none of these words, it neither sends requests nor passes on a client.
+/// A file with none of these words can neither send requests nor pass on a client.
 const WORDS: [&str; 3] = ["rbuilder", "kube", "Ctx"];
 
-/// Returns true if functions in a file may send requests to the API server.
 fn may_send(text: &str) -> bool {
     WORDS.iter().any(|word| is_in_file(word, text))
 }
@@ -43,7 +42,7 @@ fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
 }
 
 impl Collector<'_> {
-    /// Reads one file into its module. Errors in it do not stop other files from being read.
+    /// An error in a file does not keep us from reading the others.
     pub(super) fn read(&mut self, open: OpenFile) {
         self.seen.insert(open.path.clone());
         let Some(text) = self.text(&open.path) else {
@@ -63,15 +62,15 @@ impl Collector<'_> {
                 vec![reason]
             }
         };
-        // Users cannot edit a published package. Its types keep their own diagnostics, and a gap is
-        // only reported if it may contain a type that is needed.
+        // Users cannot edit a published package, so don't report what is wrong with it. Its types
+        // keep their diagnostics, and we report a gap only if a type that we need may be in it.
         if !self.package.member(open.module).is_published {
             self.report.add_all(id, said);
         }
     }
 
-    /// Records a file in a published package that could not be read. This is only reported if it
-    /// may contain a type that is needed.
+    /// Only matters in published packages, because we have reported errors in the user's own files
+    /// by now.
     fn add_missing(&mut self, open: &OpenFile) {
         if !self.package.member(open.module).is_published {
             return;
@@ -117,8 +116,8 @@ impl Collector<'_> {
             Ok(()) => {
                 reader.add_macros(tokens);
             }
-            // Nothing after this point has been read, so the marker tokens there are not reported
-            // as unseen.
+            // We haven't read anything after this point, so don't report marker tokens there as
+            // unseen.
             Err(malformed) => {
                 let reason = describe_malformed(malformed);
                 reader.session.report(reason.clone());
@@ -133,8 +132,8 @@ impl Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Records that items in a file may be missing from its module and from its inline modules,
-    /// which start at index `first`.
+    /// Records that items of a file may be missing from its module. Its inline modules are those
+    /// from index `first` on.
     fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
         let gap = GapId(self.package.gaps.len());
         self.add_gap(
@@ -153,7 +152,6 @@ impl Collector<'_> {
     }
 }
 
-/// Reads the items of one file into its module.
 pub(super) struct FileReader<'c, 'a> {
     pub(super) collector: &'c mut Collector<'a>,
     pub(super) open: &'c OpenFile,
@@ -161,27 +159,27 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) cfg: &'c Cfg,
     pub(super) text: &'c str,
     pub(super) session: Session,
-    /// True in path dependencies, where only types used by a kind matter.
+    /// True in path dependencies, of which we only use the types that a kind needs.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
-    /// True if functions in this file may modify CRDs.
+    /// Whether functions in this file may modify CRDs.
     pub(super) may_patch: bool,
-    /// True if the package's functions are followed to find the permissions that they need.
+    /// Whether we follow the package's functions to find out which permissions they need.
     pub(super) follows_calls: bool,
-    /// True if functions in this file may send requests.
+    /// Whether functions in this file may send requests.
     pub(super) may_send: bool,
-    /// The derives that the file imports under another name.
+    /// Derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
-    /// The location of the macro call, if the current item is read from one.
+    /// Set while we read items from the tokens of a macro call.
     pub(super) wrapped: Option<Wrapped>,
-    /// Macro calls in place of items, with their modules.
+    /// Macro calls between items, with their modules.
     pub(super) macros: Vec<(ModuleId, Span)>,
     /// The error about an attribute macro on an enclosing module.
     pub(super) rewritten: Option<Diagnostic>,
-    /// The version of the items, inside a module with stackable-versioned's `#[versioned]`.
+    /// Set inside a module with stackable-versioned's `#[versioned]`.
     pub(super) version: Option<ModuleVersion>,
-    /// Diagnostics about conditions on the current item and the modules around it. They are only
-    /// reported if the item turns out to be relevant.
+    /// Diagnostics about `cfg` conditions on the current item and the modules around it. We report
+    /// them only if the item turns out to matter.
     pub(super) pending: Vec<Diagnostic>,
 }
 
@@ -225,7 +223,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Reads one item with its diagnostics. Returns false at the end.
+    /// Returns false at the end of the items.
     pub(super) fn one_item(
         &mut self,
         items: &mut Items<'_, 'c>,
@@ -237,8 +235,8 @@ impl<'c> FileReader<'c, '_> {
         let read = self.next_item(items, module, location);
         self.add_allows(!self.is_foreign);
         let said = std::mem::take(&mut self.session.diagnostics);
-        // In a path dependency, keep the diagnostics with the type. They are reported if a kind
-        // uses it.
+        // In a path dependency, keep the diagnostics with the type, so that we report them only if
+        // a kind uses it.
         if self.is_foreign && read.is_ok() {
             self.session.diagnostics = outer;
             if let Some(item) = self.collector.package.types.get_mut(types) {
@@ -250,7 +248,6 @@ impl<'c> FileReader<'c, '_> {
         read
     }
 
-    /// Reads one item. Returns false at the end.
     fn next_item(
         &mut self,
         items: &mut Items<'_, 'c>,
@@ -268,7 +265,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(true)
     }
 
-    /// Reports conditions on the item and its modules that cannot be evaluated.
+    /// Reports `cfg` conditions on the item and its modules that we cannot evaluate.
     pub(super) fn report_pending(&mut self) {
         for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
@@ -277,7 +274,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.report.add_from_files(&open.doubts);
     }
 
-    /// Reads an item. `items` begins with it.
+    /// `items` is still in front of the item, for macros that need to read it more than once.
     fn item(
         &mut self,
         item: Item<'_>,
@@ -350,7 +347,6 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Reads the members of an `impl` or a trait.
     fn members(
         &mut self,
         mut items: Items<'_, 'c>,
@@ -390,8 +386,9 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Suppresses the warnings in `allow(…)` markers that have been read. `is_checked` indicates
-    /// whether the run finds all warnings about their items.
+    /// Suppresses the warnings that the `allow(…)` markers read so far name. `is_checked` tells
+    /// whether this run finds all warnings about their items, since otherwise we can't say that a
+    /// marker is unused.
     pub(super) fn add_allows(&mut self, is_checked: bool) {
         for mut allow in std::mem::take(&mut self.session.allows) {
             if let Some(wrapped) = &self.wrapped {

@@ -1,15 +1,14 @@
-//! Records functions and struct fields, from which the required permissions are determined.
+//! Records functions and struct fields, from which we work out the required permissions.
 
 use rbuilder_reader::grammar::{Body, Fields, Function, Implementation, TypeItem};
 
 use super::file::FileReader;
 use crate::package::{FunctionId, FunctionItem, ModuleId};
 
-/// Maximum length of a function body that is followed, in bytes.
+/// We don't follow longer bodies.
 const MAX_BODY: usize = 1 << 18;
 
 impl FileReader<'_, '_> {
-    /// Records a function.
     pub(super) fn function(
         &mut self,
         function: &Function<'_>,
@@ -23,7 +22,7 @@ impl FileReader<'_, '_> {
             return;
         }
         let span = function.signature;
-        // Bodies of functions without requests are not followed, but their signatures matter.
+        // Without a request there is nothing to follow in the body, but callers need the signature.
         let body = if self.may_send { body } else { "" };
         let package = &mut self.collector.package;
         let id = FunctionId(package.functions.len());
@@ -42,7 +41,6 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Records the fields of a struct.
     pub(super) fn fields(&mut self, item: &TypeItem<'_>, module: ModuleId) {
         let Body::Struct(Fields::Named(fields)) = &item.body else {
             return;

@@ -1,4 +1,5 @@
-//! Gaps: macros and unparsable kinds, whose items are unknown.
+//! Gaps are parts of the source whose items we don't know: macros, and kinds that we failed to
+//! parse.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::token::Tokens;
@@ -69,6 +70,7 @@ impl FileReader<'_, '_> {
             let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
             within.all(|mark| MarkKind::of(mark) == MarkKind::Kind)
         };
+        // If all tokens in a definition are of kinds, we may rather want to report its calls.
         for (said, within) in said {
             let definition = within
                 .map(|at| (modules[at], spans[at]))
@@ -82,7 +84,7 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Holds back the error about a definition with kinds until all calls are known.
+    /// Holds back the error about a definition with kinds until we know all of its calls.
     fn hold_definition(&mut self, module: ModuleId, name: &str, error: Diagnostic) {
         let folder = self.collector.package.member(module).folder.clone();
         self.collector.kind_errors.add_definition(Definition {
@@ -93,21 +95,21 @@ impl FileReader<'_, '_> {
         });
     }
 
-    /// Reads a call of a macro that passes items through. The markers in the definition of such a
-    /// macro are read along with its calls.
+    /// If the call passes items through, we read them.
     fn note_wrapper(&mut self, module: ModuleId, span: Span) -> Call {
         let text = &self.text[span.range()];
         if !text.starts_with("macro_rules") {
             return self.read_wrapped(module, span);
         }
+        // The markers in such a definition are read along with each call.
         if Self::is_wrapper(text) {
             self.seen_marks.note(span);
         }
         Call::Other
     }
 
-    /// Records that an attribute macro may change items. Reports it if the macro is known to
-    /// generate kinds.
+    /// Records that an attribute macro may change items. We report it right away if we know that it
+    /// generates kinds.
     pub(super) fn add_rewritten(
         &mut self,
         attr: &Attribute<'_>,
@@ -131,8 +133,8 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Records names whose import depends on a condition that cannot be evaluated. Returns `None`
-    /// if all conditions are known.
+    /// Records names that are imported under a condition that we cannot evaluate. Returns `None` if
+    /// we can evaluate all conditions.
     pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) -> Option<GapId> {
         let reason = self.pending.iter().find(|pending| pending.is_error())?;
         let gap = Gap {
@@ -145,7 +147,7 @@ impl FileReader<'_, '_> {
         Some(self.collector.add_gap(module, gap))
     }
 
-    /// Records a kind that could not be parsed. Other kinds may miss a version because of it.
+    /// Records a kind that we failed to parse, because other kinds may miss a version without it.
     pub(super) fn add_unreadable_kind(
         &mut self,
         attrs: &[Attribute<'_>],
@@ -176,7 +178,7 @@ fn kind_in_macro(span: Span, defines: bool) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-/// Returns the name of the macro defined by an item, if it is a `macro_rules!`.
+/// Returns e.g. `make` for `macro_rules! make { … }`.
 fn definition_name(item: &str) -> Option<&str> {
     let name = item.strip_prefix("macro_rules!")?.trim_start();
     let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
@@ -188,7 +190,6 @@ fn unread_macro(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help("write the types outside of the macro")
 }
 
-/// Describes an attribute macro around items.
 pub(super) fn describe_rewritten(attr: &Attribute<'_>, text: &str) -> Diagnostic {
     if makes_kinds(attr, text) {
         generated_kinds(attr.span())
@@ -209,7 +210,7 @@ fn rewritten_module(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-/// Returns true for stackable-versioned's `#[versioned]` on items from which it generates kinds.
+/// Whether this is stackable-versioned's `#[versioned]`, on items that it generates kinds from.
 pub(super) fn makes_kinds(attr: &Attribute<'_>, text: &str) -> bool {
     attr.last_segment() == "versioned" && ["crd(", "k8s("].iter().any(|argument| text.contains(argument))
 }

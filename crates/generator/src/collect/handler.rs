@@ -7,7 +7,7 @@ use rbuilder_syntax::{Diagnostic, Webhook};
 use crate::package::{Handler, ModuleId};
 use crate::place::FileId;
 
-/// Reads the signature of a handler, from which the kind of the webhook can be inferred.
+/// We can often infer the kind of a webhook from the parameters of its handler.
 pub(super) fn read_handler(
     webhook: Webhook,
     function: &Function<'_>,

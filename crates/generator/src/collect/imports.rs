@@ -8,12 +8,11 @@ use super::file::FileReader;
 use super::renamed::RenamedImport;
 use crate::package::{Dependency, Glob, ModuleId, Name};
 
-/// An imported name, or a glob.
 #[derive(Debug, PartialEq, Eq)]
 enum Import {
-    /// The local name and the imported path.
+    /// The local name, and the path that it stands for.
     Name(String, Vec<String>),
-    /// The path in front of `::*`.
+    /// The path before `::*`.
     Glob(Vec<String>),
 }
 
@@ -26,7 +25,7 @@ impl FileReader<'_, '_> {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
                     names.push(name.clone());
-                    // A type with this name takes precedence: the import may be a derive or a
+                    // Don't replace a type with this name, because the import may be a derive or a
                     // function.
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
@@ -40,8 +39,8 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    /// Reports renamed imports of markers, which are only recognized by name, and records renamed
-    /// imports of derives, which are recognized in the same file.
+    /// We recognize markers by name, so report imports that rename them. Derives may be renamed as
+    /// long as they are used in the same file.
     fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
         let Some(real) = path.last().filter(|last| *last != name) else {
             return;
@@ -70,7 +69,6 @@ impl FileReader<'_, '_> {
         self.session.report(Diagnostic::error(span, message).help(help));
     }
 
-    /// Records a renamed import of a derive, for [`Collector::report_renamed`].
     fn add_renamed(&mut self, alias: &str, reason: Diagnostic) {
         self.collector.renamed.push(RenamedImport {
             file: self.id,
@@ -81,8 +79,8 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Parses the tree of a `use` item, without the keyword. A leading `::` becomes an empty first
-/// segment.
+/// Parses the tree of a `use` item, after the keyword. If the path starts with `::`, its first
+/// segment is empty.
 fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
@@ -93,7 +91,7 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// Flattens a single tree. The lexer limits the depth of braces, and thus the recursion.
+/// Recursion is bounded, since the lexer limits the depth of braces.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
@@ -132,7 +130,7 @@ fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>
     }
 }
 
-/// Returns the import of one name. `a::{self}` imports `a`, and `as _` imports no name.
+/// `a::{self}` imports `a`, and `as _` imports no name at all.
 fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import> {
     let mut path = prefix.to_vec();
     if name != "self" || path.is_empty() {

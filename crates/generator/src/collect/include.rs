@@ -5,24 +5,22 @@ use rbuilder_reader::token::{Cursor, Delimiter, LiteralKind, text_value};
 
 use super::path;
 
-/// The argument of `include!`.
 pub(super) enum Included {
-    /// The path of the file.
     Path(String),
-    /// A file in `OUT_DIR`, which only exists after a build.
+    /// A file in `OUT_DIR`, which does not exist before the first build.
     Built,
-    /// An expression that only the compiler can evaluate.
+    /// We would have to run the compiler to know.
     Unknown,
 }
 
-/// Returns true for std's `include!`.
+/// Whether this is `include!` from std.
 pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }
 
-/// Evaluates the argument, which may consist of literals, `concat!` and
-/// `env!("CARGO_MANIFEST_DIR")`. `package` is the folder of the package, and `folder` is the folder
-/// of the file.
+/// Evaluates the argument, in which we support literals, `concat!` and
+/// `env!("CARGO_MANIFEST_DIR")`. `package` and `folder` are the folders of the package and of the
+/// file.
 pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Included {
     let mut body = mac.body;
     if let Some(written) = read_text(&mut body, 0) {
@@ -42,13 +40,12 @@ pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Inc
     }
 }
 
-/// Placeholder for the folder of the package. No valid path contains it.
+/// Stands for the folder of the package while we evaluate. No valid path contains a NUL.
 const MANIFEST_DIR: &str = "\0";
 
-/// Maximum depth of nested macro calls.
+/// How deep calls such as `concat!` may be nested.
 const MAX_DEPTH: usize = 8;
 
-/// Evaluates an expression consisting of string literals and macros.
 fn read_text(cursor: &mut Cursor<'_>, depth: usize) -> Option<String> {
     if let Some((kind, literal)) = cursor.literal() {
         let text = (kind == LiteralKind::Text).then(|| text_value(literal));

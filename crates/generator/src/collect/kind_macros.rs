@@ -9,24 +9,23 @@ use rbuilder_syntax::Diagnostic;
 use super::Collector;
 use crate::place::FileId;
 
-/// The definitions of macros, by name. Several definitions with the same name are treated as one.
+/// We look at macros by name only, so we treat several definitions with the same name as one.
 #[derive(Debug, Default)]
 pub(super) struct KindMacros {
-    /// The macros that derive a kind themselves.
+    /// Macros that derive a kind themselves.
     direct: BTreeSet<String>,
     /// The macros that each macro calls.
     calls: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl KindMacros {
-    /// Returns whether a call of a macro may define kinds.
     pub(super) fn defines_kinds(&self, name: &str) -> bool {
         self.reached_from([name])
             .iter()
             .any(|name| self.direct.contains(*name))
     }
 
-    /// Returns the macros that calls of the given macros expand, including the given macros.
+    /// Returns all macros that these names can expand to, including the names themselves.
     pub(super) fn reached_from<'s>(&'s self, names: impl IntoIterator<Item = &'s str>) -> BTreeSet<&'s str> {
         let mut found = BTreeSet::new();
         let mut next: Vec<&str> = names.into_iter().collect();
@@ -38,7 +37,6 @@ impl KindMacros {
         found
     }
 
-    /// Records the content of a macro's rules.
     pub(super) fn add_rules(&mut self, name: &str, mut cursor: Cursor<'_>) {
         while !cursor.is_end() {
             if let Some(inner) = cursor.any_group() {
@@ -59,19 +57,19 @@ impl KindMacros {
     }
 }
 
-/// The errors about kinds in macros. A call of such a macro gets its own error, because the user
-/// should write the struct there. The definition only gets an error if there is no such call.
+/// Errors about kinds in macros.
+///
+/// We prefer to report the call, because that is where the user should write the struct. The
+/// definition gets an error only if no call has one.
 #[derive(Debug, Default)]
 pub(super) struct KindErrors {
-    /// Macros with calls that have errors, as (folder of the package, name).
+    /// Macros that we reported a call of, as (folder of the package, name).
     called: BTreeSet<(String, String)>,
     definitions: Vec<Definition>,
 }
 
-/// A macro definition that contains a kind.
 #[derive(Debug)]
 pub(super) struct Definition {
-    /// The folder of the package.
     pub(super) folder: String,
     pub(super) name: String,
     pub(super) file: FileId,
@@ -79,19 +77,18 @@ pub(super) struct Definition {
 }
 
 impl KindErrors {
-    /// Records a call that has an error.
     pub(super) fn add_call(&mut self, folder: String, name: &str) {
         self.called.insert((folder, name.to_owned()));
     }
 
-    /// Records a definition, whose error depends on calls that may follow.
+    /// We cannot report the definition yet, because calls may follow.
     pub(super) fn add_definition(&mut self, definition: Definition) {
         self.definitions.push(definition);
     }
 }
 
 impl Collector<'_> {
-    /// Reports the definitions of kinds in macros whose calls have no errors.
+    /// Reports the definitions of which no call has been reported.
     pub(super) fn report_kind_macros(&mut self) {
         let KindErrors { called, definitions } = std::mem::take(&mut self.kind_errors);
         for Definition {

@@ -1,4 +1,4 @@
-//! Items declared in the bodies of functions that return a schema.
+//! Items in the bodies of functions that return a schema.
 
 use std::iter::repeat_n;
 
@@ -13,21 +13,21 @@ use super::seen_marks::SeenMarks;
 use crate::gap::words;
 use crate::package::{LocalItems, ModuleId};
 
-/// Maximum number of bytes to lex again, for all bodies together.
+/// How many bytes we lex again, for all bodies together.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// Keywords that start an item. `pub` and `unsafe` are not needed, since one of these follows.
+/// Keywords that start an item. We need neither `pub` nor `unsafe`, since one of these follows.
 const KEYWORDS: &[&str] = &[
     "use", "struct", "enum", "type", "const", "static", "fn", "impl", "trait", "union", "mod",
 ];
 
-/// Words that must not occur in local items. Kinds and markers in a body are reported as unread,
-/// and a module may be in a separate file.
+/// We give up on local items with these words, because the markers in a body are reported as
+/// unread, and a module may be in another file.
 const REFUSED: &[&str] = &["CustomResource", "rbac", "webhook", "versioned", "mod", "include"];
 
 impl FileReader<'_, '_> {
-    /// Reads the items declared in a body into a separate module. Returns `None` if some of them
-    /// cannot be read.
+    /// Reads the items declared in a body into a module of their own. Returns `None` if we cannot
+    /// read all of them.
     pub(super) fn local_items(
         &mut self,
         body: &str,
@@ -50,7 +50,7 @@ impl FileReader<'_, '_> {
         let bytes = start as usize + body.len();
         self.collector.local_bytes = self.collector.local_bytes.checked_sub(bytes)?;
         let inner = self.read_local_items(&place_items(body, start, &items), module)?;
-        // A local item shadows a type parameter of the same name, but lookup checks type parameters
+        // A local item shadows a type parameter of the same name, but we look up type parameters
         // first.
         let names = &self.collector.package.module(inner).names;
         let is_hidden = type_parameters.iter().any(|name| names.contains_key(name));
@@ -64,8 +64,8 @@ impl FileReader<'_, '_> {
         self.read_written_items(text, inner).then_some(inner)
     }
 
-    /// Reads items of this file from `text`, where they are at their original offsets. Returns
-    /// false if there are errors.
+    /// Reads items from `text` as if they were written in this file. They must be at their original
+    /// offsets. Returns false if there are errors.
     pub(super) fn read_written_items(&mut self, text: &str, module: ModuleId) -> bool {
         let Ok(tokens) = lex(text) else { return false };
         let mut session = Session::default();
@@ -99,7 +99,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns the items of a body at their offsets in the file, with blanks in between.
+/// Puts the items at their offsets in the file, with blanks in between.
 fn place_items(body: &str, start: u32, items: &[Span]) -> String {
     let mut text = String::with_capacity(start as usize + body.len());
     for span in items {

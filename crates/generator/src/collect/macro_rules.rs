@@ -2,8 +2,8 @@
 
 use rbuilder_reader::token::{Cursor, lex};
 
-/// Calls `visit` with the name and the rules of each `macro_rules!` in a text. A text that cannot
-/// be lexed contains none.
+/// Calls `visit` with the name and the rules of each `macro_rules!`. If the text cannot be lexed,
+/// we find none.
 pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) {
     if text.contains("macro_rules!")
         && let Ok(tokens) = lex(text)
@@ -12,7 +12,7 @@ pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) 
     }
 }
 
-/// The lexer limits the depth of groups, and thus the recursion.
+/// Recursion is bounded, since the lexer limits the depth of groups.
 fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
     while !cursor.is_end() {
         let mut ahead = cursor;

@@ -15,10 +15,10 @@ use super::{attributes, handler};
 use crate::package::{ModuleId, PlacedRule};
 
 impl FileReader<'_, '_> {
-    /// Warns about comments that look like kubebuilder markers.
+    /// Warns about comments that look like kubebuilder markers, such as `// +kubebuilder:rbac`.
     pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
-        // The item that a comment belongs to is not known here. Guess the derive from the whole
-        // file, because a file rarely uses both.
+        // We don't know yet which item a comment belongs to, so guess the derive from the whole
+        // file. Few files use both.
         let source = if tokens.text().contains("CrdSchema") {
             SchemaSource::CrdSchema
         } else {
@@ -51,7 +51,6 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Reads the `#[webhook(…)]` attributes of a function.
     pub(super) fn webhooks(
         &mut self,
         attrs: &[Attribute<'_>],
@@ -75,14 +74,14 @@ impl FileReader<'_, '_> {
 
     pub(super) fn misplaced_webhooks(&mut self, attrs: &[Attribute<'_>]) {
         for attr in webhook_attributes(attrs) {
-            // Parse the arguments only to report their errors, as the attribute macro does.
+            // The attribute macro reports errors in its arguments even here, so parse them as well.
             parse_webhook_attribute(attr, &mut self.session);
             misplaced_webhook(attr.span(), &mut self.session);
         }
     }
 
-    /// Reports attribute macros that may change what the derive sees: macros above the derive, and
-    /// macros on an enclosing module. Returns true if there is one.
+    /// Reports attribute macros that may change what the derive sees. These are the macros above
+    /// the derive and on enclosing modules.
     pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>], text: &str) -> bool {
         if self.rewritten.is_some() {
             self.refuse_rewritten_module();
@@ -103,7 +102,7 @@ impl FileReader<'_, '_> {
         is_rewritten
     }
 
-    /// Reports an attribute macro on an enclosing module, which may move, rename or copy its items.
+    /// Such a macro may move, rename or copy the items in the module.
     pub(super) fn refuse_rewritten_module(&mut self) {
         if let Some(reason) = self.rewritten.clone() {
             self.session.report(reason);

@@ -1,9 +1,9 @@
 //! Builds the model of a package from its source.
 //!
-//! Starting at the root of each target, the collector follows `mod` declarations and parses every
-//! item with `rbuilder-syntax`. The lexer records the tokens `CustomResource`, `rbac` and `webhook`
-//! wherever they occur, and the collector reports tokens that no parser has seen, so that no marker
-//! is silently ignored.
+//! The collector starts at the root of each target, follows `mod` declarations and parses every
+//! item with `rbuilder-syntax`. The lexer records each token `CustomResource`, `rbac` and
+//! `webhook`, and the collector reports those that no parser has seen. Otherwise we could miss a
+//! marker without anyone noticing.
 
 mod attributes;
 mod behind_feature;
@@ -52,11 +52,11 @@ use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Calls, Diagnostic, FileRange, Options, Product};
 
-/// Maximum number of modules. `#[path]` can include one file many times.
+/// `#[path]` can include one file many times.
 const MAX_MODULES: usize = 20_000;
 
-/// Returns true if a build script may generate kinds or markers. A script that only prints the
-/// package's own CRDs does not count.
+/// Whether a build script may generate kinds or markers. It doesn't count if it only prints the
+/// CRDs of the package.
 fn writes_markers(script: &str) -> bool {
     ["kopium", "CustomResource", "rbac(", "webhook("]
         .iter()
@@ -66,7 +66,7 @@ fn writes_markers(script: &str) -> bool {
         })
 }
 
-/// Reads all modules of the selected targets. In path dependencies, only reads the modules on the
+/// Reads all modules of the selected targets. Of path dependencies, we only read the modules on the
 /// way to types that a kind needs.
 pub(crate) fn collect_packages(
     sources: &dyn Sources,
@@ -130,105 +130,99 @@ pub(crate) fn collect_packages(
     }
 }
 
-/// The build configurations to collect.
+/// Which `cfg` conditions hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// The configuration selected by the options.
+    /// Those that the options ask for.
     Asked,
-    /// All configurations at once: every `cfg` counts as active.
+    /// All of them, even if they exclude each other.
     Every,
 }
 
-/// The collected package and the files that it was read from.
+/// A package and the files that it was read from.
 pub(crate) struct Collected {
     pub(crate) package: Package,
     pub(crate) selector: Selector,
     pub(crate) files: BTreeSet<String>,
-    /// Folders of the selected packages.
+    /// The folders of the selected packages.
     pub(crate) folders: Vec<String>,
 }
 
 struct Collector<'a> {
     sources: &'a dyn Sources,
-    /// Loads packages from registries. `None` if the caller does not need their types.
+    /// `None` if the caller does not need types from registries.
     published: Option<Published<'a>>,
     build: Build,
-    /// The packages whose functions are followed; `None` if no product needs them.
+    /// Which packages' functions we follow. `None` if no product needs them.
     calls: Option<Calls>,
     selector: Selector,
     /// The active `cfg` options, by package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
-    /// Modules whose file has not been read yet.
+    /// Modules whose files we haven't read yet.
     declared: BTreeMap<ModuleId, Declared>,
-    /// Unread modules that have to be read even if no kind refers to them.
+    /// Modules that we have to read even if no kind refers to them.
     wanted: Vec<ModuleId>,
-    /// Files of the current module that are still to be read.
+    /// Files of the current module that we still have to read.
     files: Vec<OpenFile>,
     /// Items whose attributes refer to constants.
     deferred: Vec<constants::Deferred>,
-    /// Remaining budget, in bytes, for reading items in function bodies.
+    /// How many bytes we may still lex again for items in function bodies.
     local_bytes: usize,
-    /// Files that were read.
     seen: BTreeSet<String>,
     /// Files that may call `crd()`.
     callers: Vec<String>,
-    /// The macros of packages, by folder.
+    /// By folder of the package.
     macros: BTreeMap<String, Rc<wrapped::Macros>>,
-    /// Errors about kinds in macros, until all calls are known.
+    /// Held back until we know all calls.
     kind_errors: kind_macros::KindErrors,
-    /// Renamed imports of derives that only this tool generates from.
     renamed: Vec<renamed::RenamedImport>,
     schema_owners: reach::SchemaOwners,
     report: &'a mut Report,
 }
 
-/// Where to look for the file of a module.
 enum Declared {
-    /// The root of a target.
     Root(String),
     /// `mod name;`
     Module {
         name: String,
-        /// The folder of its file, unless `#[path]` names another file.
+        /// Where to look, unless `#[path]` names the file.
         folder: String,
         written: Option<String>,
         place: Place,
         /// The files that declare or include it, outermost first.
         ancestors: Vec<String>,
-        /// Conditions of the module that cannot be evaluated.
+        /// `cfg` conditions on the module that we cannot evaluate.
         doubts: Vec<Doubt>,
     },
 }
 
-/// A file with items of a module.
+/// A file with items of a module, which may have several because of `include!`.
 struct OpenFile {
     module: ModuleId,
     path: String,
-    /// The folder that contains its child modules.
+    /// Where its child modules are.
     folder: String,
     /// The files that declare or include it, outermost first.
     ancestors: Vec<String>,
-    /// Conditions on the file that cannot be evaluated. They apply to all of its items.
+    /// `cfg` conditions on the file that we cannot evaluate. They affect all of its items.
     doubts: Vec<Doubt>,
     content: Content,
 }
 
-/// A diagnostic about the condition on a file. It points into the file that declares or includes
-/// it.
+/// A diagnostic about a `cfg` condition on a file. It points into the file that declares or
+/// includes that one.
 type Doubt = (FileId, rbuilder_syntax::Diagnostic);
 
-/// The kind of items that a file contains.
 #[derive(Clone, Copy)]
 enum Content {
-    /// Items of a module.
     Items,
-    /// Members of an `impl` or a trait that includes the file.
+    /// Members of the `impl` or trait that includes the file.
     Members,
 }
 
 impl Collector<'_> {
-    /// Reports errors in types that are checked even if no kind uses them.
+    /// Reports errors in types that we check even if no kind uses them.
     fn report_types(&mut self) {
         self.report.set_concern(Concern::Part);
         for item in self.package.types.iter().filter(|item| item.is_checked) {
@@ -237,7 +231,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Adds a part of a module whose items are unknown.
     fn add_gap(&mut self, module: ModuleId, gap: Gap) -> GapId {
         let id = GapId(self.package.gaps.len());
         self.package.modules[module.0].gaps.push(id);
@@ -245,21 +238,21 @@ impl Collector<'_> {
         id
     }
 
-    /// Reports an error that makes the result of the entire run unreliable.
+    /// For errors that make the result of the entire run unreliable.
     fn fatal_error(&mut self, place: Place, message: String, help: &str) {
         let outer = self.report.set_concern(Concern::Run);
         self.report.error(place, message, help);
         self.report.set_concern(outer);
     }
 
-    /// Adds a package and the roots of its targets.
     fn add_package(&mut self, manifest: Manifest) {
         let id = PackageId(self.package.members.len());
         self.cfgs.push(Rc::new(match self.build {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
-        // If a package disables serde's defaults, published types must not reintroduce them.
+        // If any package turns serde's defaults off, types from registries must not bring them
+        // back.
         let takes_serde_defaults = match manifest.is_published {
             true => self
                 .package
@@ -289,8 +282,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Loads the package of a dependency, or records why it cannot be read. Returns true if the
-    /// dependency has changed.
+    /// Loads the package of a dependency, or records why that fails. Returns true if the dependency
+    /// has changed.
     fn load_dependency(&mut self, dependent: PackageId, name: &str) -> bool {
         let Some(published) = &mut self.published else {
             return false;
@@ -305,7 +298,7 @@ impl Collector<'_> {
                 added.into_iter().for_each(|manifest| self.add_package(manifest));
                 match &self.package.members[package.0].library {
                     Some(_) => Dependency::Package(package),
-                    // A procedural macro has no types.
+                    // A procedural macro exports no types.
                     None => Dependency::Other(locked.name),
                 }
             }
@@ -346,7 +339,6 @@ impl Collector<'_> {
         id
     }
 
-    /// Records where to find the items of a module.
     fn declare(&mut self, module: ModuleId, declared: Declared, is_wanted: bool) {
         self.package.modules[module.0].is_unread = true;
         self.declared.insert(module, declared);
@@ -355,7 +347,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads the file of a module, and the files that it includes.
+    /// Includes the files that it gets by `include!`.
     fn read_module(&mut self, module: ModuleId) {
         let Some(declared) = self.declared.remove(&module) else {
             return;
@@ -417,11 +409,11 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
-                // The gap prevents errors about missing types that this file may define.
+                // With a gap here, we don't report types as missing that this file may define.
                 let reason = rbuilder_syntax::Diagnostic::error(place.span, message.as_str()).help(&*help);
                 self.add_gap(module, Gap::of_build(place.file, reason));
-                // In a published package, a missing file only matters if it may contain a type that
-                // is needed.
+                // We cannot expect users to edit a published package, so its file only matters if a
+                // type that we need may be in it.
                 if !self.package.member(module).is_published {
                     self.fatal_error(place, message, &help);
                 }
@@ -430,14 +422,13 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns true if the package has a build script that may generate modules, but no kinds or
-    /// markers.
+    /// Whether a build script may generate modules of this package, but no kinds or markers.
     fn is_built(&mut self, module: ModuleId) -> bool {
         self.build_script(module)
             .is_some_and(|script| !writes_markers(&script))
     }
 
-    /// Returns true if a module's functions are followed to find the permissions that they need.
+    /// Whether we follow the functions of a module to find out which permissions they need.
     fn follows_calls(&self, module: ModuleId) -> bool {
         match self.calls {
             None => false,
@@ -454,18 +445,16 @@ impl Collector<'_> {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        // Unreadable files are treated as existing: reading them later reports the error.
+        // Count unreadable files as existing, so that reading them later reports the error.
         self.sources.text(path).map_or(true, |text| text.is_some())
     }
 
-    /// Returns the text of the build script in a module's package.
     fn build_script(&mut self, module: ModuleId) -> Option<Arc<str>> {
         let path = path::join(&self.package.member(module).folder, "build.rs");
         self.text(&path)
     }
 
-    /// Returns the text of a file, if it exists. Reports read errors, except for published
-    /// packages.
+    /// Reports errors, except for published packages.
     fn text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.sources.text(path) {
             Ok(text) => text,

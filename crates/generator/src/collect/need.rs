@@ -1,7 +1,7 @@
 //! A quick check whether any schema may need a package from a registry.
 //!
-//! Most projects need none, and following every type of every kind to find out would take a tenth
-//! of the run. This check compares names instead. It may report a need that does not exist, but
+//! Few projects need one, and it would take a tenth of the run to follow every type of every kind
+//! to find that out. So we compare names instead, which can report a need that does not exist, but
 //! never misses one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,14 +12,13 @@ use rbuilder_syntax::Type;
 use crate::gap::words;
 use crate::package::{Alias, Dependency, ModuleId, Name, Package};
 
-/// Returns true if a schema may need a type from a package that has not been read.
 pub(super) fn may_need_published(package: &Package) -> bool {
     let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
     if !dependencies.any(|(_, dependency)| is_locked(Some(dependency))) {
         return false;
     }
     let mut used = find_used_names(package);
-    // An import may pass through several modules, rename the item, or import a module.
+    // An import can go through several modules, rename the item, or import a module.
     let mut hops = BTreeSet::new();
     for module in &package.modules {
         for (name, path) in imports(&module.names) {
@@ -49,16 +48,15 @@ pub(super) fn may_need_published(package: &Package) -> bool {
             first.is_some_and(|first| is_locked(dependencies.get(first)))
         };
         let mut imports = imports(&module.names);
-        // Skip an import with the name of a package, such as `anyhow::anyhow`: a path that starts
-        // with this name refers to the package itself, which is checked above.
+        // Skip imports with the name of a package, such as `anyhow::anyhow`. A path that starts
+        // with this name means the package itself, which we have checked above.
         imports.any(|(name, path)| {
             begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
         }) || module.globs.iter().any(|glob| begins_locked(&glob.path))
     })
 }
 
-/// Returns all types that a type refers to, including its status and the defaults of its type
-/// parameters.
+/// Includes the status of a kind and the defaults of type parameters.
 pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
     let kind = model.custom_resource.as_ref();
     let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
@@ -80,7 +78,8 @@ fn imports(names: &BTreeMap<String, Name>) -> impl Iterator<Item = (&String, &Ve
     })
 }
 
-/// Adds the names in the targets of all aliases that are used, directly or through other aliases.
+/// Adds the names that the used aliases stand for. An alias can be used by another alias, so repeat
+/// until none is new.
 fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BTreeSet<&str>) {
     let names = package.modules.iter().flat_map(|module| &module.names);
     let mut open: Vec<(&str, &Alias)> = names
@@ -105,7 +104,7 @@ fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BT
     }
 }
 
-/// Returns the names in all field types, and all words in functions that return schemas.
+/// Returns the names in all field types, and all words of functions that return schemas.
 fn find_used_names(package: &Package) -> BTreeSet<&str> {
     let mut used = BTreeSet::new();
     for model in package.types.iter().filter_map(|item| item.model.as_ref()) {

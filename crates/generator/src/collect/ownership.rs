@@ -1,8 +1,8 @@
 //! Skips kinds that seem to belong to another project.
 //!
-//! Comments are checked while a file is being read. Whether the program creates a kind's CRD is
-//! only known after all files have been read. This is decided before reading modules that are only
-//! needed for the schemas of such kinds.
+//! We look for comments that say so while we read a file. Whether the program creates the CRD of a
+//! kind is only known after all files have been read. We decide then, before we read modules just
+//! for the schemas of such kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use crate::selection::{Calls, crd_name, find_reconciled, is_reserved, may_call_c
 use crate::sign::Sign;
 
 impl Collector<'_> {
-    /// Marks the kinds that seem to belong to another project.
     pub(super) fn skip_kinds_of_other_projects(&mut self) {
         let undecided: Vec<usize> = (0..self.package.types.len())
             .filter(|position| self.is_undecided(&self.package.types[*position]))
@@ -34,8 +33,10 @@ impl Collector<'_> {
         self.skip_groups_only_read(calls.as_ref());
     }
 
-    /// Marks the kinds in groups that the program only reads: it creates CRDs for or reconciles
-    /// kinds in other groups, but none in this group, and no CRD of the group is committed.
+    /// Skips kinds of groups that the program only reads.
+    ///
+    /// This needs a contrast: the program creates CRDs for other groups, or reconciles their kinds,
+    /// but does neither in this group, nor is any CRD of the group committed.
     fn skip_groups_only_read(&mut self, calls: Option<&Calls>) {
         let kinds = self.package.types.iter().enumerate();
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -47,6 +48,7 @@ impl Collector<'_> {
                 groups.entry(resource.group.clone()).or_default().push(position);
             }
         }
+        // There is nothing to compare a single group with.
         if groups.len() < 2 {
             return;
         }
@@ -81,7 +83,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns true if any file of the packages may call `crd()`.
+    /// Also looks at files that are not part of this run, such as tests.
     fn calls_crd(&self) -> bool {
         let mut beside = self
             .files_beside()
@@ -90,7 +92,7 @@ impl Collector<'_> {
         !self.callers.is_empty() || beside.any(|text| may_call_crd(&text))
     }
 
-    /// Returns the type names of the kinds that the program reconciles.
+    /// Returns the kinds by the names of their types.
     fn find_reconciled(&self) -> BTreeSet<String> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
         let roots: BTreeSet<&str> = roots.collect();
@@ -101,7 +103,8 @@ impl Collector<'_> {
         found
     }
 
-    /// Returns true if no setting determines whether a kind belongs to the project.
+    /// Whether it is up to us to decide, because no setting says if the kind belongs to the
+    /// project.
     fn is_undecided(&self, item: &TypeItem) -> bool {
         let module = self.package.module(item.module);
         let Some(resource) = item
@@ -113,8 +116,8 @@ impl Collector<'_> {
         !self.selector.is_claimed(module.package, resource)
     }
 
-    /// Returns the domains of kinds that certainly belong to the project. Kinds in the same domain
-    /// are usually installed together, even if the program only creates some of their CRDs.
+    /// Returns the domains of kinds that certainly belong to the project, because kinds in one
+    /// domain are usually installed together, even if the program creates only some of their CRDs.
     fn own_domains(&self, calls: Option<&Calls>) -> BTreeSet<String> {
         let is_made =
             |item: &TypeItem| calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -128,7 +131,7 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// Finds the calls of `crd()`. Returns `None` if it is unclear for which kinds the program
+    /// Finds the calls of `crd()`. Returns `None` if we can't tell for which kinds the program
     /// creates CRDs.
     fn find_calls(&self, undecided: &[usize]) -> Option<Calls> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
@@ -141,8 +144,7 @@ impl Collector<'_> {
             let own = self.seen.iter().filter_map(|path| self.text_of(path));
             own.for_each(|text| calls.follow(&text));
         }
-        // If all known calls are for kinds of other projects, they do not indicate anything about
-        // the program's own kinds.
+        // Calls for kinds of other projects alone say nothing about the program's own kinds.
         let own_kinds = self.package.types.iter().filter(|item| item.skipped.is_none());
         let own_kinds: BTreeSet<&str> = own_kinds.filter_map(TypeItem::root).collect();
         let is_own = |name: &str| own_kinds.contains(name);
@@ -157,7 +159,7 @@ impl Collector<'_> {
         if undecided.iter().all(is_made) {
             return Some(calls);
         }
-        // An example, a test, a build script or another package may create the CRDs.
+        // An example, a test, a build script or another package may create the remaining CRDs.
         for path in self.files_beside() {
             if let Some(text) = self.text_of(&path) {
                 calls.read(&text, &is_kind);
@@ -167,12 +169,12 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// Returns the text of a file. Read errors have already been reported, or do not matter.
+    /// Errors have been reported already, or do not matter.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
         self.sources.text(path).ok().flatten()
     }
 
-    /// Returns the packages' Rust files that are not included in any target of this run.
+    /// The Rust files of the packages that no target of this run includes.
     fn files_beside(&self) -> BTreeSet<String> {
         let own = self.package.members.iter().filter(|member| !member.is_published);
         let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();
@@ -183,7 +185,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the evidence that a kind belongs to another project.
+/// Returns why we think that a kind belongs to another project.
 fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
     let resource = item.resource()?;
     let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -191,7 +193,7 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     let is_approved = resource.annotations.iter().any(|(key, _)| key == APPROVED);
     let by_program = match calls {
         _ if is_made => None,
-        // `derive(CrdSchema)` and the annotation only make sense if the project creates the CRD.
+        // Nobody would use `derive(CrdSchema)` or the annotation for a CRD that they don't create.
         _ if is_reserved(&resource.group) && !item.is_ours && !is_approved => Some(Sign::Reserved),
         Some(_) if !is_of_own_domain => Some(Sign::NeverMade),
         _ => None,
@@ -199,10 +201,10 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     item.sign.or(by_program)
 }
 
-/// The annotation that the API server requires on CRDs in groups of the Kubernetes community.
+/// The API server demands this annotation on CRDs in groups of the Kubernetes community.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
-/// Returns the registered domain of a group, such as `example.com` for `cache.example.com`.
+/// Returns e.g. `example.com` for `cache.example.com`.
 fn domain_of(group: &str) -> &str {
     match group.rmatch_indices('.').nth(1) {
         Some((at, _)) => &group[at + 1..],

@@ -4,13 +4,12 @@ use rbuilder_reader::Attribute;
 
 pub(super) use crate::sources::{join, parent};
 
-/// The file of a module, and the folder of its child modules.
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) folder: String,
 }
 
-/// Finds the file of `mod name;`. The error lists the paths that do not exist.
+/// Finds the file of `mod name;`. The error lists the paths where we looked.
 pub(super) fn find_file(
     is_file: impl Fn(&str) -> bool,
     folder: &str,
@@ -36,17 +35,17 @@ pub(super) fn find_file(
     Err(format!("`{flat}` or `{nested}`"))
 }
 
-/// Returns the value of `#[path = "…"]`.
+/// Returns the path in `#[path = "…"]`.
 pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
     let attr = attrs.iter().find(|attr| attr.is("path"))?;
     attr.value_text().map(|text| text.into_owned())
 }
 
-/// The folders against which the `mod` declarations of a file are resolved.
+/// The folders that the `mod` declarations of a file are relative to.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
-    /// The folder of child modules.
+    /// Where the files of child modules are.
     pub(super) folder: String,
-    /// The folder that `#[path]` is relative to: the folder of the file or of the inline module.
+    /// What `#[path]` is relative to: the folder of the file, or of the inline module.
     pub(super) path_folder: String,
 }

@@ -1,5 +1,4 @@
-//! Finds the types needed by kinds, and only reads those modules of other packages that lead to
-//! them.
+//! Finds the types that kinds need. Of other packages, we only read the modules that lead to them.
 //!
 //! | package | found in | source |
 //! |---|---|---|
@@ -18,7 +17,6 @@ use super::need::{may_need_published, types_of};
 use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::resolve::{Found, Owner, ValueTarget, find_item, find_owner, find_value};
 
-/// An item that may refer to other items.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Type(TypeId),
@@ -27,21 +25,21 @@ enum Item {
     Function(ValueId),
 }
 
-/// Handwritten implementations of `JsonSchema` in the modules read so far, by type.
+/// Handwritten implementations of `JsonSchema` in the modules read so far.
 #[derive(Default)]
 pub(super) struct SchemaOwners {
     functions: BTreeMap<Owner, ValueId>,
-    /// Functions whose type has not been found yet, as indexes into [`Package::associated`].
+    /// Functions whose type we haven't found yet, as indexes into [`Package::associated`].
     ownerless: Vec<usize>,
     functions_seen: usize,
 }
 
-/// Why a path is followed.
+/// Why we follow a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A schema needs the item. Packages along the path are loaded from registries.
+    /// A schema needs the item, so it's worth loading packages along the path.
     Schema,
-    /// The item is optional. No package is loaded from a registry for it.
+    /// We can do without the item, so don't load packages for it.
     Other,
 }
 
@@ -60,7 +58,7 @@ impl Collector<'_> {
         let mut open: Vec<Item> = kinds.map(|(index, _)| Item::Type(TypeId(index))).collect();
         let mut seen: BTreeSet<Item> = open.iter().copied().collect();
         for (module, ty) in self.handled() {
-            // Only the kind that a webhook handles matters, not its schema.
+            // We only need to know which kind a webhook handles, not its schema.
             self.follow(&ty, module, Purpose::Other, &mut Vec::new());
         }
         while let Some(item) = open.pop() {
@@ -76,8 +74,8 @@ impl Collector<'_> {
             }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
         }
-        // By now, all packages that a schema needs have been read. So the result does not depend on
-        // the order of the types.
+        // All packages that a schema needs have been read by now, so what we find here does not
+        // depend on the order of the types.
         for item in seen {
             if let Item::Type(id) = item {
                 self.follow_defaults(id);
@@ -101,7 +99,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Follows all paths in the body of a function.
     fn follow_body(&mut self, id: ValueId, found: &mut Vec<Item>) {
         let value = &self.package.values[id.0];
         let (module, body) = (value.body_module(), value.body.clone());
@@ -110,7 +107,8 @@ impl Collector<'_> {
 
     fn follow_paths(&mut self, text: &str, module: ModuleId, found: &mut Vec<Item>) {
         for path in paths(text) {
-            // A lowercase word is most likely a variable. Do not load a package for it.
+            // A single lowercase word is most likely a variable, which is no reason to load a
+            // package.
             let purpose = match path[0].starts_with(char::is_lowercase) && path.len() == 1 {
                 true => Purpose::Other,
                 false => Purpose::Schema,
@@ -125,15 +123,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns the function of a handwritten `impl JsonSchema`.
+    /// Finds the function of a handwritten `impl JsonSchema`.
     fn schema_function(&mut self, owner: &Owner) -> Option<Item> {
         let known = self.schema_owners.functions_seen;
         let all = &self.package.schema_functions;
         self.schema_owners.functions_seen = all.len();
         let mut ownerless = std::mem::take(&mut self.schema_owners.ownerless);
         ownerless.extend(&all[known..]);
-        // This is called for every type of every kind, so resolve the type of each function only
-        // once.
+        // We get here for every type of every kind, so resolve the type of each function only once.
         for at in ownerless {
             let function = &self.package.associated[at];
             match owner_of(&self.package, &function.self_type, function.module) {
@@ -150,7 +147,7 @@ impl Collector<'_> {
         Some(Item::Function(*function))
     }
 
-    /// Follows the functions that return defaults, and the paths in their bodies.
+    /// Follows the functions that return defaults, as well as the paths in their bodies.
     fn follow_defaults(&mut self, id: TypeId) {
         let item = self.package.item(id);
         let module = item.module;
@@ -191,7 +188,6 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// Returns the types that an item refers to, and its module.
     fn mentions(&self, item: Item) -> (ModuleId, Vec<TypeRef>) {
         match item {
             Item::Alias(id) => {
@@ -229,17 +225,17 @@ impl Collector<'_> {
         }
     }
 
-    /// Finds the item at a path. Reads modules on the way.
+    /// Finds the item at a path, reading modules on the way.
     fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
-                // This also terminates: each dependency is loaded at most once.
+                // We load each dependency at most once, so this terminates as well.
                 Found::Locked(dependent, name) => {
                     if purpose == Purpose::Other || !self.load_dependency(dependent, &name) {
                         return None;
                     }
                 }
-                // The loop terminates because each module is read only once.
+                // We read each module only once, so the loop terminates.
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),
                 Found::Alias(id) => return Some(Item::Alias(id)),
@@ -250,7 +246,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns true if a type, as written in `module`, resolves to `owner`.
+/// Whether a type resolves to `owner`. `module` is where it is written.
 pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
     owner_of(package, ty, module).as_ref() == Some(owner)
 }
@@ -262,7 +258,7 @@ fn owner_of(package: &Package, ty: &TypeRef, module: ModuleId) -> Option<Owner> 
     }
 }
 
-/// Returns the functions that provide defaults of a type and its fields.
+/// Returns the functions behind the defaults of a type and its fields.
 fn functions(model: &Type) -> impl Iterator<Item = &String> {
     let fields = model.values.iter().chain(model.variant_values.iter().flatten());
     let of_fields = fields.filter_map(|field| Some(&field.absent.as_ref()?.source));
@@ -274,7 +270,6 @@ fn functions(model: &Type) -> impl Iterator<Item = &String> {
         })
 }
 
-/// Returns all paths in an expression.
 fn paths(body: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(body) {

@@ -1,7 +1,7 @@
-//! Derives that a file imports under another name: `use kube::CustomResource as Resource;`.
+//! Derives that a file imports under another name, as in `use kube::CustomResource as Resource;`.
 //!
-//! Derives are recognized by their names. So an item that derives a renamed one gets a second
-//! derive attribute with the real name.
+//! We recognize derives by their names, so an item with a renamed one gets a second derive
+//! attribute with the real name.
 
 use std::sync::OnceLock;
 
@@ -14,14 +14,13 @@ use crate::gap::words;
 use crate::place::FileId;
 use crate::sources::is_in_file;
 
-/// An attribute for each derive whose renamed import is recognized.
+/// One attribute for each derive that we recognize when it is renamed.
 const ATTRIBUTES: &str = "
     #[derive(CustomResource)] #[derive(CrdSchema)]
     #[derive(JsonSchema)] #[derive(KubeSchema)] #[derive(CELSchema)] #[derive(JsonSchema_repr)]
     #[derive(Serialize)] #[derive(Deserialize)] #[derive(Serialize_repr)] #[derive(Deserialize_repr)]
 ";
 
-/// Returns an attribute for each derive whose renamed import is recognized.
 fn all_attributes<'a>() -> Vec<Attribute<'a>> {
     static TOKENS: OnceLock<Option<Tokens<'static>>> = OnceLock::new();
     let Some(tokens) = TOKENS.get_or_init(|| lex(ATTRIBUTES).ok()) else {
@@ -31,21 +30,20 @@ fn all_attributes<'a>() -> Vec<Attribute<'a>> {
     Attribute::read_outer(&mut cursor).unwrap_or_default()
 }
 
-/// Returns the name in `#[derive(name)]`.
+/// Returns `name` for `#[derive(name)]`.
 fn derive_of<'a>(attr: &Attribute<'a>) -> Option<&'a str> {
     let paths = read_derives(std::slice::from_ref(attr));
     paths.first()?.last().copied()
 }
 
-/// The renamed derives of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RenamedDerives {
-    /// The name in the file, and the real name.
+    /// (name in the file, real name).
     list: Vec<(String, &'static str)>,
 }
 
 impl RenamedDerives {
-    /// Finds the renamed imports of derives, wherever they are in a file.
+    /// Finds such imports anywhere in a file, including function bodies.
     pub(super) fn find(tokens: &Tokens<'_>) -> Self {
         let mut found = RenamedDerives::default();
         if is_in_file(" as ", tokens.text()) {
@@ -72,12 +70,11 @@ impl RenamedDerives {
         }
     }
 
-    /// Adds the renamed derives of the enclosing file to those of a part of it.
+    /// A part of a file also sees the imports of the file around it.
     pub(super) fn extend(&mut self, around: &RenamedDerives) {
         self.list.extend(around.list.iter().cloned());
     }
 
-    /// For each renamed derive, adds a derive with the real name.
     pub(super) fn add_to<'a>(&self, attrs: &mut Vec<Attribute<'a>>) {
         if self.list.is_empty() {
             return;
@@ -93,25 +90,25 @@ impl RenamedDerives {
         );
     }
 
-    /// Returns whether a text may derive a kind under another name.
+    /// Whether a text may derive a kind under another name.
     pub(super) fn hide_kind_in(&self, text: &str) -> bool {
         let mut kinds = self.list.iter().filter(|(_, name)| *name == "CustomResource");
         kinds.any(|(alias, _)| words(text).any(|word| word == alias))
     }
 }
 
-/// A renamed import of a derive that other files may import from this one.
+/// A file that renames a derive. Other files may import it from there.
 pub(super) struct RenamedImport {
     pub(super) file: FileId,
     pub(super) path: String,
     pub(super) alias: String,
-    /// The error if another file derives it.
+    /// The error to report if another file derives it.
     pub(super) reason: Diagnostic,
 }
 
 impl Collector<'_> {
-    /// Reports renamed derives that another file of the run seems to use: there they are not
-    /// recognized.
+    /// Reports renamed derives that another file of this run seems to use, because we don't
+    /// recognize them there.
     pub(super) fn report_renamed(&mut self) {
         for import in std::mem::take(&mut self.renamed) {
             let others = self.seen.iter().filter(|path| **path != import.path);
@@ -123,7 +120,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns whether a file derives a name that it does not define by a renamed import of its own.
+/// Doesn't count if the file itself renames something to `alias`.
 fn derives(text: &str, alias: &str) -> bool {
     let lists = text.split("derive(").skip(1);
     let mut lists = lists.filter_map(|rest| rest.split(')').next());

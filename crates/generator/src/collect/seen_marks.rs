@@ -1,12 +1,12 @@
-//! Tracks which marker tokens of a file have been read. Unread tokens are reported, except on items
-//! that are not compiled.
+//! Keeps track of the marker tokens that a parser has read. We report the others, unless their
+//! items are not compiled.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Mark;
 use rbuilder_syntax::{Diagnostic, MarkKind};
 
-/// The marker tokens in a file, each with a flag that indicates whether a parser has seen it.
+/// The marker tokens of a file, and whether any parser has seen each of them.
 pub(super) struct SeenMarks<'t> {
     marks: &'t [Mark],
     seen: Vec<bool>,
@@ -20,7 +20,7 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// Marks all tokens in a span as seen. Also used for spans that are not compiled.
+    /// Marks all tokens in a span as seen. Items that are not compiled count as seen, too.
     pub(super) fn note(&mut self, span: Span) {
         let first = self.marks.partition_point(|mark| mark.at < span.start);
         for (mark, seen) in self.marks[first..].iter().zip(&mut self.seen[first..]) {
@@ -31,15 +31,14 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// Returns the tokens that no parser has seen.
     pub(super) fn unseen(&self) -> impl Iterator<Item = &'t Mark> {
         let marks = self.marks.iter().zip(&self.seen);
         marks.filter(|(_, seen)| !**seen).map(|(mark, _)| mark)
     }
 }
 
-/// Returns a diagnostic for each unseen token, but only one per macro, with the index of that macro
-/// in `macros`.
+/// Returns a diagnostic for each unseen token, but only one per macro. The index of the macro is
+/// into `macros`.
 pub(super) fn report_unseen<'m>(
     unseen: impl Iterator<Item = &'m Mark>,
     macros: &[Span],

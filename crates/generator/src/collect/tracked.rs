@@ -1,16 +1,16 @@
 //! The status that stackable-versioned generates for kinds that track conversions.
 //!
-//! With the option `experimental_conversion_tracking`, a kind's status also stores the values that
-//! a conversion would lose. The macro declares a struct with these values and the fields of the
-//! original status, next to the version modules.
+//! With `experimental_conversion_tracking`, the status of a kind also stores the values that a
+//! conversion would lose. The macro declares a struct for it next to the version modules, with
+//! these values and the fields of the original status.
 
 use rbuilder_syntax::TrackedStatus;
 
 use super::file::FileReader;
 use crate::package::{Glob, ModuleId, Name, TypeId, TypeItem};
 
-/// The items needed by the struct, with stackable-versioned's documentation, which is part of the
-/// CRD.
+/// What the struct needs. stackable-versioned's documentation ends up in the CRD, so it's part of
+/// this.
 const CHANGES: &str = r#"
 /// Contains changed values during upgrades and downgrades of CRDs.
 #[derive(::serde::Deserialize, ::serde::Serialize, ::schemars::JsonSchema, Default)]
@@ -34,12 +34,12 @@ pub struct ChangedValue {
 pub struct AnyObject {}
 "#;
 
-/// The slot of the original status in the generated struct.
+/// The slot of `status` in the generated struct, after `changed_values`.
 const ORIGINAL: usize = 1;
 
 impl FileReader<'_, '_> {
-    /// Adds the generated status of each kind among the types from `first` on to the module around
-    /// the versions.
+    /// Generates a status for each kind among the types from `first` on. It goes into the module
+    /// around the versions.
     pub(super) fn add_tracked_statuses(&mut self, first: usize, around: ModuleId) {
         let types = &self.collector.package.types[first..];
         let kinds = types.iter().filter_map(TypeItem::resource);
@@ -50,7 +50,7 @@ impl FileReader<'_, '_> {
             let is_known = self.collector.package.modules[around.0]
                 .names
                 .contains_key(&status.name);
-            // All versions of the kind share the same status.
+            // All versions of a kind have the same status, so add it only once.
             if !is_known {
                 self.add_tracked_status(&status, around);
             }
@@ -59,7 +59,8 @@ impl FileReader<'_, '_> {
 
     fn add_tracked_status(&mut self, status: &TrackedStatus, around: ModuleId) {
         let package = self.collector.package.module(around).package;
-        // The helper types have no names in the user's module.
+        // The macro does not give names to the helper types in the user's module, so hide them in a
+        // module of their own.
         let inner = self.collector.add_module(package, Some(around));
         self.collector.package.modules[inner.0].globs.push(Glob {
             path: vec!["super".to_owned()],
@@ -95,5 +96,5 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// The number of types in [`CHANGES`].
+/// How many types [`CHANGES`] declares.
 const TYPES_BEFORE: usize = 3;

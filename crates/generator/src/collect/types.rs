@@ -14,11 +14,10 @@ use crate::package::{
 };
 use crate::selection::{SchemaAsked, find_sign};
 
-/// Derives of schemars and kube that generate a schema.
+/// These derives, from schemars and kube, generate a schema.
 const SCHEMA_DERIVES: &[&str] = &["JsonSchema", "KubeSchema", "CELSchema", "JsonSchema_repr"];
 
 impl FileReader<'_, '_> {
-    /// Records handwritten implementations of `Serialize` and `Deserialize`.
     pub(super) fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         let direction = match item.trait_name() {
             Some("Serialize") => Direction::Write,
@@ -43,7 +42,7 @@ impl FileReader<'_, '_> {
     ) {
         self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
-        // In a version of a module or type, the macro has handled the item's attribute.
+        // In a version of a module or type, we have already dealt with the attribute.
         if self.rewritten.is_none()
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
@@ -65,17 +64,17 @@ impl FileReader<'_, '_> {
         let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
         let found = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        // Only report the macro: other errors may be a consequence of it.
+        // Other errors may just be a consequence of the macro, so report the macro only.
         said.extend(found.into_iter().filter(|_| !is_rewritten));
         let mut constants = self.session.take_missing_constants();
-        // `derive(CrdSchema)` does not see the values of constants, so they are not resolved here
+        // `derive(CrdSchema)` cannot see the values of constants, so don't resolve them here
         // either.
         if has_derive(attrs, "CrdSchema") || is_rewritten {
             constants.clear();
         }
         let skipped = self.skipped(model.as_ref(), attrs, module);
-        // A type that only derives schemars' trait may be unrelated to the API, and a skipped kind
-        // is not written. Both are only checked if another kind uses them.
+        // A type that only derives schemars' trait may have nothing to do with the API, and we
+        // don't write skipped kinds. Check both only if another kind uses them.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
         self.add_allows(is_checked);
         if !constants.is_empty() {
@@ -132,7 +131,7 @@ impl FileReader<'_, '_> {
         self.name(module, ident, Name::Type(id));
     }
 
-    /// Returns why a kind in the package gets no CRD. `None` if it gets one, or is not a kind.
+    /// Returns why a kind gets no CRD. `None` if it gets one, or isn't a kind at all.
     fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
         let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
         let has_derive = std::iter::once(&"CrdSchema")

@@ -7,15 +7,15 @@ use super::file::FileReader;
 use crate::package::{Associated, LocalItems, ModuleId, ValueId, ValueItem};
 use crate::resolve::SCHEMA_FUNCTION;
 
-/// Maximum length of a body in bytes. Handwritten values are shorter.
+/// We ignore longer bodies, because nobody writes such a default by hand.
 const MAX_BODY: usize = 4096;
 
-/// Maximum body length of a function that returns a schema, in bytes.
+/// Functions that return a schema may be longer than those that return defaults.
 const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {
-    /// Records a function without parameters, such as a default, or with one parameter, such as a
-    /// predicate.
+    /// Records functions without parameters, since they may return a default, and with a single
+    /// one, since they may be a predicate.
     pub(super) fn function_value(
         &mut self,
         function: &Function<'_>,
@@ -77,12 +77,12 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Records the values declared with `lazy_static! { static ref NAME: Type = value; }`.
+    /// Parses `lazy_static! { static ref NAME: Type = value; }`.
     pub(super) fn lazy_statics(&mut self, mut body: Cursor<'_>, module: ModuleId) {
         while !body.is_end() {
             let declared = body.eat_word("static") && body.eat_word("ref");
             let Some(name) = body.any_ident().filter(|_| declared) else {
-                // Skip attributes, visibilities and everything else that is not a declaration.
+                // An attribute or `pub`, for example.
                 body.skip();
                 continue;
             };
@@ -111,7 +111,7 @@ impl FileReader<'_, '_> {
 
     fn add_value(&mut self, value: Found<'_>, around: Option<&Implementation<'_>>, module: ModuleId) {
         let name = value.name;
-        // If a condition cannot be evaluated, another item with this name may be compiled instead.
+        // If we can't evaluate a condition, another item with this name may be compiled instead.
         if !self.pending.is_empty() || value.body.len() > value.longest {
             return;
         }
@@ -158,17 +158,14 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// A function or constant in the source.
 struct Found<'f> {
     name: &'f str,
     body: &'f str,
-    /// The byte at which the body begins.
     start: u32,
     is_function: bool,
     parameter: Option<String>,
-    /// True if the name of the return type ends in `Schema`.
+    /// Whether the name of the return type ends in `Schema`.
     returns_schema: bool,
     type_parameters: Vec<String>,
-    /// The maximum length of the body, in bytes.
     longest: usize,
 }

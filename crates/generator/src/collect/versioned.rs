@@ -1,8 +1,8 @@
-//! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on individual
+//! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on single
 //! structs and enums.
 //!
-//! The macro generates one module per version, each containing the items of the original as they
-//! are in that version. So the items are read once per version.
+//! The macro generates a module per version, with the items as they are in that version. We
+//! therefore read the items once for each version.
 
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Ident};
@@ -18,27 +18,23 @@ use super::path::Location;
 use crate::gap::words;
 use crate::package::{Glob, ModuleId, Name, TypeItem};
 
-/// Maximum number of bytes in all versions of a module combined.
+/// The total for all versions of a module.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Where the macro is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionedOn {
     Module,
     Type,
 }
 
-/// The content of a single version.
 #[derive(Clone, Copy)]
 pub(super) enum VersionedContent<'s, 'a, 'c> {
-    /// The content of a module.
     Module(Cursor<'a>),
     /// A single struct or enum, which is the next item.
     Type(&'s Items<'a, 'c>),
 }
 
-/// Returns the arguments of `#[versioned]`, if it is the only macro on the item. Returns the reason
-/// if the item cannot be read.
+/// Returns the arguments of `#[versioned]`, as long as no other macro changes the item.
 pub(super) fn read_versioned(
     attrs: &[Attribute<'_>],
     text: &str,
@@ -48,9 +44,8 @@ pub(super) fn read_versioned(
     Some(read_arguments(attr, text, on))
 }
 
-/// Returns the attribute if no other macro changes the item.
 fn only_macro<'s, 'a>(attrs: &'s [Attribute<'a>], on: VersionedOn) -> Option<&'s Attribute<'a>> {
-    // A macro below a derive only changes the item after the derive has read it.
+    // A macro below a derive runs after the derive has read the item, so it doesn't matter.
     let above = attrs
         .iter()
         .take_while(|attr| on == VersionedOn::Module || !attr.is("derive"));
@@ -65,7 +60,7 @@ fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<V
         VersionedOn::Module => count_kinds(text),
         VersionedOn::Type => usize::from(makes_kinds(attr, attr.text())),
     };
-    // Early releases of the macro added the derive.
+    // Early releases of the macro added the derive, and we don't know with which arguments.
     if kinds > count("CustomResource") {
         return Err(generated_kinds(attr.span()));
     }
@@ -80,7 +75,7 @@ fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<V
     Ok(module)
 }
 
-/// Returns the number of structs with `#[versioned(crd(…))]`.
+/// Counts the structs with `#[versioned(crd(…))]` or `#[versioned(k8s(…))]`.
 fn count_kinds(text: &str) -> usize {
     let arguments = text.split("versioned(").skip(1).map(str::trim_start);
     arguments
@@ -89,8 +84,8 @@ fn count_kinds(text: &str) -> usize {
 }
 
 impl<'c> FileReader<'c, '_> {
-    /// Reads a struct or enum with `#[versioned]` outside such a module, into a module for each
-    /// version. `items` begins with it. Returns false if the macro is not on it.
+    /// Reads a struct or enum with `#[versioned]` outside of such a module. `items` begins with it.
+    /// Returns false if it has no such macro.
     pub(super) fn versioned_type(
         &mut self,
         items: &Items<'_, 'c>,
@@ -115,13 +110,12 @@ impl<'c> FileReader<'c, '_> {
                 self.add_rewritten(attr, text, &reason, &[module]);
                 self.name(module, ident, Name::Opaque);
             }
-            // The macro may be another one with this name.
+            // Some other macro with the same name, presumably.
             Err(_) => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Reads the items of a module into a child module for each version.
     pub(super) fn versioned_module(
         &mut self,
         ident: Ident<'_>,
@@ -177,7 +171,8 @@ impl<'c> FileReader<'c, '_> {
         read
     }
 
-    /// Names the two enums that the macro generates for each kind next to the version modules.
+    /// Besides the version modules, the macro generates two enums per kind. We only need to know
+    /// their names.
     fn name_generated_enums(&mut self, first: usize, module: ModuleId) {
         let package = &mut self.collector.package;
         let kinds = package.types[first..].iter().filter_map(TypeItem::resource);
@@ -189,8 +184,8 @@ impl<'c> FileReader<'c, '_> {
         }
     }
 
-    /// Reads a module inside a `#[versioned]` module. The macro moves its imports to the version
-    /// with the same name.
+    /// Reads a module inside of a `#[versioned]` module. It's not a real module: the macro moves
+    /// its imports into the version of that name.
     pub(super) fn imports_of_version(
         &mut self,
         ident: Ident<'_>,
@@ -199,7 +194,7 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
     ) -> Result<(), Diagnostic> {
         let names = version.all_names();
-        // The macro rejects the other items, so markers in them do not matter.
+        // The macro rejects any other item, so don't report markers in them.
         if let Some(content) = content {
             self.seen_marks.note(content.span_to_end());
         }

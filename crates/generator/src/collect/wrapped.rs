@@ -18,12 +18,11 @@ use super::seen_marks::SeenMarks;
 use super::wrappers::{Wrapper, find_items, read_wrapper};
 use crate::package::ModuleId;
 
-/// The macros of a package.
+/// The macros that a package defines.
 #[derive(Default)]
 pub(super) struct Macros {
-    /// For each macro name, the files that define it, and the macro if it passes items through.
+    /// By name: the file of each definition, and the macro if it passes items through.
     by_name: BTreeMap<String, Vec<(String, Option<Wrapper>)>>,
-    /// The macros that define kinds.
     of_kinds: KindMacros,
 }
 
@@ -33,21 +32,19 @@ impl Macros {
     }
 }
 
-/// The result of reading a macro call.
 #[derive(Clone, Copy)]
 pub(super) enum Call {
-    /// The items in the call have been read.
+    /// We have read the items in the call.
     Read,
-    /// A call of a macro that derives kinds, but not for these items.
+    /// The macro derives kinds, but we couldn't read the items.
     Unread,
-    /// A call of a macro whose definition contains kinds.
+    /// The definition of the macro contains kinds.
     DefinesKinds,
-    /// A call of any other macro.
     Other,
 }
 
 impl FileReader<'_, '_> {
-    /// Returns whether a `macro_rules!` item passes items through. Its markers are read where it is
+    /// Whether a `macro_rules!` passes items through. If so, we read its markers where it is
     /// called.
     pub(super) fn is_wrapper(text: &str) -> bool {
         let mut wraps = Vec::new();
@@ -55,7 +52,7 @@ impl FileReader<'_, '_> {
         wraps == [true]
     }
 
-    /// Reads a macro call in place of an item, if it passes items through.
+    /// Reads the items of a call, if its macro passes them through.
     pub(super) fn read_wrapped(&mut self, module: ModuleId, call: Span) -> Call {
         let text = &self.text[call.range()];
         let path = text.split('!').next().unwrap_or_default();
@@ -64,6 +61,7 @@ impl FileReader<'_, '_> {
         let Some(known) = macros.by_name.get(name) else {
             return Call::Other;
         };
+        // Textual scope decides which definition applies, so prefer definitions in the same file.
         let own: Vec<_> = known.iter().filter(|(path, _)| *path == self.open.path).collect();
         let candidates = if own.is_empty() {
             known.iter().collect()
@@ -74,7 +72,7 @@ impl FileReader<'_, '_> {
             return Call::Other;
         };
         let added = candidates.iter().filter_map(|(_, wrapper)| wrapper.as_ref());
-        // Otherwise, markers in the call indicate whether it hides a kind.
+        // Otherwise, markers in the call tell us whether it hides a kind.
         let mut added = added.map(|wrapper| &wrapper.added);
         let unread = if added.any(|added| hides_kind(added, &self.renamed)) {
             Call::Unread
@@ -107,7 +105,6 @@ impl FileReader<'_, '_> {
         Call::Read
     }
 
-    /// Returns the macros in a module's package.
     fn macros_of_package(&mut self, module: ModuleId) -> Rc<Macros> {
         let folder = self.collector.package.member(module).folder.clone();
         if let Some(known) = self.collector.macros.get(&folder) {
@@ -129,10 +126,11 @@ impl FileReader<'_, '_> {
         macros
     }
 
-    /// Reads a single item with additional attributes, which are placed in front of it. Returns
-    /// false if it cannot be read.
+    /// Reads one item with the attributes in `added`, which go in front of it. Returns false if
+    /// that fails.
     fn read_wrapped_item(&mut self, module: ModuleId, item: Range<usize>, added: &str, call: Span) -> bool {
         let budget = &mut self.collector.local_bytes;
+        // Keep the item at its original offset so that spans point into the real file.
         let (Some(blanks), Some(left)) = (item.start.checked_sub(added.len()), budget.checked_sub(item.end))
         else {
             return false;

@@ -1,8 +1,8 @@
-//! Macros that pass items through: `macro_rules!` whose only rule emits the item passed to it, with
-//! additional attributes or next to trait implementations.
+//! Macros that pass items through, i.e. `macro_rules!` whose only rule emits the item passed to it,
+//! perhaps with additional attributes or next to trait implementations.
 //!
-//! The item in such a call is read directly. Nothing is expanded: the rule is compared with its own
-//! pattern, and calls of any other macro stay unread.
+//! We read the item in such a call directly. We don't expand anything, but only compare the rule
+//! with its own pattern, so calls of any other macro stay unread.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,17 +10,16 @@ use std::ops::Range;
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 
-/// A macro that passes items through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
-    /// The attributes added by the macro.
+    /// Attributes that the macro adds, e.g. `#[derive(CustomResource)]`.
     pub(super) added: String,
-    /// Whether it accepts any number of items instead of a single struct or enum.
+    /// Whether it accepts any number of items rather than a single struct or enum.
     is_list: bool,
 }
 
-/// Words outside of delimiters that define something other than the item, or change how it is
-/// written.
+/// Outside of delimiters, these words define something other than the item, or change how serde
+/// writes it.
 const REFUSED: &[&str] = &[
     "!",
     "CustomResource",
@@ -35,8 +34,8 @@ const REFUSED: &[&str] = &[
     "use",
 ];
 
-/// Attribute tokens that are not read from a macro: variables, and arguments whose source locations
-/// are needed after the item has been read.
+/// We refuse attributes from a macro that contain these: variables, and arguments whose place we
+/// need after we have read the item.
 const UNPLACED: &[&str] = &[
     "$",
     "conversion",
@@ -48,7 +47,6 @@ const UNPLACED: &[&str] = &[
     "x_kube",
 ];
 
-/// Reads the rules of a macro. Returns `None` unless the only rule passes an item through.
 pub(super) fn read_wrapper(mut rules: Cursor<'_>) -> Option<Wrapper> {
     let pattern = flatten(rules.any_group()?);
     if !rules.eat_pair(b'=', b'>') {
@@ -63,7 +61,7 @@ pub(super) fn read_wrapper(mut rules: Cursor<'_>) -> Option<Wrapper> {
     pattern.find_wrapper(&pattern.tokens, &result)
 }
 
-/// Returns all tokens, with delimiters.
+/// Returns all tokens, including the delimiters.
 fn flatten(cursor: Cursor<'_>) -> Vec<&str> {
     let mut tokens = Vec::new();
     add_tokens(cursor, &mut tokens);
@@ -91,11 +89,10 @@ fn add_tokens<'a>(mut cursor: Cursor<'a>, tokens: &mut Vec<&'a str>) {
     }
 }
 
-/// The pattern of a rule without the fragment specifiers of its variables, as the result would
-/// repeat it.
+/// The pattern of a rule, as the result would repeat it: `$x` instead of `$x:ident`.
 struct Pattern<'a> {
     tokens: Vec<&'a str>,
-    /// The variables for visibility, which does not matter.
+    /// Variables of the fragment `vis`. Visibility makes no difference to us.
     visibilities: BTreeSet<&'a str>,
 }
 
@@ -122,7 +119,7 @@ impl<'a> Pattern<'a> {
         Pattern { tokens, visibilities }
     }
 
-    /// Finds the pattern in the result of the rule. The rest must not affect schemas.
+    /// Finds the pattern in the result of the rule. Whatever else is there must not affect schemas.
     fn find_wrapper(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         if let ["$", "(", inner @ .., ")", "*"] = pattern
             && !inner.starts_with(&["#"])
@@ -145,7 +142,7 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// Same as [`Pattern::find_wrapper`], for a list of items: `$(…)*`.
+    /// As [`Pattern::find_wrapper`], for a list of items in `$(…)*`.
     fn find_repeated(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         let starts = (0..result.len()).filter(|at| is_balanced(&result[..*at]));
         let mut found = starts.filter_map(|at| {
@@ -153,6 +150,7 @@ impl<'a> Pattern<'a> {
                 return None;
             };
             let close = (0..rest.len()).find(|end| rest[*end] == ")" && is_balanced(&rest[..*end]))?;
+            // Skip `$(` in front, and `)*` after it.
             let end = at + 2 + close + 2;
             let is_idle =
                 result.get(end - 1) == Some(&"*") && is_idle(&result[..at]) && is_idle(&result[end..]);
@@ -165,8 +163,8 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// Matches attributes and the pattern from a token on. Returns the attributes that are not in
-    /// the pattern, and the position after the item.
+    /// Matches attributes and the pattern from the token at `at` on. Returns the attributes that
+    /// aren't in the pattern, and where the item ends.
     fn match_item(&self, pattern: &[&str], result: &[&str], at: usize) -> Option<(String, usize)> {
         let mut added = String::new();
         let mut at = at + read_attributes(&result[at..], &mut added)?;
@@ -191,8 +189,8 @@ impl<'a> Pattern<'a> {
         matches.then(|| (added, at + found[wanted.len() - 1].1))
     }
 
-    /// Returns the relevant tokens, i.e. without visibilities and commas, each with the position
-    /// after it.
+    /// Returns the tokens that matter, each with the position after it. We drop visibilities and
+    /// commas, because macros often add or omit them.
     fn essence<'t>(&self, tokens: &[&'t str]) -> Vec<(&'t str, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -212,12 +210,10 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Returns whether the tokens are a single variable.
 fn is_variable(tokens: &[&str]) -> bool {
     matches!(tokens, ["$", name] if *name != "(")
 }
 
-/// Returns whether all delimiters are closed.
 fn is_balanced(tokens: &[&str]) -> bool {
     let mut depth = 0_usize;
     for token in tokens {
@@ -233,8 +229,8 @@ fn is_balanced(tokens: &[&str]) -> bool {
     depth == 0
 }
 
-/// Adds the attributes at the beginning, and returns the number of their tokens. Returns `None` if
-/// any of them depends on the call.
+/// Appends the attributes at the beginning and returns how many tokens they have. Returns `None` if
+/// one of them depends on the call.
 fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -261,13 +257,13 @@ fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     }
 }
 
-/// Returns whether the items in a part of the result do not affect the schema of the passed item.
+/// Whether the items in this part of the result leave the schema of the passed item alone.
 fn is_idle(tokens: &[&str]) -> bool {
     let mut outside = Vec::new();
     let mut before = "";
     for token in tokens {
         match *token {
-            // A repetition contains items, other groups contain their contents.
+            // A repetition contains items, whereas other groups contain what belongs to an item.
             "(" => outside.push(before == "$"),
             "[" | "{" => outside.push(false),
             ")" | "]" | "}" => drop(outside.pop()),
@@ -281,8 +277,8 @@ fn is_idle(tokens: &[&str]) -> bool {
     true
 }
 
-/// Returns the items in a wrapper call, as byte ranges of its text. Returns `None` if the call
-/// contains anything else.
+/// Returns the byte ranges of the items in a call. Returns `None` if the call contains anything
+/// else.
 pub(super) fn find_items(call: &str, wrapper: &Wrapper) -> Option<Vec<Range<usize>>> {
     let tokens = lex(call).ok()?;
     let mut cursor = tokens.cursor();
@@ -325,7 +321,8 @@ mod tests {
                 ),
                 Some(""),
             ),
-            // The attributes depend on the call, or the item is not the one in the call.
+            // The attributes depend on the call, or the macro emits another item than the one that
+            // it was passed.
             (
                 "($k:literal, $(#[$m:meta])* struct $n:ident $b:tt) => { #[kube(kind = $k)] $(#[$m])* struct $n $b }",
                 None,

@@ -1,5 +1,5 @@
-//! Warns about served versions that differ without a conversion. In this case, the API server only
-//! changes `apiVersion`, and fields that the other version lacks are dropped or misread.
+//! Warns about served versions that differ without a conversion. The API server then only changes
+//! `apiVersion`, so fields that the other version lacks are dropped or misread.
 
 use rbuilder_schema::Schema;
 
@@ -9,18 +9,17 @@ use crate::schemas::Schemas;
 const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder create webhook --conversion`), give both versions \
                     the same fields, or write `served = false` on one of them";
 
-/// A difference between the schemas of two versions.
 enum Difference {
-    /// A field that has a different type in each version, with a noun for each type.
+    /// Two types for the same field, with a noun for each.
     Type(String, [&'static str; 2]),
-    /// A field that exists in only one version: 0 for the first, 1 for the second.
+    /// A field of one version only: 0 is the first, 1 the second.
     Field(String, usize),
 }
 
-/// Reports the first difference between two served versions if the kind has no conversion.
+/// Reports the first difference between two served versions, if nothing converts the kind.
 ///
-/// A changed type is an error for types that derive `CrdSchema`. For other types it is a warning,
-/// because this is how existing kube projects are published.
+/// A changed type is an error under `derive(CrdSchema)`. Elsewhere it's a warning, because existing
+/// kube projects have been published like this.
 pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if versions
         .iter()
@@ -65,8 +64,9 @@ pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'
     }
 }
 
-/// Appends the differences between two schemas of the same value.
+/// Both schemas describe the same value.
 fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference>) {
+    // Without a type we cannot tell what the values look like.
     let is_open = |schema: &Schema| schema.schema_type.is_none() && !schema.int_or_string;
     if is_open(left) || is_open(right) {
         return;
@@ -81,6 +81,7 @@ fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference
     }
     for (holder, (one, other)) in [(left, right), (right, left)].into_iter().enumerate() {
         let keeps_all = other.preserve_unknown_fields || other.additional_properties.is_some();
+        // A map or an open object keeps the field, even though it has no property for it.
         let is_missing = |name: &&std::sync::Arc<str>| !keeps_all && !other.properties.contains_key(*name);
         let missing = one.properties.keys().filter(is_missing);
         found.extend(missing.map(|name| Difference::Field(format!("{path}.{name}"), holder)));

@@ -1,4 +1,4 @@
-//! Groups versions into kinds and checks that a kind's versions fit into a single CRD.
+//! Groups versions by kind, and checks that the versions of a kind fit into a single CRD.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,9 @@ use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
 
-/// The versions of a single kind, sorted by name.
+/// Sorted by name.
 pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
-/// Returns all kinds of a package, by group and kind.
 pub(super) fn group_versions<'a>(
     package: &'a Package,
     report: &mut Report,
@@ -30,7 +29,7 @@ pub(super) fn group_versions<'a>(
         else {
             continue;
         };
-        // Kinds in packages that are not selected are not generated.
+        // The package was not selected, or the kind was skipped.
         if package.module(item.module).is_foreign || item.skipped.is_some() {
             continue;
         }
@@ -46,7 +45,7 @@ pub(super) fn group_versions<'a>(
     for (position, versions) in kinds.values_mut().enumerate() {
         versions.sort_by(|(_, a), (_, b)| a.version.cmp(&b.version));
         report.set_concern(Concern::Kind(position));
-        // A macro may change the attributes of a rewritten item, so there is nothing to compare.
+        // A macro may change the attributes of this item, so we have nothing to compare.
         if !versions.iter().any(|(id, _)| package.item(*id).is_rewritten) {
             check(package, versions, report);
         }
@@ -58,25 +57,25 @@ pub(super) fn group_versions<'a>(
     kinds
 }
 
-/// Reports the places that may hide a version of the kind. The CRD would be incomplete without it.
+/// Reports the gaps that may hide a version of the kind, since the CRD would be incomplete without
+/// it.
 fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
     for gap in find_gaps(package, resource) {
         report.add_all(gap.file, [gap.reason.clone()]);
     }
 }
 
-/// Returns the gaps in the source that may hide a version of the kind. If a macro mentions the
-/// kind, every macro that contains `derive(CustomResource)` counts: the call may expand any of
-/// them.
+/// Returns the gaps that may hide a version of the kind.
 fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Iterator<Item = &'a Gap> {
     let mut mentioned = package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
+    // If a macro mentions the kind, it may expand any other that contains `derive(CustomResource)`.
     let is_called = mentioned.any(|gap| gap.sort == GapSort::Macro);
     let hiding = package.gaps.iter().filter(|gap| gap.hides_kind);
     hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
-/// Returns whether two types are the same type, in a file included in several targets. A
-/// `#[versioned]` module contains several versions in the same place.
+/// Whether two types are the same one, because several targets include its file. The versions of a
+/// `#[versioned]` module share a place, so compare them as well.
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
     package.item(a).file == package.item(b).file && at_a.span == at_b.span && at_a.version == at_b.version
 }
@@ -103,7 +102,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     }
     let (first, rest) = (&versions[0], &versions[1..]);
     for version in rest {
-        // The broken attribute may be the one that would have set the value.
+        // The broken attribute may be the one that sets the value.
         if has_wrong_attribute(package, first, report) || has_wrong_attribute(package, version, report) {
             continue;
         }
@@ -117,7 +116,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
             report.error(place(package, version), message, help);
         }
     }
-    // A version that could not be read may be the storage version or a served version.
+    // A version that we failed to read may be the storage version, or a served one.
     let is_whole = find_gaps(package, versions[0].1).next().is_none()
         && !versions
             .iter()
@@ -130,8 +129,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     check_annotations(package, versions, report);
 }
 
-/// Checks that the versions agree on the conversion: a CRD has only one. It may be declared on any
-/// version.
+/// A CRD has only one conversion. Any of the versions may declare it.
 fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     let mut said: Option<&Conversion> = None;
     for version in versions {
@@ -156,7 +154,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
     }
 }
 
-/// Checks that kinds in groups reserved for the Kubernetes project have an approval annotation.
+/// Kinds in groups reserved for the Kubernetes project need an approval annotation.
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;
@@ -186,7 +184,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
     }
 }
 
-/// The API server's limit for annotations in bytes, including keys and values.
+/// The API server's limit in bytes, for all keys and values together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
@@ -209,7 +207,7 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
     }
 }
 
-/// Returns whether `text` has a scheme and a host, which is all that the API server requires.
+/// Whether `text` has a scheme and a host, because the API server requires no more than that.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -225,7 +223,7 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// Returns whether an error was reported in a version's attributes.
+/// Whether we reported an error in the attributes of this version.
 fn has_wrong_attribute(
     package: &Package,
     (id, resource): &(TypeId, &CustomResource),
@@ -239,7 +237,7 @@ fn has_wrong_attribute(
     report.has_error_within(item.file, start as usize..resource.span.range().start)
 }
 
-/// Returns a property that differs between two versions although a CRD has only one value for it.
+/// Returns what differs, if a CRD has only one value for it.
 fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> {
     let (names_a, names_b) = (Names::of(a), Names::of(b));
     [
@@ -257,8 +255,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     if let Some(stored) = storage::explain(package, versions) {
         let at = place(package, &versions[stored.position]);
-        // Only an assumed choice deserves a warning: a version added later could change the storage
-        // version of existing objects.
+        // Warn only if we had to assume the version: one that is added later could then change the
+        // storage version of existing objects.
         let severity = if stored.is_assumed {
             Severity::Warning
         } else {
@@ -269,7 +267,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     } else {
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {
-            // The storage version may be in a file that was not found.
+            // The storage version may be in a file that we did not find.
             (None, _) if report.holds_back(Concern::Run) => {}
             (None, _) => {
                 let (message, help) = explain_no_storage(package, versions[0].1);
@@ -287,8 +285,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         }
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
-        // Not an error: the API server accepts this for kinds that are being retired and still have
-        // stored objects.
+        // The API server accepts this for kinds that are being retired but still have stored
+        // objects.
         let message = format!("no version of `{kind}` is served: nobody can read or write its objects");
         report.warning(
             place(package, &versions[0]),
@@ -299,12 +297,10 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
 }
 
 /// Returns message and help for a kind without a storage version.
-///
-/// The version may be in a file that no `mod` declares. If another group contains a kind with the
-/// same name, the two may be meant to be in the same group.
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
-    // The versions that were read are fine, so point to the missing one.
+    // The versions that we did read are fine, so rather point to one that may be missing.
+    // The version may be in a file that no `mod` declares.
     if let Some(orphan) = package.orphans.iter().find(|orphan| orphan.declares(kind)) {
         let Orphan {
             path, declaration, ..
@@ -314,6 +310,7 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
             format!("add {declaration}"),
         );
     }
+    // If another group has a kind of this name, perhaps both should be in the same group.
     let kinds = package.own_kinds();
     let mut others = kinds.iter().map(|own| own.kind);
     match others.find(|other| other.kind == *kind && other.group != *group) {
@@ -331,8 +328,8 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
     }
 }
 
-/// Reports kinds in the same group that share a plural, singular or short name: the API server
-/// never serves the second one.
+/// The API server never serves the second of two kinds in a group that share a plural, singular or
+/// short name.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     let mut owners: BTreeMap<(&str, String), (&str, usize)> = BTreeMap::new();
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
@@ -341,7 +338,7 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
         let short = names.short_names.into_iter().map(|name| ("short name", name));
         let mut own = Vec::new();
         for (what, name) in plural.into_iter().chain(short) {
-            // A kind may use the same name twice, such as `sheep`.
+            // A kind may use a name twice: singular and plural of `Sheep` are both `sheep`.
             if own.contains(&name) {
                 continue;
             }
@@ -362,8 +359,8 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
     }
 }
 
-/// Reports kinds whose name is the name of another kind's list: the API server never serves the
-/// second one.
+/// The API server never serves the second of two kinds if one has the name of the other's list,
+/// e.g. `Cup` and `CupList`.
 fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let Some(listed) = kind.strip_suffix("List") else {

@@ -1,4 +1,4 @@
-//! Generates CustomResourceDefinitions: one file per group and kind, with all versions.
+//! Generates CustomResourceDefinitions. Each file has one kind with all of its versions.
 
 mod check;
 mod conversion;
@@ -31,25 +31,23 @@ use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
 use crate::{Options, OutputFile};
 
-/// A version of a kind, ready to be printed.
 pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
     /// Whether the type derives `CrdSchema`.
     is_ours: bool,
-    /// Whether this is the storage version.
     is_stored: bool,
 }
 
 impl Version<'_> {
-    /// Returns a place in the file that declares this version.
+    /// A place in the file that declares this version.
     fn at(&self, span: Span) -> Place {
         Place { span, ..self.place }
     }
 }
 
-/// The names of a kind, either explicit or derived as kube does.
+/// The names of a kind. We derive them as kube does unless they are explicit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     kind: String,
@@ -71,7 +69,7 @@ impl Names {
     }
 }
 
-/// Additional information about the kinds, apart from their files.
+/// What we find out about the kinds besides their files.
 #[derive(Default)]
 pub(crate) struct CrdFindings {
     pub(crate) kinds: Vec<Kind>,
@@ -79,7 +77,7 @@ pub(crate) struct CrdFindings {
     pub(crate) definitions: Vec<Definition>,
 }
 
-/// Generates the CRD of each kind and passes it to `each`.
+/// Passes each CRD to `each`.
 pub(crate) fn crd_files(
     package: &Package,
     options: &Options,
@@ -112,7 +110,7 @@ pub(crate) fn crd_files(
                 Some(Version { is_stored, ..made })
             })
             .collect();
-        // Generate one CRD at a time, so that only one large CRD is in memory.
+        // Generate one CRD at a time, so that we hold only one large CRD in memory.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {
             size::check_weight(made, &mut schemas);
@@ -208,8 +206,8 @@ fn version<'a>(
     Some(version)
 }
 
-/// Checks that the type derives the kind, and warns if it does not derive a schema. Both are easily
-/// removed along with another derive, while the attributes stay. Returns false after an error.
+/// Checks that the type derives the kind, and warns if it derives no schema. It's easy to remove a
+/// derive and keep its attributes. Returns false after an error.
 fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) -> bool {
     let item = schemas.package().item(id);
     let Some(model) = item.model.as_ref().filter(|_| !item.is_rewritten) else {
@@ -244,7 +242,7 @@ fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_
     true
 }
 
-/// Warns about `schema = "disabled"`: the program's own CRD contains no schema, or a different one.
+/// With `schema = "disabled"`, the CRD of the program has no schema or a different one.
 fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     let item = schemas.package().item(id);
     if resource.schema_mode != SchemaMode::Disabled || item.is_ours {
@@ -262,8 +260,8 @@ fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Sc
     schemas.report().warning(place, message, help);
 }
 
-/// Warns about a nullable spec. Unlike the status, the spec is not an `Option` in the struct that
-/// kube generates, so serde rejects the `null` that the API server accepts.
+/// The status is an `Option` in the struct that kube generates, but the spec isn't. So serde
+/// rejects a `null` that the API server accepts.
 fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     if resource.no_spec || !schemas.needs_option(id) {
         return;
@@ -280,8 +278,8 @@ fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<
 
 /// Returns the schema of an entire kind with `schema = "manual"` and an `impl JsonSchema`.
 ///
-/// The outer `None` means that the kind has no such schema. The inner `None` means that it could
-/// not be read, which has been reported.
+/// The outer `None` means that there is no such schema, the inner one that we failed to read it,
+/// which has been reported.
 #[allow(clippy::option_option)] // the doc comment explains both
 fn handwritten_schema(
     id: TypeId,
@@ -310,7 +308,7 @@ fn handwritten_schema(
     Some(None)
 }
 
-/// Initial capacity in bytes, enough for most CRDs to be printed without reallocation.
+/// Most CRDs fit, so we can print them without reallocation.
 const CRD_CAPACITY: usize = 32 * 1024;
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
@@ -345,7 +343,7 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     OutputFile { path, text }
 }
 
-/// Returns what [`file`] prints about a version, as far as it matters for validating objects.
+/// What [`file`] prints about a version, as far as it matters for validating objects.
 fn definition(version: Version<'_>) -> Definition {
     let Version { resource, schema, .. } = version;
     Definition {

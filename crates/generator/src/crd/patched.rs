@@ -8,11 +8,10 @@ use crate::place::Place;
 use crate::report::Report;
 use crate::resolve::{Target, lookup_path};
 
-/// The places where the program modifies CRDs, by the kind's position.
+/// The places where the program modifies a CRD, by position of the kind.
 pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
-/// Finds the modified kind for each patch. Imports inside functions are not read, so a name that
-/// cannot be resolved is compared with the names of the kinds.
+/// Finds out which kind each patch modifies.
 pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>) -> Patches {
     let mut by_item: BTreeMap<TypeId, usize> = BTreeMap::new();
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
@@ -27,6 +26,7 @@ pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Ver
         let position = match lookup_path(package, patch.module, &patch.kind) {
             Target::Root(id) => by_item.get(&id),
             Target::Missing(_) | Target::Hidden(_) => {
+                // We don't read imports inside of functions, so go by the name alone.
                 patch.kind.last().and_then(|name| by_name.get(name.as_str()))
             }
             _ => None,
@@ -41,7 +41,6 @@ pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Ver
     found
 }
 
-/// Warns about each place where the program modifies the CRD of a kind.
 pub(super) fn report_patches(kind: &str, places: &[Place], report: &mut Report) {
     let message =
         format!("the program changes the CRD of `{kind}` here; the generated CRD does not have this change");

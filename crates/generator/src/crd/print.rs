@@ -1,4 +1,5 @@
-//! Prints schemas as YAML without an intermediate JSON value, which would copy a large schema.
+//! Prints schemas as YAML. We don't convert them to a JSON value first, because that would copy a
+//! large schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use rbuilder_schema::{Cel, ExternalDocs, KeyValue, Schema};
 
 use crate::yaml::{Entries, Node, sort_keys};
 
-/// Writes a schema.
 pub(super) fn print_schema(schema: &Schema, node: Node<'_>) {
     node.map(|entries| schema.each_key(|key, value| write(value, entries.word(key))));
 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::yaml;
 
-    /// A schema in which every key is set.
+    /// Every key is set.
     fn full() -> Value {
         let leaf = json!({ "type": "string" });
         let rule = json!({

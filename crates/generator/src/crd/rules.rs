@@ -1,4 +1,4 @@
-//! Checks CEL rules the way the API server does, and reports errors where the rules are written.
+//! Checks CEL rules as the API server does, and reports errors where the rules are written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let of_defaults = rbuilder_cel::check_defaults(&version.schema);
     for diagnostic in of_rules.into_iter().chain(of_defaults) {
         let at = origin::place_of(diagnostic.place.origin).unwrap_or(version.place);
-        // Report each rule once, even if several fields use its type.
+        // Several fields may use a type with rules, so report each rule only once.
         if !said.insert((at, diagnostic.message.clone())) {
             continue;
         }
@@ -37,8 +37,8 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
-/// Collects rules that read a field whose default is only known to the program, with the field's
-/// path.
+/// Collects rules that read a field whose default only the program knows, together with the path of
+/// the field.
 fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, String)>) {
     for rule in &schema.validations {
         for path in paths_of_self(&rule.rule) {
@@ -56,7 +56,7 @@ fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, Strin
     }
 }
 
-/// Returns the field names that follow each `self.` in a rule.
+/// For `self.a.b > self.c`, returns `[a, b]` and `[c]`.
 fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = rule.match_indices("self.");
@@ -69,7 +69,7 @@ fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     starts.map(|(at, _)| path(at)).collect()
 }
 
-/// Returns the path to the first field with an unknown default.
+/// Returns the path up to the first field whose default we don't know.
 fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
     let mut schema = schema;
     for (position, name) in path.iter().enumerate() {
@@ -83,7 +83,7 @@ fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
     None
 }
 
-/// Returns whether a rule guards a field with `has()`.
+/// Whether the rule guards the field with `has()`.
 fn asks_for(rule: &str, path: &str) -> bool {
     let rule: String = rule.split_whitespace().collect();
     rule.contains(&format!("has({path})"))

@@ -8,13 +8,13 @@ use super::Version;
 use crate::OutputFile;
 use crate::schemas::{MAX_BYTES, Schemas, is_too_large};
 
-/// The limit for annotations in bytes. `kubectl apply` stores the entire object in an annotation.
+/// `kubectl apply` stores the entire object in an annotation, and this is the limit for those.
 const CLIENT_SIDE: usize = 256 * 1024;
-/// etcd's default request limit in bytes, less a reserve for fields added by the API server.
+/// etcd's default limit for a request, less a reserve for fields that the API server adds.
 const STORED: usize = 1024 * 1024;
 
-/// Reports a CRD that exceeds the API server's own limit. This runs before the CRD is printed,
-/// since descriptions shared by many fields can make it huge.
+/// Reports a CRD that exceeds the API server's own limit. We check this before printing, because
+/// descriptions that many fields share can make a CRD huge.
 pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if !is_too_large(versions.iter().map(|version| version.schema.weight())) {
         return;
@@ -42,18 +42,15 @@ fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
     weighed.collect()
 }
 
-/// A limit that a CRD exceeds.
+/// The limit that a CRD exceeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// The limit of `kubectl apply`.
     Applied,
-    /// The default limit of etcd.
     Stored,
-    /// The limit of the API server, which no setting can raise.
+    /// The API server's own limit, which no setting can raise.
     Refused,
 }
 
-/// Returns advice for a CRD that exceeds a limit.
 fn cure(size: Size, is_ours: bool) -> &'static str {
     match (size, is_ours) {
         (Size::Applied, true) => {
@@ -69,13 +66,13 @@ fn cure(size: Size, is_ours: bool) -> &'static str {
 }
 
 pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
-    // A cheap upper bound that most CRDs pass: a line has at least two bytes, so the length
-    // computed below is at most twice that of the text.
+    // Most CRDs pass this cheap test. Every line has at least two bytes, so the length that we
+    // compute below is at most twice the length of the text.
     if 2 * file.text.len() <= CLIENT_SIDE {
         return;
     }
-    // Without its indentation, YAML is about as long as the JSON that is sent. Quotes and commas
-    // account for 3 more bytes a line.
+    // Without its indentation, YAML is about as long as the JSON that clients send. Quotes and
+    // commas add about 3 bytes a line.
     let length: usize = file.text.lines().map(|line| line.trim_start().len() + 3).sum();
     if length <= CLIENT_SIDE {
         return;
@@ -104,7 +101,7 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     schemas.report().warning(version.place, message, &help);
 }
 
-/// Returns the total size, and the size and path of each field of spec and status.
+/// Returns the total size, as well as size and path of each field of spec and status.
 fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
     let mut total = 0;
     let mut fields = Vec::new();
@@ -113,7 +110,7 @@ fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
         for (outer, schema) in &mut rest.properties {
             for (inner, field) in std::mem::take(&mut Arc::make_mut(schema).properties) {
                 let size = json_size(&field);
-                // The name in quotes, a colon and a comma.
+                // The quotes of the name, a colon and a comma.
                 total += size + inner.len() + 4;
                 fields.push((size, name_field(outer, &inner, version)));
             }
@@ -134,7 +131,6 @@ fn json_size(schema: &Schema) -> usize {
     count.0
 }
 
-/// A writer that counts bytes.
 struct Count(usize);
 
 impl std::io::Write for Count {
@@ -148,7 +144,6 @@ impl std::io::Write for Count {
     }
 }
 
-/// Returns the three largest fields.
 fn heaviest(mut fields: Vec<(usize, String)>) -> Vec<String> {
     fields.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
     let shown = |(size, path): (usize, String)| format!("{path} ({} KiB)", size.div_ceil(1024));

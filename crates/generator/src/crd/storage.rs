@@ -6,7 +6,7 @@ use rbuilder_syntax::CustomResource;
 use crate::package::{Package, TypeId};
 
 /// Returns the position of the storage version if several versions could be it. Returns `None` if
-/// `storage = true` determines it, or occurs twice.
+/// there is nothing to choose, because `storage = true` determines it or occurs twice.
 pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
@@ -15,14 +15,15 @@ pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResourc
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// How to state the choice in the source; `None` if the program states it where it merges the
+    /// How to state the choice in the source. `None` if the program states it already, by merging
     /// CRDs.
     pub(super) help: Option<&'static str>,
-    /// Whether nothing in the source determines the version, so that a new version may change it.
+    /// Whether nothing in the source determines the version, so that it may change with the next
+    /// one.
     pub(super) is_assumed: bool,
 }
 
-/// Explains the choice of the storage version if several versions could be it.
+/// Tells users what we chose, if several versions could be the storage version.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
@@ -42,14 +43,12 @@ pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)])
     })
 }
 
-/// Why a version is the storage version.
 #[derive(Clone, Copy, PartialEq)]
 enum Reason {
-    /// Only this version has `storage = true`.
+    /// It's the only one with `storage = true`.
     Written,
-    /// The version is passed to the function that merges the CRDs.
+    /// The program passes it to the function that merges the CRDs.
     Merged,
-    /// The version is the highest.
     Highest,
 }
 
@@ -87,8 +86,7 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
     Some((newest, Reason::Highest))
 }
 
-/// Returns a sort key for Kubernetes' version order: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all
-/// other names.
+/// Sorts versions like Kubernetes: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all other names.
 fn priority(version: &str) -> (u8, u32, u32, std::cmp::Reverse<&str>) {
     let other = (0, 0, 0, std::cmp::Reverse(version));
     let Some(rest) = version.strip_prefix('v') else {

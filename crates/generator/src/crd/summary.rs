@@ -1,4 +1,4 @@
-//! Lists the kinds in the packages, whether or not their CRDs are generated.
+//! Lists the kinds in the packages, including those without a CRD.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
 use crate::report::Report;
 
-/// Lists the selected kinds in order, followed by the skipped ones.
+/// The selected kinds come first.
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,
@@ -72,8 +72,7 @@ pub(super) fn list_kinds(
     kinds
 }
 
-/// Returns structs that derive `CustomResource` with attributes that cannot be parsed. A struct
-/// whose module belongs to both the library and a binary is returned once.
+/// Returns structs that derive `CustomResource`, but have attributes that we cannot parse.
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     let items = package.types.iter().enumerate();
     let mut known = BTreeSet::new();
@@ -83,19 +82,20 @@ pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
             .as_ref()
             .and_then(|model| model.custom_resource.as_ref());
         let is_unread = item.is_checked && item.kind_struct.is_some() && resource.is_none();
+        // A module may belong to the library as well as to a binary, so list each struct only once.
         is_unread && known.insert((item.file, place_of_struct(item)))
     });
     unread.map(|(index, _)| TypeId(index)).collect()
 }
 
-/// Returns the place of a struct's name, or of the first error in the struct.
+/// If we don't know the place of its name, there has been an error in it.
 fn place_of_struct(item: &TypeItem) -> Span {
     let name = item.model.as_ref().map(|model| model.span);
     let error = item.reserved.first().map(|error| error.place);
     name.or(error).unwrap_or_default()
 }
 
-/// Creates a kind for which only the struct is known.
+/// A kind of which we know only the struct.
 fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
     let range = item.model.as_ref().map_or(0..0, |model| model.span.range());
     Kind {

@@ -1,4 +1,4 @@
-//! Evaluates expressions to values of a given type.
+//! Evaluates expressions. We know the type of each value that we expect.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const CONVERSIONS: &[&str] = &[
     "to_path_buf",
 ];
 
-/// Functions that return their argument, possibly as another type.
+/// The same for functions and their argument.
 const WRAPPERS: &[(&str, &str)] = &[
     ("Box", "new"),
     ("Arc", "new"),
@@ -41,7 +41,7 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("Into", "into"),
 ];
 
-/// Types from std and common crates that are empty after `new`.
+/// Types from std and common crates whose `new` returns an empty value.
 const EMPTY: &[&str] = &[
     "Vec",
     "VecDeque",
@@ -58,7 +58,6 @@ const EMPTY: &[&str] = &[
 ];
 
 impl<'a> Evaluator<'_, 'a> {
-    /// Calls the function at a path without arguments.
     pub(super) fn call_path(&mut self, path: &str, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let tokens = lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
@@ -67,7 +66,6 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Evaluates an expression of the given type.
     pub(super) fn value(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         self.step(|this| this.evaluate(expr, ty, frame))
     }
@@ -106,7 +104,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Resolves a path, including `Self`.
+    /// Also knows `Self`.
     fn target(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueTarget> {
         if let Some((&"Self", rest)) = names.split_first() {
             return match (frame.owner?, rest) {
@@ -119,7 +117,6 @@ impl<'a> Evaluator<'_, 'a> {
         find_value(self.package(), frame.scope.module, &segments)
     }
 
-    /// Returns the function or constant that a path resolves to.
     fn find_named(&self, target: Option<ValueTarget>) -> Option<ValueId> {
         match target? {
             ValueTarget::Value(id) => Some(id),
@@ -128,12 +125,11 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Looks up a function in one of the packages.
+    /// Only finds functions of our packages, not those of std.
     pub(super) fn find_function(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueId> {
         self.find_named(self.target(names, frame))
     }
 
-    /// Evaluates the body of a function or constant.
     pub(super) fn in_body<T>(
         &mut self,
         id: ValueId,
@@ -167,7 +163,6 @@ impl<'a> Evaluator<'_, 'a> {
         self.step(|this| run(this, &expr, frame))
     }
 
-    /// Returns the type to which a function or constant belongs.
     fn owner(&self, id: ValueId) -> Option<Owner> {
         let item = &self.package().values[id.0];
         match &item.self_type.as_ref()?.kind {
@@ -200,7 +195,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Returns the variant of an enum if the expected type is that enum.
+    /// Returns the variant, as long as the expected type is this enum.
     fn find_variant(&self, id: TypeId, name: &str, ty: &Ty) -> Option<(&'a rbuilder_syntax::Type, usize)> {
         let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         let Shape::Enum { variants, .. } = &model.container.shape else {
@@ -268,7 +263,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.value(content, &inner, frame)
     }
 
-    /// Evaluates functions from std and of Kubernetes types.
+    /// Evaluates functions of std and of Kubernetes types.
     fn call_std(&mut self, names: &[&str], args: &[Expr<'_>], ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let (last, prefix) = names.split_last()?;
         let of = prefix.last().copied().unwrap_or_default();
@@ -348,7 +343,8 @@ impl<'a> Evaluator<'_, 'a> {
                 let values = items.iter().map(|expr| self.value(expr, item, frame));
                 let mut values = values.collect::<Option<Vec<_>>>()?;
                 if matches!(ty, Ty::Set(_)) {
-                    // serde writes a set in order, and the order of an enum is unknown.
+                    // serde writes a set in order, and we don't know the order of an enum's
+                    // variants.
                     if values.len() > 1 && !matches!(**item, Ty::Known(_)) {
                         return None;
                     }
@@ -408,7 +404,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// Removes `return` from a function body.
+/// Also accepts bodies such as `return 3;`.
 fn without_return(body: &str) -> &str {
     let body = body.trim();
     let returned = body
@@ -421,7 +417,8 @@ fn text() -> Ty {
     Ty::Known("std::string::String".into())
 }
 
-/// Returns whether a function or closure converts a `&str` to a `String`.
+/// Whether it converts a `&str` to a `String`, as in `.map(String::from)` or `.map(|s|
+/// s.to_string())`.
 fn converts_text(function: &Expr<'_>) -> bool {
     const NAMES: &[&str] = &["from", "to_string", "to_owned", "into"];
     if let ExprKind::Path(names) = &function.kind {
@@ -436,14 +433,14 @@ fn converts_text(function: &Expr<'_>) -> bool {
     method.is_some_and(|method| NAMES.contains(&method)) || body == format!("String::from({name})")
 }
 
-/// Evaluates constants such as `u16::MAX`.
+/// Knows the constants of std, e.g. `u16::MAX`.
 pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     let text = names.join("::");
     let tokens = lex(&text).ok()?;
     Expr::read(&mut tokens.cursor()).ok()?.value().ok()
 }
 
-/// Evaluates an operator on two integers.
+/// Only supports integers.
 pub(crate) fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     let integer = |value: &Value| {
         let signed = value.as_i64().map(i128::from);

@@ -1,11 +1,11 @@
-//! Values of types that are represented by a single JSON value.
+//! Values of types that are a single value in JSON.
 
 use serde_json::{Map, Number, Value};
 
 use crate::package::Package;
 use crate::resolve::Ty;
 
-/// The maximum length of an array filled with its type's default.
+/// We don't fill longer arrays with the default of their type.
 const MAX_ARRAY: u64 = 64;
 
 const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
@@ -16,7 +16,7 @@ const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOr
 enum Sort {
     Bool,
     Integer,
-    /// The size in bits: 32 or 64.
+    /// 32 or 64 bits.
     Float(u8),
     Char,
     Text,
@@ -35,27 +35,23 @@ fn sort_of(ty: &Ty) -> Option<Sort> {
     })
 }
 
-/// Returns whether a type is one of the `NonZero` integers.
+/// Matches e.g. `NonZeroU16`.
 pub(super) fn is_non_zero(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path.starts_with("std::num::NonZero"))
 }
 
-/// Returns whether values of a type are strings.
 pub(super) fn is_text(ty: &Ty) -> bool {
     sort_of(ty) == Some(Sort::Text)
 }
 
-/// Returns whether a type is Kubernetes' `Quantity`.
 pub(super) fn is_quantity(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path == QUANTITY)
 }
 
-/// Returns whether a type is Kubernetes' `IntOrString`.
 pub(super) fn is_int_or_string(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path == INT_OR_STRING)
 }
 
-/// Converts a literal to a value of a type.
 pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     let fits = match sort_of(ty)? {
         Sort::Bool => value.is_boolean(),
@@ -66,7 +62,7 @@ pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     fits.then(|| value.clone())
 }
 
-/// Converts a float literal like serde_json, which widens an `f32` to `f64`.
+/// serde_json widens an `f32` to `f64`, so `0.1_f32` becomes 0.10000000149011612.
 #[allow(clippy::cast_possible_truncation)] // rustc rounds the literal in the same way
 fn float(number: f64, bits: u8) -> Option<Value> {
     let number = if bits == 32 {
@@ -77,7 +73,7 @@ fn float(number: f64, bits: u8) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// Returns the `Default` of a type outside the packages.
+/// The `Default` of a type that isn't in our packages.
 pub(super) fn zero(ty: &Ty, package: &Package) -> Option<Value> {
     Some(match ty {
         Ty::Option(_) => Value::Null,
@@ -115,8 +111,8 @@ fn zero_of_known(ty: &Ty, path: &str) -> Option<Value> {
     }
 }
 
-/// Returns an empty Kubernetes object if all fields are optional. Required fields are serialized
-/// even if they are empty.
+/// Returns an empty object, as long as all fields of the type are optional. Required fields are
+/// serialized even if they are empty, so we would have to know their values.
 fn zero_of_kubernetes(path: &str, package: &Package) -> Option<Value> {
     let schema = package.kubernetes.schema(path)?;
     let is_optional = schema.required.is_empty()

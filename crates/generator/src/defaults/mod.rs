@@ -1,12 +1,12 @@
-//! Evaluates serde's defaults: literals, constants, variants, lists, structs consisting of these,
-//! and functions that return such values.
+//! Evaluates serde's defaults: literals, constants, variants, lists, structs of these, and
+//! functions that return such values.
 //!
-//! No code is run and nothing is guessed. A value that requires more than looking up names is
-//! unknown, which is reported where the default is written. `derive(CrdSchema)` calls the same
-//! functions, and the twin test compares the results.
+//! We neither run code nor guess. If looking up names is not enough to find a value, it's unknown,
+//! and we report that where the default is written. `derive(CrdSchema)` calls the same functions,
+//! and the twin test compares the results.
 //!
-//! A value never causes a package to be loaded from a registry. An unknown value is only a warning,
-//! so the result would otherwise depend on what a machine has downloaded.
+//! We never load a package from a registry for a value. An unknown value is only a warning, so the
+//! result would otherwise depend on what a machine happens to have downloaded.
 
 mod evaluate;
 mod leaf;
@@ -24,11 +24,11 @@ use crate::advice;
 use crate::package::{Package, TypeId};
 use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Scope, Ty, find_owner};
 
-/// The maximum nesting of calls and values.
+/// How deep calls and values may be nested.
 const MAX_DEPTH: usize = 32;
 
-/// The maximum number of values evaluated for a single type's defaults. A value can contain itself
-/// several times.
+/// How many values we evaluate for the defaults of one type. A value can contain itself several
+/// times, so without a limit this could take forever.
 const MAX_STEPS: usize = 10_000;
 
 /// Indexes the associated functions and constants of types.
@@ -40,7 +40,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
             continue;
         };
         let of_trait = item.of_trait.as_deref();
-        // Another trait may contain a function with the same name.
+        // Another trait may have a function of this name.
         let is_other = match item.name.as_str() {
             "default" => of_trait.is_some_and(|name| name != "Default"),
             SCHEMA_FUNCTION => of_trait != Some("JsonSchema"),
@@ -48,7 +48,8 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
         };
         if !is_other && let Some(owner) = find_owner(package, item.module, segments) {
             let key = (owner, item.name.clone());
-            // A type can implement the trait for several sets of type arguments.
+            // If a type implements the trait for several sets of type arguments, we don't know
+            // which one to use.
             if index.insert(key.clone(), item.value).is_some() && item.name == SCHEMA_FUNCTION {
                 doubtful.push(key);
             }
@@ -60,7 +61,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
     index
 }
 
-/// Describes a default that cannot be evaluated.
+/// Describes a default that we cannot evaluate.
 fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     match (source, &model.whole_default) {
         (DefaultSource::Function(path), _)
@@ -79,7 +80,7 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     }
 }
 
-/// Returns advice for a default that cannot be evaluated.
+/// Tells how to write a default that we can evaluate.
 pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     let marker = if is_ours {
         "write it as `#[kube(default = …)]`"
@@ -94,8 +95,8 @@ pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
 
 /// Evaluates the defaults of a single type.
 ///
-/// The caller must discard its reports: errors in a type are reported where its schema is needed,
-/// and a type whose values have another schema may not need one.
+/// Callers must discard its reports. We report errors in a type where its schema is needed, and a
+/// type whose values have another schema may not need one.
 pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,
@@ -103,13 +104,13 @@ pub(crate) struct Evaluator<'e, 'a> {
     steps: usize,
 }
 
-/// The scope of an expression and the names in it.
+/// The scope of an expression.
 #[derive(Clone, Copy)]
 struct Frame<'f> {
     scope: Scope<'f>,
     /// The type behind `Self`.
     owner: Option<&'f Owner>,
-    /// The parameter of the enclosing function: name, value and type.
+    /// The parameter of the enclosing function, as (name, value, type).
     parameter: Option<(&'f str, &'f Value, &'f Ty)>,
 }
 
@@ -127,7 +128,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         self.resolver.package
     }
 
-    /// Runs one step of an evaluation unless a limit is exceeded.
+    /// Keeps us within the limits.
     fn step<T>(&mut self, run: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.steps += 1;
         if self.depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -139,8 +140,8 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         made
     }
 
-    /// Returns the value that serde uses for each absent field: `null` if there is no default for
-    /// the schema, and `None` if the value is unknown.
+    /// Returns the value that serde uses for each absent field. It is `null` if the schema gets no
+    /// default, and `None` if we don't know the value.
     pub(crate) fn absent_values(
         &mut self,
         id: TypeId,
@@ -151,7 +152,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let whole = fields.iter().any(is_of_whole).then(|| self.whole(id, args));
         let values = fields.iter().map(|field| {
             let value = match &whole {
-                // A field that serde omits from the container's default has no default either.
+                // If serde omits the field from the container's default, it has no default either.
                 Some(whole) if is_of_whole(field) => whole
                     .as_ref()
                     .map(|whole| whole.get(&field.field.name).cloned().unwrap_or_default()),
@@ -162,7 +163,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         values.collect()
     }
 
-    /// Evaluates the container default of a struct.
+    /// Evaluates the container's `#[serde(default)]`.
     fn whole(&mut self, id: TypeId, args: &[Ty]) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let ty = Ty::Item(id, args.to_vec());
@@ -190,7 +191,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// Evaluates a field's default, even if serde would not serialize it.
+    /// Evaluates the default of a field, even if serde would not write it.
     fn default_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>, ty: &Ty) -> Option<Value> {
         match &field.value.source {
             DefaultSource::Function(path) => {
@@ -200,7 +201,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// Explains why the default of a field is unknown.
+    /// Explains why we don't know the default of a field.
     pub(crate) fn describe_unread(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> String {
         if field.said.is_opaque {
             return "a function serializes it, which rbuilder does not run".into();
@@ -215,7 +216,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         model.map_or(String::new(), |model| describe_unread(&field.value.source, model))
     }
 
-    /// Returns `null` for an `Option` of an unresolved type.
+    /// An `Option` is absent as `null`, even if we could not resolve the type in it.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.kind else {
@@ -225,18 +226,15 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         (is_option && field.value.source == DefaultSource::Type).then_some(Value::Null)
     }
 
-    /// Returns the type of an item's slot.
     fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
         let model = self.package().item(id).model.as_ref()?;
         self.in_type(id, args, |this, frame| this.value_type(model, slot, frame))
     }
 
-    /// Returns the type of the values in a slot of a model.
     fn value_type(&mut self, model: &Type, slot: usize, frame: Frame<'_>) -> Option<Ty> {
         self.resolver.resolve(model.value_type(slot)?, frame.scope)
     }
 
-    /// Evaluates something in the scope of an item.
     fn in_type<T>(
         &mut self,
         id: TypeId,

@@ -1,4 +1,4 @@
-//! Values of the packages' own types, as serde serializes them.
+//! Values of our packages' own types, as serde writes them.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use crate::resolve::{Owner, Ty};
 
 /// Where fields without an explicit value come from.
 pub(super) enum Rest<'r> {
-    /// All fields must be explicit.
+    /// Nowhere, so all fields must be explicit.
     None,
-    /// Each field has its type's default.
+    /// Each has the default of its type.
     Zero,
-    /// The fields come from another serialized value, as in `..base`.
+    /// They come from another value, as in `..base`, which is serialized already.
     Of(&'r Map<String, Value>),
 }
 
 impl<'a> Evaluator<'_, 'a> {
-    /// Returns the model of a type that serde serializes by its fields and variants.
+    /// Returns the model of a type that serde writes by its fields and variants.
     pub(super) fn plain_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_plain = item.serde.writes && item.serde.other.is_none();
         item.model.as_ref().filter(|model| is_plain && !model.is_replaced)
     }
 
-    /// Returns the model of an enum that `serde_repr` serializes as numbers.
+    /// Returns the model of an enum that `serde_repr` writes as numbers.
     pub(super) fn numbered_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr")) && !item.is_ours;
@@ -38,7 +38,6 @@ impl<'a> Evaluator<'_, 'a> {
             .filter(|model| is_repr && model.numbers.is_some())
     }
 
-    /// Evaluates the `Default` of a type.
     pub(super) fn zero(&mut self, ty: &Ty) -> Option<Value> {
         let Ty::Item(id, args) = ty else {
             return leaf::zero(ty, self.package());
@@ -77,7 +76,6 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Evaluates a struct literal.
     pub(super) fn structure(
         &mut self,
         id: TypeId,
@@ -96,7 +94,6 @@ impl<'a> Evaluator<'_, 'a> {
         Some(tagged(model, object))
     }
 
-    /// Evaluates the content of a variant with named fields.
     pub(super) fn variant_fields(
         &mut self,
         id: TypeId,
@@ -119,8 +116,8 @@ impl<'a> Evaluator<'_, 'a> {
         self.variant(id, model, position, Some(Value::Object(object)))
     }
 
-    /// Evaluates the fields that serde serializes. Explicit values are resolved at `at`, defaults
-    /// at `of_type`.
+    /// Evaluates the fields that serde writes. We look up explicit values at `at`, and defaults
+    /// where the type is (`of_type`).
     #[allow(clippy::too_many_arguments)] // shared by structs, variants and defaults
     fn fields(
         &mut self,
@@ -143,7 +140,7 @@ impl<'a> Evaluator<'_, 'a> {
                 (None, Rest::Zero) => self.zero(&ty)?,
                 (None, Rest::Of(_)) if field.flatten => return None,
                 (None, Rest::Of(other)) => {
-                    // A field that serde omitted there is omitted here too.
+                    // serde omitted the field there, so it omits it here as well.
                     let kept = other.get(&field.name).cloned();
                     object.extend(kept.map(|value| (field.name.clone(), value)));
                     continue;
@@ -168,7 +165,7 @@ impl<'a> Evaluator<'_, 'a> {
         Some(object)
     }
 
-    /// Returns the serialized form of a variant with its content.
+    /// Returns the JSON of a variant with its content.
     pub(super) fn variant(
         &self,
         id: TypeId,
@@ -217,7 +214,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// Returns the fields of a struct together with serde's tag.
+/// Adds the tag of `#[serde(tag = "…")]`.
 fn tagged(model: &Type, mut object: Map<String, Value>) -> Value {
     if let Some((tag, name)) = &model.container.tag {
         object.insert(tag.clone(), name.as_str().into());

@@ -1,4 +1,4 @@
-//! Evaluates `skip_serializing_if`: whether serde serializes a value.
+//! Evaluates `skip_serializing_if`, i.e. whether serde writes a value.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Expr, ExprKind, TypeKind};
@@ -8,7 +8,7 @@ use super::{Evaluator, Frame};
 use crate::resolve::Ty;
 
 impl Evaluator<'_, '_> {
-    /// Calls a predicate by its path. Returns `None` if the result is unknown.
+    /// Returns `None` if we don't know the result.
     pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let tokens = rbuilder_reader::token::lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
@@ -26,7 +26,6 @@ impl Evaluator<'_, '_> {
         test_std(names.last()?, value)
     }
 
-    /// Evaluates a condition on the parameter.
     fn holds(&mut self, expr: &Expr<'_>, frame: Frame<'_>) -> Option<bool> {
         let (_, value, ty) = frame.parameter?;
         match &expr.kind {
@@ -62,7 +61,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Evaluates `matches!(parameter, A | B)` with patterns that contain no data.
+    /// Evaluates `matches!(parameter, A | B)`. We don't support patterns with data.
     fn matches(&mut self, mut args: Cursor<'_>, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let matched = Expr::read_operand(&mut args).ok()?;
         if !is_parameter(&matched, frame) || !args.eat(b',') {
@@ -86,8 +85,8 @@ impl Evaluator<'_, '_> {
         Some(holds)
     }
 
-    /// Evaluates the value that the parameter is compared with. It has the parameter's type, even
-    /// if that is a type parameter.
+    /// The other side of a comparison has the type of the parameter, even if that is a type
+    /// parameter.
     fn other_side(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         if let ExprKind::Call(function, args) = &expr.kind
             && let ExprKind::Path(names) = &function.kind
@@ -107,7 +106,7 @@ fn is_parameter(expr: &Expr<'_>, frame: Frame<'_>) -> bool {
     matches!(&expr.kind, ExprKind::Path(names) if *names == [name])
 }
 
-/// Evaluates the predicates of std by name.
+/// Knows these predicates of std by name.
 fn test_std(name: &str, value: &Value) -> Option<bool> {
     match (name, value) {
         ("is_none", value) => Some(value.is_null()),

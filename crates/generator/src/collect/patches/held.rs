@@ -8,10 +8,10 @@ use rbuilder_reader::{TypeKind, TypeRef};
 
 use super::Finder;
 
-/// Functions whose result contains the CRD of their first argument.
+/// Functions that return the CRD of their first argument, possibly converted or wrapped.
 const WRAPPERS: [&str; 5] = ["to_value", "from_value", "merge_crds", "Ok", "Some"];
 
-/// Methods whose result contains the receiver's CRDs, possibly as a copy.
+/// Methods that return the CRDs of their receiver, possibly as a copy.
 const PASSING: [&str; 13] = [
     "unwrap",
     "expect",
@@ -28,17 +28,16 @@ const PASSING: [&str; 13] = [
     "to_vec",
 ];
 
-/// The CRDs that an expression contains.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// The paths of their kinds, as written.
+    /// The paths of the kinds, as written.
     pub(super) kinds: Rc<BTreeSet<Vec<String>>>,
-    /// True for a list. Changing the list does not change its CRDs.
+    /// Changing a list does not change the CRDs in it.
     pub(super) is_list: bool,
 }
 
 impl<'a> Finder<'a> {
-    /// Parses an expression that contains CRDs. Returns `None` for any other expression.
+    /// Returns `None` if the expression contains no CRD.
     pub(super) fn held_by(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
         while cursor.eat(b'&') || cursor.eat_word("mut") {}
         let held = if cursor.is_punct(b'<') {
@@ -63,7 +62,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Returns the CRDs in a list. Items that are not recognized are skipped.
+    /// Skips items that it does not recognize.
     fn list(&self, mut items: Cursor<'a>) -> Option<Held> {
         let mut kinds = BTreeSet::new();
         while !items.is_end() {
@@ -83,7 +82,6 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Parses a variable, a call, or `vec![…]`.
     fn named(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
         let mut path = Vec::new();
         cursor.eat_pair(b':', b':');
@@ -122,7 +120,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns the path of a type, without type arguments.
+/// Drops type arguments.
 pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     match &ty.kind {
         TypeKind::Path(segments, _) => Some(segments.clone()),
@@ -130,7 +128,7 @@ pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     }
 }
 
-/// Parses a method call, `.name(…)`, with or without type arguments, and returns the name.
+/// Parses `.name(…)` or `.name::<…>(…)`, and returns the name.
 pub(super) fn method<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     if cursor.is_pair(b'.', b'.') || !cursor.eat(b'.') {
         return None;
@@ -142,7 +140,7 @@ pub(super) fn method<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     cursor.group(Delimiter::Paren).map(|_| name)
 }
 
-/// Parses `<Kind as Trait>::crd()` and returns the path of the kind.
+/// Parses `<Kind as Trait>::crd()` and returns the path of `Kind`.
 fn qualified_call(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
     cursor.eat(b'<');
     let kind = path_of(&TypeRef::read(cursor).ok()?);

@@ -1,8 +1,8 @@
-//! Finds code that modifies the CRD returned by `crd()` before it writes or applies it.
+//! Finds code that modifies the CRD from `crd()` before it writes or applies it.
 //!
-//! A manifest is generated from types and attributes, so it does not include such changes. The
-//! search is limited to a single function body: it tracks the variables that contain a CRD, a list
-//! of CRDs, or a CRD as JSON. For example, in
+//! We generate manifests from types and attributes, so they lack such changes. The search looks at one
+//! function body at a time, and tracks the variables that contain a CRD, a list of CRDs, or a CRD as
+//! JSON. For example, in
 //!
 //! ```text
 //! let mut crd = Cup::crd();
@@ -11,9 +11,9 @@
 //! value["spec"]["preserveUnknownFields"] = json!(false);
 //! ```
 //!
-//! `value` contains the CRD of `Cup`, and the last line changes a field that is in the manifest.
-//! The second line does not, because a manifest has no resource version. Changes to a copy of a
-//! field (`crd.spec.names.kind.clone()`) do not count either.
+//! `value` contains the CRD of `Cup`, and the last line changes a field that our manifest has. The
+//! second line doesn't count, because no manifest has a resource version. Neither do changes to a copy
+//! of a field, such as `crd.spec.names.kind.clone()`.
 
 mod held;
 #[cfg(test)]
@@ -31,14 +31,13 @@ use super::file::FileReader;
 use crate::package::{ModuleId, Patch};
 use crate::sources::is_in_file;
 
-/// The call that returns a CRD, as rustfmt writes it.
+/// The call, as rustfmt writes it.
 const CALL: &str = "crd()";
 
-/// Maximum length of a body, in bytes. The sets of CRDs in variables are copied, which could take
-/// long for larger bodies.
+/// We copy the sets of CRDs in variables, which could take long for larger bodies.
 const MAX_BODY: usize = 1 << 18;
 
-/// Methods that modify their receiver, in addition to those whose names end in `_mut`.
+/// Methods that modify their receiver. Those whose names end in `_mut` do so as well.
 const CHANGING: [&str; 13] = [
     "insert",
     "push",
@@ -55,20 +54,19 @@ const CHANGING: [&str; 13] = [
     "dedup",
 ];
 
-/// Methods that remove something and return it. They only count as a change if the result is
-/// unused, because programs often call them to read a part.
+/// Methods that remove something and return it. We only count them if nobody uses the result,
+/// because programs often call them just to read a part.
 const REMOVING: [&str; 5] = ["remove", "swap_remove", "pop", "take", "drain"];
 
-/// Methods of kube's `ResourceExt` that return metadata that is not in any manifest.
+/// `ResourceExt` has these for metadata that no manifest contains.
 const SERVER_MANAGED: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
 
-/// Returns true if code may modify a CRD.
 pub(super) fn may_patch(text: &str) -> bool {
     is_in_file(CALL, text)
 }
 
 impl FileReader<'_, '_> {
-    /// Records where a function modifies CRDs: the first place for each kind.
+    /// Records the first place where a function modifies the CRD of each kind.
     pub(super) fn patches(
         &mut self,
         function: &Function<'_>,
@@ -98,7 +96,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns the kinds whose CRDs a body modifies, with the first place for each.
+/// Returns each kind whose CRD is modified, with the first place.
 fn find_patches(body: &str) -> Vec<(Vec<String>, Span)> {
     let Ok(tokens) = lex(body) else {
         return Vec::new();
@@ -110,20 +108,17 @@ fn find_patches(body: &str) -> Vec<(Vec<String>, Span)> {
 
 #[derive(Default)]
 struct Finder<'a> {
-    /// The variables that contain CRDs.
     held: BTreeMap<&'a str, Held>,
     found: Vec<(Vec<String>, Span)>,
-    /// The kinds in `found`.
     known: BTreeSet<Vec<String>>,
-    /// The kinds of the latest change. Programs often change the same variable several times in a
-    /// row.
+    /// The kinds of the latest change, because programs often change the same variable several
+    /// times in a row.
     latest: Option<Rc<BTreeSet<Vec<String>>>>,
 }
 
 impl<'a> Finder<'a> {
-    /// Walks over all tokens of a group.
     fn walk(&mut self, mut cursor: Cursor<'a>) {
-        // A variable gets its value at the end of the statement.
+        // A variable gets its value at the end of the statement, so hold it until then.
         let mut declared: Option<(&'a str, Option<Held>)> = None;
         let mut is_start = true;
         while !cursor.is_end() {
@@ -135,7 +130,6 @@ impl<'a> Finder<'a> {
             } else if cursor.is_pair(b'.', b'.') {
                 self.base(&mut cursor);
             } else if cursor.eat(b'.') || cursor.eat_pair(b':', b':') {
-                // A field, a method or the next segment of a path.
                 cursor.any_ident();
             } else if cursor.is_punct(b'&') {
                 self.borrow(&mut cursor);
@@ -167,7 +161,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses `let mut name: Type =` up to the value. Returns the name and the CRDs in the value.
+    /// Parses `let mut name: Type =` and stops before the value, which may contain changes itself.
     fn binding(&self, cursor: &mut Cursor<'a>) -> Option<(&'a str, Option<Held>)> {
         if !cursor.eat_word("let") {
             return None;
@@ -178,15 +172,14 @@ impl<'a> Finder<'a> {
         while !(ahead.is_end() || ahead.is_punct(b'=') || ahead.is_punct(b';')) {
             ahead.skip();
         }
-        // A name that starts a pattern, such as `Some(name)`, is treated as a variable that
-        // contains nothing.
+        // In a pattern such as `Some(name)`, treat `Some` as a variable that contains nothing.
         ahead.eat(b'=');
         *cursor = ahead;
         let value = self.held_by(&mut ahead).filter(|_| ahead.is_punct(b';'));
         Some((name.text, value))
     }
 
-    /// Parses `mut name in` of a loop. The variable contains the list's CRDs.
+    /// Parses `mut name in` of a loop, whose variable holds the CRDs of the list.
     fn for_loop(&mut self, cursor: &mut Cursor<'a>) {
         let mut ahead = *cursor;
         ahead.eat_word("mut");
@@ -205,8 +198,8 @@ impl<'a> Finder<'a> {
         self.declare(Some((name.text, held)));
     }
 
-    /// Parses the `..` of a struct update. If the base is a CRD, the struct is a CRD with other
-    /// fields.
+    /// Parses the `..` of a struct update. The struct is a CRD with other fields if its base is
+    /// one.
     fn base(&mut self, cursor: &mut Cursor<'a>) {
         cursor.eat_pair(b'.', b'.');
         let start = *cursor;
@@ -219,7 +212,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses `&`, or `&mut` with a CRD or a part of one, which the borrower can modify.
+    /// Parses `&` or `&mut`. Whoever borrows a CRD, or a part of one, mutably can modify it.
     fn borrow(&mut self, cursor: &mut Cursor<'a>) {
         let start = *cursor;
         cursor.eat(b'&');
@@ -243,7 +236,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses a name. If it is a variable that contains CRDs, records how it is modified.
+    /// Parses a name. If the variable contains CRDs, records how the code modifies it.
     fn variable(&mut self, cursor: &mut Cursor<'a>, starts_statement: bool) {
         let start = *cursor;
         let Some(name) = cursor.any_ident() else { return };
@@ -278,13 +271,13 @@ impl<'a> Finder<'a> {
         if is_change {
             self.add(&held, ahead.span_since(start));
         } else {
-            // Release the `Rc`, so that the push below does not have to copy the set.
+            // Release the `Rc`, so that the push below does not copy the set.
             drop(held);
             self.pushed(name.text, *cursor);
         }
     }
 
-    /// Adds the CRDs in `.push(…)` to a list.
+    /// Adds the CRDs in `.push(…)` to the list.
     fn pushed(&mut self, name: &'a str, mut cursor: Cursor<'a>) {
         if !(cursor.eat(b'.') && cursor.eat_word("push")) {
             return;
@@ -301,7 +294,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds a change for each kind that does not have one yet.
     fn add(&mut self, held: &Held, span: Span) {
         if self
             .latest
@@ -319,18 +311,15 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// A part of a variable's value.
 #[derive(Default)]
 struct Part<'a> {
-    /// The fields on the way to the part, including keys of JSON objects.
+    /// The fields on the way, including keys of JSON objects.
     fields: Vec<&'a str>,
-    /// True if the path indexes a list.
     is_indexed: bool,
 }
 
 impl Part<'_> {
-    /// Returns true if a manifest contains the part. The API server sets the status and most of the
-    /// metadata.
+    /// Leaves out what the API server sets: the status and most of the metadata.
     fn is_in_manifest(&self) -> bool {
         match self.fields.as_slice() {
             ["status", ..] => false,
@@ -340,7 +329,7 @@ impl Part<'_> {
     }
 }
 
-/// Parses `.field`, `[index]` and `["key"]`, as often as they occur.
+/// Parses any number of `.field`, `[index]` and `["key"]`.
 fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
     let mut part = Part::default();
     loop {
@@ -364,13 +353,13 @@ fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
     }
 }
 
-/// Returns true at `=`, `+=` and similar operators.
+/// Whether an assignment follows, e.g. `=` or `+=`.
 fn is_assigned(cursor: Cursor<'_>) -> bool {
     let is_plain = cursor.is_punct(b'=') && !cursor.is_pair(b'=', b'=') && !cursor.is_pair(b'=', b'>');
     is_plain || b"+-|&".iter().any(|sign| cursor.is_pair(*sign, b'='))
 }
 
-/// Returns true at `= function(variable`, which assigns the modified value back to the variable.
+/// Matches `= function(variable`, which assigns the modified value back to the variable.
 fn is_result_of(mut cursor: Cursor<'_>, variable: &str) -> bool {
     cursor.eat(b'=');
     while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}

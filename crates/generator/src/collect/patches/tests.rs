@@ -1,6 +1,6 @@
 use super::*;
 
-/// Checks the changes found in a body, as `Kind: code`.
+/// `expected` has an entry `Kind: code` for each change.
 fn check(body: &str, expected: &[&str]) {
     let found: Vec<String> = find_patches(body)
         .into_iter()
