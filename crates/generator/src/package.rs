@@ -23,11 +23,9 @@ macro_rules! id {
 }
 
 id!(
-    /// A Cargo package.
     PackageId
 );
 id!(
-    /// A module of a target.
     ModuleId
 );
 id!(
@@ -35,7 +33,6 @@ id!(
     TypeId
 );
 id!(
-    /// A `type` alias.
     AliasId
 );
 id!(
@@ -43,133 +40,124 @@ id!(
     ValueId
 );
 id!(
-    /// A function whose calls are followed.
+    /// A function whose calls we follow.
     FunctionId
 );
 
-/// The source of a run: all targets of the selected packages, and the required parts of their
+/// The source of a run: all targets of the selected packages, and what we need of their
 /// dependencies.
 #[derive(Default)]
 pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
-    /// Files with markers that do not belong to any module.
+    /// Files with markers that don't belong to any module.
     pub(crate) orphans: Vec<Orphan>,
-    /// Functions and constants that may evaluate to a value.
+    /// Functions and constants that may be the source of a value.
     pub(crate) values: Vec<ValueItem>,
-    /// The associated functions and constants among them.
+    /// Those of them that belong to a type.
     pub(crate) associated: Vec<Associated>,
-    /// The indices of those that return the schema of a type.
+    /// Indexes into `associated`, of functions that return the schema of a type.
     pub(crate) schema_functions: Vec<usize>,
-    /// Functions whose calls are followed to find the permissions that they need.
+    /// Functions whose calls we follow to find out which permissions they need.
     pub(crate) functions: Vec<FunctionItem>,
     /// The named fields of structs, by module and name of the struct.
     pub(crate) fields: BTreeMap<(ModuleId, String), Vec<(String, TypeRef)>>,
     /// Kinds whose CRDs the program merges, with the storage version that it passes.
     pub(crate) merges: Vec<(String, String)>,
-    /// Places where functions modify CRDs.
     pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
-    /// Whether an `#[rbac]` marker has errors, so that its rule is not known.
+    /// An `#[rbac]` marker has errors, so there may be more rules than we know.
     pub(crate) has_unread_rules: bool,
     pub(crate) handlers: Vec<Handler>,
     /// Handwritten implementations of `Serialize` and `Deserialize`.
     pub(crate) by_hand: Vec<ByHand>,
-    /// The Cargo packages, in the order of their manifests.
+    /// In the order of the manifests.
     pub(crate) members: Vec<Member>,
-    /// Parts of the source whose items are unknown.
     pub(crate) gaps: Vec<Gap>,
     /// Kubernetes' own types, in the version that k8s-openapi is built for.
     pub(crate) kubernetes: KubernetesTypes,
 }
 
-/// A file with markers that does not belong to any module.
+/// A file with markers that doesn't belong to any module.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) path: String,
     pub(crate) text: Arc<str>,
-    /// The missing declaration, such as "`mod v1alpha1;` to `src/api/mod.rs`".
+    /// What is missing, e.g. "`mod v1alpha1;` to `src/api/mod.rs`".
     pub(crate) declaration: String,
 }
 
 impl Orphan {
-    /// Returns whether the file seems to declare a version of a kind.
+    /// Only looks for the `kind` attribute.
     pub(crate) fn declares(&self, kind: &str) -> bool {
         let words = format!("kind = \"{kind}\"");
         self.text.contains(&words)
     }
 }
 
-/// The crate that a name in the source refers to.
+/// What the first segment of a path refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
-    /// A package that is read: a path dependency, or a published package that has been loaded.
+    /// A package that we read: a path dependency, or a published package that we have loaded.
     Package(PackageId),
     /// A crate with built-in types, by name.
     Other(String),
-    /// A package from a registry or from git that has not been loaded.
+    /// A package from a registry or from git that we haven't loaded.
     Locked(LockedDependency),
 }
 
-/// A dependency that is loaded when a kind needs one of its types.
+/// We load it when a kind needs one of its types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LockedDependency {
-    /// The key in the manifest.
     pub(crate) key: String,
-    /// The name of the crate.
     pub(crate) name: String,
-    /// Why loading failed, if it was attempted.
+    /// Why loading failed, if we tried.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
-/// Why a dependency cannot be read.
+/// Why we cannot read a dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
-    /// A phrase that names the package.
+    /// Names the package.
     pub(crate) reason: String,
     pub(crate) help: String,
 }
 
-/// A Cargo package.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The directory of the package.
     pub(crate) folder: String,
-    /// The name and root module of the library.
+    /// The name of the library, and its root module.
     pub(crate) library: Option<(String, ModuleId)>,
-    /// The crates that the source can refer to.
+    /// By name in the source.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether serde's defaults become schema defaults for types with derives other than
-    /// `CrdSchema`.
+    /// Whether serde's defaults become schema defaults. `CrdSchema` always has them.
     pub(crate) takes_serde_defaults: bool,
-    /// Whether the package comes from a registry or from git, so the user cannot edit it.
+    /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,
-    /// Whether import paths start at the crate root, as in edition 2015.
+    /// Import paths start at the crate root in edition 2015.
     pub(crate) is_2015: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) package: PackageId,
-    /// Whether the module's file has not been read yet.
+    /// We haven't read its file yet.
     pub(crate) is_unread: bool,
-    /// Whether the module belongs to a dependency, of which only used types are read.
+    /// It belongs to a dependency, of which we only read the types that we need.
     pub(crate) is_foreign: bool,
-    /// Whether the module contains the items of a function body, which are visible only there.
-    /// Other names are looked up in the enclosing module, the parent.
+    /// It has the items of a function body, which only that body can see. We look up other names in
+    /// `parent`, the module around it.
     pub(crate) is_body: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
-    /// The root module of the target.
     pub(crate) root: ModuleId,
     pub(crate) names: BTreeMap<String, Name>,
-    /// Functions and constants that may evaluate to a value.
+    /// Functions and constants that may be the source of a value.
     pub(crate) values: BTreeMap<String, ValueId>,
-    /// Functions whose calls are followed.
+    /// Functions whose calls we follow.
     pub(crate) functions: BTreeMap<String, FunctionId>,
     pub(crate) globs: Vec<Glob>,
-    /// Parts of the module whose items are unknown.
     pub(crate) gaps: Vec<GapId>,
 }
 
@@ -177,19 +165,17 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Glob {
     pub(crate) path: Vec<String>,
-    /// Set if it is unknown whether the import is compiled.
+    /// Set if we don't know whether the import is compiled.
     pub(crate) undecided: Option<GapId>,
 }
 
-/// What a name in a module refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Name {
     Module(ModuleId),
     Type(TypeId),
-    /// The struct that kube generates for the type: the whole object.
+    /// The struct that kube generates for the type, i.e. the whole object.
     Root(TypeId),
     Alias(AliasId),
-    /// `use path as name`.
     Import(Vec<String>),
     /// A type without a schema.
     Opaque,
@@ -199,74 +185,68 @@ pub(crate) enum Name {
 pub(crate) struct TypeItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// `None` if the item could not be parsed, which has been reported.
+    /// `None` if we failed to parse the item, which has been reported.
     pub(crate) model: Option<Type>,
-    /// Errors in the item. They apply to everything that uses it.
+    /// Diagnostics about the item. We report them for everything that uses it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// `cfg`s on the item's modules that cannot be evaluated.
+    /// `cfg`s on the modules around it that we cannot evaluate.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
-    /// Whether errors are reported even if nothing uses the item.
+    /// Whether we report errors even if nothing uses the item.
     pub(crate) is_checked: bool,
-    /// Whether an attribute macro may change the item. In this case, it has no schema.
+    /// An attribute macro may change the item, so it has no schema.
     pub(crate) is_rewritten: bool,
-    /// The name of the struct if it derives `CustomResource`.
+    /// Name of the struct, if it derives `CustomResource`.
     pub(crate) kind_struct: Option<String>,
-    /// The serde traits that the type derives.
     pub(crate) serde: SerdeDerives,
-    /// Whether the type derives `Default`.
     pub(crate) derives_default: bool,
-    /// Whether the type derives `CrdSchema`.
+    /// It derives `CrdSchema`.
     pub(crate) is_ours: bool,
-    /// Whether any derive provides a schema.
+    /// Any of its derives provides a schema.
     pub(crate) derives_schema: bool,
-    /// Why no CRD is generated, if the type is a kind.
+    /// Why this kind gets no CRD.
     pub(crate) skipped: Option<Skipped>,
-    /// Evidence in the source that the kind belongs to another project.
+    /// What makes us think that the kind belongs to another project.
     pub(crate) sign: Option<Sign>,
 }
 
 impl TypeItem {
-    /// Returns the kind, if the type is one.
     pub(crate) fn resource(&self) -> Option<&CustomResource> {
         self.model.as_ref()?.custom_resource.as_ref()
     }
 
-    /// Returns the name of the struct that kube generates for a kind.
+    /// The name of the struct that kube generates for a kind.
     pub(crate) fn root(&self) -> Option<&str> {
         let resource = self.resource()?;
         Some(resource.root.as_deref().unwrap_or(&resource.kind))
     }
 }
 
-/// Why no CRD is generated for a kind.
+/// Why a kind gets no CRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
-    /// Excluded on the command line.
+    /// The command line excludes it.
     Flag,
-    /// Listed in `skip` in `Cargo.toml`.
+    /// `skip` in `Cargo.toml` lists it.
     Listed,
-    /// Defined by another project, according to PROJECT.
+    /// According to PROJECT, another project defines it.
     Disowned,
-    /// Not listed in `only` in `Cargo.toml`.
+    /// `only` in `Cargo.toml` does not list it.
     Unlisted,
-    /// The group belongs to another project.
     Foreign(&'static str),
-    /// The source contains hints that another project defines it.
+    /// Something in the source suggests that another project defines it.
     Seems(Sign),
     /// It has `schema = "disabled"`, and no derive provides a schema.
     NoSchema,
 }
 
-/// The serde traits that a type derives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SerdeDerives {
     pub(crate) writes: bool,
     pub(crate) reads: bool,
-    /// A derive whose format differs from what the fields and variants suggest.
+    /// A derive that writes something else than the fields and variants suggest.
     pub(crate) other: Option<&'static str>,
 }
 
-/// A handwritten `impl Serialize` or `impl Deserialize`.
 #[derive(Debug)]
 pub(crate) struct ByHand {
     pub(crate) module: ModuleId,
@@ -274,7 +254,6 @@ pub(crate) struct ByHand {
     pub(crate) direction: Direction,
 }
 
-/// Whether serde serializes or deserializes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     Write,
@@ -287,61 +266,57 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
-    /// Errors that are reported only if something refers to the alias.
+    /// Reported only if something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// `cfg`s on the alias's modules that cannot be evaluated.
+    /// `cfg`s on the modules around it that we cannot evaluate.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
 
-/// A function or constant that may evaluate to a value.
+/// A function or constant that may be the source of a value.
 #[derive(Debug)]
 pub(crate) struct ValueItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// Whether this is a function.
     pub(crate) is_function: bool,
-    /// The name of the only parameter.
+    /// Set if there is exactly one.
     pub(crate) parameter: Option<String>,
-    /// Whether the function returns a schema.
     pub(crate) returns_schema: bool,
-    /// The type parameters of a function that returns a schema.
+    /// Only known for functions that return a schema.
     pub(crate) type_parameters: Vec<String>,
-    /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
-    /// The items declared in the body; `None` if some of them cannot be read.
+    /// `None` if we cannot read all items in the body.
     pub(crate) local: Option<LocalItems>,
-    /// The source text of the function body or of the constant's value.
+    /// The text of the function body, or of the constant's value.
     pub(crate) body: Box<str>,
-    /// The byte offset of the body in the file.
+    /// Where the body starts in the file.
     pub(crate) start: u32,
 }
 
-/// A function whose calls are followed.
+/// A function whose calls we follow.
 #[derive(Debug)]
 pub(crate) struct FunctionItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
     pub(crate) name: String,
-    /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
-    /// The source text from the qualifiers to the `where` clause.
+    /// From the qualifiers to the `where` clause.
     pub(crate) signature: Box<str>,
-    /// The source text between the braces.
+    /// Without the braces.
     pub(crate) body: Box<str>,
-    /// The byte offset of the body in the file.
+    /// Where the body starts in the file.
     pub(crate) start: u32,
 }
 
-/// The items declared in a function body.
+/// The items in a function body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalItems {
     None,
-    /// Items in this module, which is searched before the enclosing one.
+    /// We search this module before the enclosing one.
     Module(ModuleId),
 }
 
 impl ValueItem {
-    /// Returns the module in which names in the body are looked up.
+    /// Where to look up names in the body.
     pub(crate) fn body_module(&self) -> ModuleId {
         match self.local {
             Some(LocalItems::Module(module)) => module,
@@ -350,51 +325,46 @@ impl ValueItem {
     }
 }
 
-/// A place where a function modifies the result of a kind's `crd()`.
 #[derive(Debug)]
 pub(crate) struct Patch {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// The path of the kind in source.
+    /// As written.
     pub(crate) kind: Vec<String>,
     pub(crate) span: Span,
 }
 
-/// An associated function or constant.
 #[derive(Debug)]
 pub(crate) struct Associated {
     pub(crate) module: ModuleId,
     pub(crate) self_type: TypeRef,
-    /// The last segment of the trait's path.
+    /// Last segment of the trait's path.
     pub(crate) of_trait: Option<String>,
     pub(crate) name: String,
     pub(crate) value: ValueId,
 }
 
-/// A kind and its plural, which is computed only once.
+/// Has the plural, so that we compute it only once.
 pub(crate) struct OwnKind<'a> {
     pub(crate) kind: &'a CustomResource,
     pub(crate) plural: String,
 }
 
-/// A rule and its file.
 #[derive(Debug)]
 pub(crate) struct PlacedRule {
     pub(crate) file: FileId,
     pub(crate) rule: RbacRule,
 }
 
-/// A function that handles a webhook.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// The place of the function name.
+    /// The name of the function.
     pub(crate) function: Span,
     pub(crate) webhook: Webhook,
-    /// The types of the parameters, with `Self` for a receiver.
+    /// A receiver is `Self`.
     pub(crate) parameters: Vec<TypeRef>,
-    /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
 }
 
@@ -403,12 +373,11 @@ impl Package {
         &self.modules[id.0]
     }
 
-    /// Returns the package that a module belongs to.
     pub(crate) fn member(&self, id: ModuleId) -> &Member {
         &self.members[self.module(id).package.0]
     }
 
-    /// Returns the kinds of all packages that have been read.
+    /// Includes the kinds of dependencies, as far as we have read them.
     pub(crate) fn own_kinds(&self) -> Vec<OwnKind<'_>> {
         let models = self.types.iter().filter_map(|item| item.model.as_ref());
         models

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use rbuilder_reader::Span;
 
-/// The index of a file in [`Files`].
+/// Index of a file in [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) usize);
 
-/// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     pub(crate) file: FileId,
     pub(crate) span: Span,
 }
 
-/// The paths of files. A path has a single index even if two targets include the file.
+/// A path has one index, even if two targets include the file.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     paths: Vec<String>,
@@ -23,7 +22,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Returns the index of a path, adding it if necessary.
+    /// Returns the index of a path, and adds it if it's new.
     pub(crate) fn add(&mut self, path: &str) -> FileId {
         if let Some(id) = self.ids.get(path) {
             return *id;
@@ -34,7 +33,6 @@ impl Files {
         id
     }
 
-    /// Returns the path of a file.
     pub(crate) fn path(&self, id: FileId) -> &str {
         &self.paths[id.0]
     }

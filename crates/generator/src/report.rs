@@ -1,11 +1,11 @@
 //! Collects diagnostics together with the outputs that they affect.
 //!
-//! An error prevents the outputs that it affects. While a kind's schema is being built, all errors
-//! affect that kind. Schemas are shared between kinds, so a cache stores the errors along with the
-//! schema ([`Report::errors_since`]) and adds them to each further kind that uses it
+//! An error holds back the outputs that it affects. While we build the schema of a kind, all errors
+//! affect that kind. Kinds share schemas, so our caller caches the errors along with a schema
+//! ([`Report::errors_since`]), and adds them to each further kind that uses it
 //! ([`Report::charge`]).
 //!
-//! Finally, diagnostics are sorted by place, and duplicates are removed.
+//! In the end, we sort diagnostics by place and drop duplicates.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,59 +18,53 @@ use crate::place::{FileId, Files, Place};
 use crate::sources::is_within;
 use crate::{Diagnostic, FileRange, advice};
 
-/// A diagnostic at a place in a file that has been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
-/// The outputs that a diagnostic affects.
+/// What a diagnostic affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
-    /// All outputs.
     Run,
-    /// The outputs that combine markers from all sources: the roles and the webhook configurations.
+    /// What combines markers from all sources: the roles and the webhook configurations.
     Markers,
-    /// Part of the source, such as a type. The error is charged to everything that uses that part.
+    /// A part of the source such as a type. We charge the error to everything that uses it.
     Part,
-    /// The CRD of a kind, by the kind's position in the run.
+    /// The CRD of a kind, by its position in the run.
     Kind(usize),
     Roles,
     Webhooks,
 }
 
-/// A diagnostic and what it affects.
 #[derive(Debug)]
 struct Entry {
     diagnostic: Diagnostic,
     concerns: BTreeSet<Concern>,
 }
 
-/// The index of an error in a [`Report`].
+/// Index of an error in a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorId(usize);
 
-/// The state of a report before an attempt.
+/// What a report looked like before an attempt.
 pub(crate) struct Attempt {
     diagnostics: usize,
     errors: usize,
     held_back: BTreeSet<Concern>,
 }
 
-/// The diagnostics of a run and the files they refer to.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) files: Files,
-    /// Directories of packages that the user cannot edit.
+    /// Directories of packages that users cannot edit.
     sealed: Vec<String>,
     list: Vec<Entry>,
-    /// The outputs that new diagnostics affect.
+    /// What new diagnostics affect.
     concern: Concern,
     /// Errors in the order in which they were added or charged.
     log: Vec<ErrorId>,
-    /// Everything affected by an error.
     held_back: BTreeSet<Concern>,
-    /// The version of kube for which help is written; `None` for the newest.
+    /// The version of kube that we write help for. `None` is the newest.
     kube: Option<KubeRelease>,
     levels: Levels,
-    /// The warnings suppressed in the source.
     allows: Allows,
 }
 
@@ -91,7 +85,6 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Creates a report that applies levels to its diagnostics.
     pub(crate) fn with_levels(levels: Levels) -> Report {
         Report {
             levels,
@@ -99,13 +92,12 @@ impl Report {
         }
     }
 
-    /// Marks a directory as not editable. Help for errors there refers to the field that uses the
+    /// Users cannot edit this directory, so help for errors there is about the field that uses the
     /// package.
     pub(crate) fn seal(&mut self, folder: &str) {
         self.sealed.push(folder.to_owned());
     }
 
-    /// Returns whether a file is in a directory that the user cannot edit.
     pub(crate) fn is_sealed(&self, path: &str) -> bool {
         self.find_sealed(path).is_some()
     }
@@ -115,14 +107,14 @@ impl Report {
         folders.find(|folder| is_within(folder, path)).map(String::as_str)
     }
 
-    /// Suppresses warnings from now on. `is_checked` indicates whether the run finds all warnings
-    /// about the item.
+    /// Suppresses warnings from now on. `is_checked` tells whether the run finds all warnings about
+    /// the item, since we can't say otherwise that a code is unused.
     pub(crate) fn allow(&mut self, file: FileId, allow: &Allow, is_checked: bool) {
         self.allows.add(self.files.path(file), allow, is_checked);
     }
 
-    /// Reports codes in `allow(…)` without effect. Unused codes are only reported if the run is
-    /// complete. An error about them affects no output.
+    /// Reports codes in `allow(…)` that have no effect. We only know which are unused if the run is
+    /// complete. Errors about them don't hold back anything.
     pub(crate) fn check_allows(&mut self, is_complete: bool) {
         let outer = self.set_concern(Concern::Part);
         let mut found = self.allows.find_errors();
@@ -133,7 +125,6 @@ impl Report {
         self.set_concern(outer);
     }
 
-    /// Takes the warnings suppressed in the source.
     pub(crate) fn take_allows(&mut self) -> Allows {
         std::mem::take(&mut self.allows)
     }
@@ -164,27 +155,25 @@ impl Report {
         }
     }
 
-    /// Sets the version of kube that the program uses, for which help is written.
+    /// The version of kube that the program uses. Help has to work with it.
     pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
         self.kube = kube;
     }
 
-    /// Sets the outputs that further diagnostics affect and returns the previous value.
+    /// Returns the previous value, for the caller to restore.
     pub(crate) fn set_concern(&mut self, concern: Concern) -> Concern {
         std::mem::replace(&mut self.concern, concern)
     }
 
-    /// Returns the number of errors that have been added or charged.
     pub(crate) fn error_count(&self) -> usize {
         self.log.len()
     }
 
-    /// Returns the errors added or charged after the first `count`.
     pub(crate) fn errors_since(&self, count: usize) -> Vec<ErrorId> {
         self.log[count..].to_vec()
     }
 
-    /// Records that errors also affect the output that is being built.
+    /// The errors also affect what we are building now.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
@@ -197,12 +186,12 @@ impl Report {
         !self.log.is_empty()
     }
 
-    /// Returns whether an error prevents this output or all outputs.
+    /// Whether an error holds back this output, or all of them.
     pub(crate) fn holds_back(&self, concern: Concern) -> bool {
         self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
     }
 
-    /// Starts an attempt that may fail. Its diagnostics can be [discarded](Report::forget).
+    /// Starts something that may fail, so that we can [discard](Report::forget) its diagnostics.
     pub(crate) fn begin_attempt(&self) -> Attempt {
         Attempt {
             diagnostics: self.list.len(),
@@ -211,14 +200,12 @@ impl Report {
         }
     }
 
-    /// Discards the diagnostics added since an attempt started.
     pub(crate) fn forget(&mut self, attempt: Attempt) {
         self.list.truncate(attempt.diagnostics);
         self.log.truncate(attempt.errors);
         self.held_back = attempt.held_back;
     }
 
-    /// Returns whether an error has been reported in part of a file.
     pub(crate) fn has_error_within(&self, file: FileId, part: Range<usize>) -> bool {
         let path = self.files.path(file);
         self.list.iter().any(|Entry { diagnostic, .. }| {
@@ -230,7 +217,6 @@ impl Report {
         })
     }
 
-    /// Adds diagnostics from `rbuilder-syntax` for a file.
     pub(crate) fn add_all(
         &mut self,
         file: FileId,
@@ -241,14 +227,12 @@ impl Report {
         }
     }
 
-    /// Adds diagnostics for several files.
     pub(crate) fn add_from_files(&mut self, found: &[(FileId, rbuilder_syntax::Diagnostic)]) {
         for (file, diagnostic) in found {
             self.add_all(*file, [diagnostic.clone()]);
         }
     }
 
-    /// Adds a diagnostic.
     pub(crate) fn add(&mut self, diagnostic: PlacedDiagnostic) {
         let files = &self.files;
         let diagnostic =
@@ -256,7 +240,7 @@ impl Report {
         self.push(diagnostic);
     }
 
-    /// Adds an error; an empty `help` means no help.
+    /// An empty `help` means no help.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
         self.add(PlacedDiagnostic::error(place, message).maybe_help(help));
@@ -271,9 +255,7 @@ impl Report {
         self.add(PlacedDiagnostic::note(place, message));
     }
 
-    /// Returns the diagnostics sorted by place, along with the affected outputs. Duplicates are
-    /// merged: an item in two targets is read twice, and a type used by two kinds is reported for
-    /// each.
+    /// Returns the diagnostics by place, together with what they affect.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
         if let Some(kube) = self.kube {
             for Entry { diagnostic, .. } in &mut self.list {
@@ -289,6 +271,8 @@ impl Report {
                 d.message.clone(),
             )
         });
+        // Merge duplicates: we read an item twice if it's in two targets, and report a type for
+        // each kind that uses it.
         let mut sorted: Vec<(Diagnostic, BTreeSet<Concern>)> = Vec::new();
         for Entry { diagnostic, concerns } in self.list {
             match sorted.last_mut() {

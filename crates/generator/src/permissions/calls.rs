@@ -1,4 +1,4 @@
-//! The permissions that calls need, and their return types.
+//! Which permissions a call needs, and what it returns.
 
 use rbuilder_reader::token::{Cursor, Ident};
 use rbuilder_reader::{Span, TypeRef};
@@ -10,7 +10,7 @@ use super::{Need, Resource, Unseen, Why};
 use crate::place::Place;
 use crate::resolve::{FunctionTarget, find_function};
 
-/// Methods whose result has the receiver's type, because it contains the same objects.
+/// These return the receiver, or something with the same objects in it, so we keep its type.
 const PASSING: &[&str] = &[
     "clone",
     "cloned",
@@ -78,7 +78,7 @@ const PASSING: &[&str] = &[
     "timeout",
 ];
 
-/// Methods that call a closure with the value, and return its result.
+/// These pass the value to a closure and return its result.
 const MAPPING: &[&str] = &[
     "map",
     "and_then",
@@ -90,7 +90,6 @@ const MAPPING: &[&str] = &[
     "map_or",
 ];
 
-/// A call that is being followed.
 struct Call<'c> {
     on: &'static str,
     known: &'c Known,
@@ -101,7 +100,6 @@ struct Call<'c> {
 }
 
 impl Follower<'_, '_> {
-    /// Follows a call of the function at a path.
     pub(super) fn function_call(
         &mut self,
         segments: &[String],
@@ -157,7 +155,7 @@ impl Follower<'_, '_> {
                 return self.associated(&ty, name, generic, &args);
             }
         }
-        // `serde_json::from_value::<T>(…)`.
+        // As in `serde_json::from_value::<T>(…)`.
         if matches!(
             name.text,
             "from_value" | "from_str" | "from_slice" | "from_reader"
@@ -174,19 +172,19 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Follows `Type::name(…)`.
     pub(super) fn associated(&mut self, owner: &Ty, name: Ident<'_>, generic: &[Ty], args: &[Ty]) -> Ty {
         match owner {
             Ty::Known(on, known) => {
                 let known = Known {
-                    // `Controller::new` in a function that returns a `Controller<K, S>`.
+                    // For example, `Controller::new` in a function that returns a `Controller<K,
+                    // S>`.
                     kind: known.kind.clone().or(|| match &self.expected {
                         Ty::Known(expected, known) if expected == on => known.kind.clone(),
                         _ => Ty::Unknown,
                     }),
                     ..(**known).clone()
                 };
-                // `Type::method(&value, …)`.
+                // A method called by its path, as in `Type::method(&value, …)`.
                 let (known, args) = match args.split_first() {
                     Some((Ty::Known(of, known), rest)) if of == on => ((**known).clone(), rest),
                     _ => (known, args),
@@ -209,7 +207,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows a method call.
     pub(super) fn method(&mut self, receiver: &Ty, name: Ident<'_>, generic: &[Ty], inner: Cursor<'_>) -> Ty {
         let is_mapping = MAPPING.contains(&name.text);
         let outer = match receiver {
@@ -251,7 +248,7 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Returns true if a type in the table has no function with this name.
+    /// Whether the table has no row for this method.
     fn is_row_free(&self, receiver: &Ty, name: &str) -> bool {
         match receiver {
             Ty::Known(on, _) => table::find_call(on, name).is_none(),
@@ -275,7 +272,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows a call to a function of one of the types in the table.
     fn known_call(
         &mut self,
         on: &'static str,
@@ -302,7 +298,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Records the permissions needed by a call. Returns the type of its result.
+    /// Records the permissions that a call needs, and returns the type of its result.
     fn call(&mut self, row: &Row, call: &Call<'_>) -> Ty {
         let is_remote = call.known.is_remote || call.args.iter().any(|arg| is_remote(row, arg));
         for ask in row.asks {
@@ -337,7 +333,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Returns the type of a permission's subject.
+    /// Returns the type that a permission is about.
     fn subject(&self, of: Of, call: &Call<'_>) -> Ty {
         let arg = |position: usize| call.args.get(position).cloned().unwrap_or_default();
         let generic = || call.generic.first().cloned().unwrap_or_default();
@@ -352,7 +348,7 @@ impl Follower<'_, '_> {
                     Ty::Function(id) => self.functions.parameter(id, 0),
                     _ => Ty::Unknown,
                 };
-                // The kind of a watch is the first type argument, also in `Watch::<W, _>::mapped`.
+                // A watch has its kind as the first type argument, also in `Watch::<W, _>::mapped`.
                 mapped.or(generic).or(|| call.known.kind.clone())
             }
             Of::Fixed(group, plural) => Ty::Object(Resource {
@@ -365,7 +361,7 @@ impl Follower<'_, '_> {
     }
 
     fn ask(&mut self, ask: &Ask, call: &Call<'_>, is_remote: bool) {
-        // Only an apply creates objects.
+        // Of all patches, only an apply creates objects.
         if call.on == "Api" && ask.verbs == ["create"] && call.args.contains(&Ty::Change) {
             return;
         }
@@ -423,7 +419,7 @@ impl Follower<'_, '_> {
         });
     }
 
-    /// Records clients that are passed to code that is not followed.
+    /// Records clients that are passed to code that we don't follow.
     pub(super) fn note_passed(&mut self, args: &[Ty], span: Span, to: &str) {
         for arg in args.iter().filter(|arg| arg.can_send()) {
             let resource = match arg {
@@ -451,14 +447,14 @@ impl Follower<'_, '_> {
     }
 }
 
-/// Returns true if an argument refers to another cluster, in a call that depends on it.
+/// Whether an argument makes this call go to another cluster.
 fn is_remote(row: &Row, arg: &Ty) -> bool {
     let depends =
         row.on == "Api" || row.on.is_empty() || row.on == "Recorder" || matches!(row.name, "watch" | "with");
     depends && matches!(arg, Ty::Known(_, known) if known.is_remote)
 }
 
-/// Returns the row of a function that is not a method.
+/// Only finds functions, not methods.
 fn find_path(path: &str) -> Option<&'static Row> {
     let path = path.replace("kube_runtime::", "kube::runtime::");
     table::find_call("", &path)

@@ -1,8 +1,8 @@
 //! Follows the calls in a function body.
 //!
-//! A single pass over the tokens computes the type of each expression as far as it matters, with
-//! the variables in scope, and records the permissions needed by calls. Control flow is ignored:
-//! every call in the source counts.
+//! In a single pass over the tokens, we work out the type of each expression as far as it matters,
+//! keep track of the variables in scope, and record the permissions that calls need. We ignore
+//! control flow, so every call in the source counts.
 
 use rbuilder_reader::TypeRef;
 use rbuilder_reader::token::{Cursor, Delimiter, Ident, Kind, LiteralKind, text_value};
@@ -13,22 +13,22 @@ use super::{Need, Unseen};
 use crate::package::{FunctionId, FunctionItem};
 use crate::resolve::{FunctionTarget, Owner, find_function};
 
-/// Maximum depth of expressions without delimiters, such as closures in closures.
+/// Bounds the recursion where there are no delimiters, e.g. in closures in closures. The lexer
+/// limits the depth of delimiters.
 const MAX_DEPTH: usize = 200;
 
-/// Maximum number of successive dereferences of a value.
+/// How often we dereference a value to find a field or a method.
 const MAX_DEREFERENCES: usize = 8;
 
-/// Follows a single body.
 pub(super) struct Follower<'f, 'a> {
     pub(super) functions: &'f mut Functions<'a>,
     pub(super) item: &'a FunctionItem,
     pub(super) scope: Scope<'f>,
-    /// The variables in scope, innermost last.
+    /// The innermost variable comes last.
     pub(super) variables: Vec<(String, Ty)>,
-    /// The type that the context requires for the current expression.
+    /// The type that the context wants of the current expression.
     pub(super) expected: Ty,
-    /// The type of the first parameter of a closure passed as an argument.
+    /// The type of a closure's first parameter, in case it has no annotation.
     pub(super) hint: Ty,
     depth: usize,
     pub(super) known: Vec<Need>,
@@ -62,13 +62,13 @@ impl<'f, 'a: 'f> Follower<'f, 'a> {
 }
 
 impl Follower<'_, '_> {
-    /// Follows all statements of a block. Returns the type of its value.
+    /// Returns the type of the block's value.
     pub(super) fn body(&mut self, mut cursor: Cursor<'_>) -> Ty {
         let outer = self.variables.len();
         let mut value = Ty::Unknown;
         while !cursor.is_end() {
             value = self.statement(&mut cursor);
-            // The bodies of macros contain commas, too.
+            // The body of a macro contains commas, too.
             if (cursor.eat(b';') || cursor.eat(b',')) && !cursor.is_end() {
                 value = Ty::Unknown;
             }
@@ -98,7 +98,7 @@ impl Follower<'_, '_> {
         self.expression(cursor, true)
     }
 
-    /// Follows `pattern: Type = value else { … }`.
+    /// Parses `pattern: Type = value else { … }`.
     fn binding(&mut self, cursor: &mut Cursor<'_>) {
         let pattern = *cursor;
         let declared = self.annotation(cursor, [b'=', b';']).unwrap_or_default();
@@ -114,10 +114,11 @@ impl Follower<'_, '_> {
             self.body(inner);
         }
         let ty = declared.or(|| value);
+        // Bind the variables only now, because the value cannot use them.
         self.bind_pattern(&mut pattern.clone(), &ty, is_end_of_let);
     }
 
-    /// Skips a pattern up to one of two tokens. Returns the type after it, if there is one.
+    /// Skips a pattern up to one of two tokens, and returns the type after it.
     fn annotation(&self, cursor: &mut Cursor<'_>, ends: [u8; 2]) -> Option<Ty> {
         let mut ty = None;
         while !cursor.is_end() && !ends.iter().any(|end| cursor.is_punct(*end)) {
@@ -133,7 +134,7 @@ impl Follower<'_, '_> {
         ty
     }
 
-    /// Follows an expression, up to a comma, a semicolon, an arrow or the end.
+    /// Stops at a comma, a semicolon, an arrow or the end.
     fn expression(&mut self, cursor: &mut Cursor<'_>, admits_struct: bool) -> Ty {
         let start = cursor.span();
         self.depth += 1;
@@ -185,7 +186,7 @@ impl Follower<'_, '_> {
             value = Ty::Unknown;
         }
         self.depth -= 1;
-        // An unknown token must not stop the walk.
+        // Never stop at a token that we don't know, since the calls after it count as well.
         let is_end = cursor.is_end() || cursor.is_punct(b';') || cursor.is_punct(b',');
         if !is_end && cursor.span() == start {
             match cursor.any_group() {
@@ -269,7 +270,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows the closure at the cursor.
     fn closure(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         let outer = self.variables.len();
         let mut hint = std::mem::take(&mut self.hint);
@@ -293,7 +293,7 @@ impl Follower<'_, '_> {
         Ty::Closure(parameters, Box::new(result))
     }
 
-    /// Follows `if condition { … } else { … }`.
+    /// Parses `if condition { … } else { … }`.
     fn condition(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         let mut value = Ty::Unknown;
         while cursor.eat_word("if") {
@@ -317,7 +317,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows `let pattern = value` in a condition.
+    /// Parses `let pattern = value` in a condition.
     fn condition_binding(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         cursor.eat_word("let");
         let pattern = *cursor;
@@ -330,7 +330,7 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Follows `match value { pattern if guard => value, … }`.
+    /// Parses `match value { pattern if guard => value, … }`.
     fn choice(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         cursor.eat_word("match");
         let matched = self.expression(cursor, false);
@@ -351,7 +351,7 @@ impl Follower<'_, '_> {
             arms.eat_pair(b'=', b'>');
             if !arms.is_end() {
                 let found = match arms.is_group(Delimiter::Brace) {
-                    // A block ends its arm, no matter what follows.
+                    // A block ends its arm, even without a comma.
                     true => {
                         let block = self.atom(&mut arms, true);
                         self.postfix(&mut arms, block)
@@ -366,7 +366,7 @@ impl Follower<'_, '_> {
         value
     }
 
-    /// Follows `while`, `loop` and `for`.
+    /// Parses `while`, `loop` and `for`.
     fn repetition(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         let outer = self.variables.len();
         let mut value = Ty::Unknown;
@@ -390,7 +390,7 @@ impl Follower<'_, '_> {
         value
     }
 
-    /// Follows the next part of a macro body or a guard, which may not be an expression.
+    /// In a macro or a guard, what comes next need not be an expression.
     fn part(&mut self, cursor: &mut Cursor<'_>) {
         let is_sign = cursor.eat(b';') || cursor.eat(b',') || cursor.eat_pair(b'=', b'>');
         if !is_sign {
@@ -398,7 +398,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows a list of expressions.
     pub(super) fn arguments(&mut self, mut inner: Cursor<'_>) -> Vec<Ty> {
         let mut values = Vec::new();
         while !inner.is_end() {
@@ -459,7 +458,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Reads `::<A, B>`, if it comes next.
+    /// Reads `::<A, B>` if it comes next.
     fn turbofish(&mut self, cursor: &mut Cursor<'_>) -> Vec<Ty> {
         let types = read_turbofish(cursor);
         types.iter().map(|ty| self.read_type(ty)).collect()
@@ -469,7 +468,7 @@ impl Follower<'_, '_> {
         read_type(self.functions.package, ty, self.scope)
     }
 
-    /// Returns the type of a field of the value or of the type that it dereferences to.
+    /// If the value itself lacks the field, we try what it dereferences to.
     pub(super) fn field_type(&self, value: &Ty, name: &str) -> Ty {
         let owner = match value {
             Ty::Own(owner) => owner,
@@ -490,7 +489,6 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Returns the type of a field of one of the package's types.
     fn own_field(&self, owner: &Owner, name: &str) -> Option<Ty> {
         let package = self.functions.package;
         let (module, of) = match owner {
@@ -512,7 +510,7 @@ impl Follower<'_, '_> {
         Some(read_type(package, ty, scope))
     }
 
-    /// Returns the type to which a type dereferences, if its `deref` returns one of its fields.
+    /// We only understand a `deref` that returns one of the fields.
     fn dereferenced(&self, owner: &Owner) -> Option<Ty> {
         let id = self.functions.of_type(owner, "deref")?;
         let body = self.functions.item(id).body.trim();
@@ -520,7 +518,7 @@ impl Follower<'_, '_> {
         self.own_field(owner, field)
     }
 
-    /// Returns the function of a type, or of the type that it dereferences to, and the receiver.
+    /// Returns the function, and the receiver, which may be what the value dereferences to.
     pub(super) fn find_method(&self, receiver: &Ty, name: &str) -> (Ty, Option<FunctionId>) {
         let mut found = receiver.clone();
         for _ in 0..MAX_DEREFERENCES {
@@ -629,7 +627,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows `<T as Trait>::name(…)`.
+    /// Parses `<T as Trait>::name(…)`.
     fn qualified(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         cursor.eat(b'<');
         let Ok(ty) = TypeRef::read(cursor) else {
@@ -665,7 +663,7 @@ fn has_comma(mut cursor: Cursor<'_>) -> bool {
     false
 }
 
-/// Returns true at an item. Its functions are not followed.
+/// We don't follow the functions of such an item.
 fn is_item(cursor: Cursor<'_>) -> bool {
     ["use", "fn", "struct", "enum", "impl", "trait", "type", "mod"]
         .iter()
@@ -680,7 +678,7 @@ fn is_end_of_parameter(cursor: Cursor<'_>) -> bool {
     cursor.is_punct(b',') || cursor.is_punct(b'|') || cursor.is_punct(b':') && !cursor.is_pair(b':', b':')
 }
 
-/// Reads `::<A, B>`, if it comes next. Lifetimes and `_` become unknown types.
+/// Reads `::<A, B>` if it comes next, without lifetimes and `_`.
 fn read_turbofish(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut ahead = *cursor;
     if !(ahead.eat_pair(b':', b':') && ahead.eat(b'<')) {

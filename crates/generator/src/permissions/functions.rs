@@ -1,4 +1,4 @@
-//! The functions whose calls are followed, and the instances of generic functions.
+//! The functions whose calls we follow, once for each combination of type arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,15 @@ use super::ty::{Bindings, Scope, Ty, read_type};
 use crate::package::{FunctionId, FunctionItem, Package};
 use crate::resolve::{Owner, find_owner};
 
-/// Maximum number of instances of generic functions.
+/// How many instances of generic functions we follow.
 const MAX_INSTANCES: usize = 4096;
 
-/// The declaration of a function.
 #[derive(Debug, Default)]
 pub(super) struct Signature {
     pub(super) type_parameters: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) output: Option<TypeRef>,
-    /// Trait bounds on type parameters are not read, only those in place of types.
+    /// Counts `impl Trait` in place of a type. We don't read bounds on type parameters.
     pub(super) is_generic: bool,
 }
 
@@ -53,29 +52,28 @@ impl Signature {
     }
 }
 
-/// Returns true for `impl Trait` in place of a type.
+/// Matches `impl Trait` and `&impl Trait`.
 pub(super) fn is_impl(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
 }
 
-/// Returns the name under which the type of an `impl Trait` parameter is bound.
+/// The name that stands for the type of an `impl Trait` parameter.
 pub(super) fn implicit_name(position: usize) -> String {
     format!("impl {position}")
 }
 
-/// A function with the types of its parameters.
+/// A function, and what its type parameters stand for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Instance {
     pub(super) function: FunctionId,
     pub(super) bindings: Bindings,
 }
 
-/// The functions of the packages.
 pub(super) struct Functions<'a> {
     pub(super) package: &'a Package,
     pub(super) signatures: Vec<Signature>,
     associated: BTreeMap<(Owner, &'a str), FunctionId>,
-    /// Instances that have yet to be followed.
+    /// Instances that we still have to follow.
     pub(super) waiting: Vec<Instance>,
     seen: BTreeSet<Instance>,
 }
@@ -105,12 +103,11 @@ impl<'a> Functions<'a> {
         &self.package.functions[id.0]
     }
 
-    /// Returns the associated function of a type.
     pub(super) fn of_type(&self, owner: &Owner, name: &str) -> Option<FunctionId> {
         self.associated.get(&(owner.clone(), name)).copied()
     }
 
-    /// Returns the type of a parameter, not counting `self`.
+    /// Doesn't count `self`.
     pub(super) fn parameter(&self, id: FunctionId, position: usize) -> Ty {
         let bindings = Bindings::new();
         let mut typed = self.signatures[id.0]
@@ -131,9 +128,9 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Records a call with arguments of the given types. Returns the type of the result.
+    /// Records a call with arguments of these types, and returns the type of its result.
     ///
-    /// `args` starts with the receiver of a method.
+    /// For a method, `args` starts with the receiver.
     pub(super) fn call(&mut self, id: FunctionId, generic: &[Ty], args: &[Ty]) -> Ty {
         let signature = &self.signatures[id.0];
         let mut bindings = Bindings::new();
@@ -172,13 +169,13 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Returns true if a generic function has been called with known types.
+    /// Whether someone called the generic function with types that we know.
     pub(super) fn is_instantiated(&self, id: FunctionId) -> bool {
         self.seen.iter().any(|seen| seen.function == id)
     }
 }
 
-/// Binds the type parameters in a parameter's type to the types of an argument.
+/// Finds out what the type parameters in `ty` stand for, given an argument of this type.
 fn bind(ty: &TypeRef, arg: &Ty, bindings: &mut Bindings) {
     let TypeKind::Path(segments, args) = &ty.kind else {
         return;

@@ -1,9 +1,9 @@
 //! Finds the permissions that the code needs.
 //!
-//! The [calls] of the library and kube are [followed](follow) in the packages' functions: the
-//! [table] lists the permissions that each call needs, and the [types](ty) of variables,
-//! parameters, fields and results determine the kind. Nothing is guessed: a call whose kind cannot
-//! be determined from the source is recorded as [`Unseen`].
+//! We [follow] the [calls] of the library and kube in the functions of the packages. A [table]
+//! lists the permissions that each call needs, and the [types](ty) of variables, parameters, fields
+//! and results tell us the kind. We never guess: if the source does not determine the kind of a
+//! call, we record it as [`Unseen`].
 
 mod calls;
 mod follow;
@@ -18,7 +18,6 @@ use crate::place::Place;
 pub(crate) use needs::find_needs;
 pub(crate) use table::{ALL as REQUEST_VERBS, Strength};
 
-/// A resource of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Resource {
     /// `""` for the core group.
@@ -27,21 +26,18 @@ pub(crate) struct Resource {
     pub(crate) is_namespaced: bool,
 }
 
-/// Permissions that a call needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
-    /// The place of the function's name.
     pub(crate) place: Place,
     pub(crate) call: String,
     pub(crate) resource: Resource,
-    /// The subresource, if any.
     pub(crate) part: Option<String>,
     pub(crate) verbs: &'static [&'static str],
     pub(crate) strength: Strength,
 }
 
 impl Need {
-    /// Formats the resource as in rules: `deployments` or `deployments/status`.
+    /// Formats the resource as in rules, e.g. `deployments/status`.
     pub(crate) fn rule_resource(&self) -> String {
         match &self.part {
             Some(part) => format!("{}/{part}", self.resource.plural),
@@ -50,44 +46,39 @@ impl Need {
     }
 }
 
-/// A call that needs permissions for a kind that cannot be determined from the source.
+/// A call that needs permissions, but the source doesn't tell for which kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unseen {
     pub(crate) place: Place,
     pub(crate) call: String,
-    /// The resource, if only the verbs are unknown.
+    /// Set if we only miss the verbs.
     pub(crate) resource: Option<Resource>,
-    /// The verbs; empty if they are unknown.
+    /// Empty if we don't know the verbs.
     pub(crate) verbs: &'static [&'static str],
-    /// Why the kind is unknown.
     pub(crate) why: Why,
 }
 
-/// Why the permissions needed by a call are unknown.
+/// Why we don't know which permissions a call needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// The type of the object could not be followed.
+    /// We could not follow the type of the object.
     Type,
-    /// The kind is only known at run time.
     Dynamic,
-    /// The kind is declared by another crate.
+    /// Another crate declares the kind.
     Foreign(String),
-    /// The call may send any request, or a request to another cluster.
+    /// The call may send any request, or send it to another cluster.
     AnyKind,
-    /// A client is passed to code that is not followed.
+    /// It passes a client to code that we don't follow.
     Passed,
 }
 
-/// The permissions that the code needs.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
-    /// Sorted by place.
     pub(crate) known: Vec<Need>,
     pub(crate) unseen: Vec<Unseen>,
 }
 
 impl Needs {
-    /// Returns true if the code sends no requests.
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty() && self.unseen.is_empty()
     }

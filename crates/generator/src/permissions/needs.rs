@@ -8,7 +8,6 @@ use super::ty::{Bindings, Scope, Ty, read_type};
 use super::{Need, Needs, Unseen};
 use crate::package::{FunctionId, Package};
 
-/// Returns the permissions that all functions need.
 pub(crate) fn find_needs(package: &Package) -> Needs {
     let mut functions = Functions::new(package);
     let mut needs = Needs::default();
@@ -35,7 +34,7 @@ pub(crate) fn find_needs(package: &Package) -> Needs {
             needs.known.extend(known);
             needs.unseen.extend(unseen);
         }
-        // A generic function that is never called with known types is followed as is.
+        // Nobody called the function with types that we know, so follow it with unknown ones.
         let Some(instance) = generic.pop() else { break };
         if !functions.is_instantiated(instance.function) {
             let (known, unseen) = follow(&mut functions, &instance);
@@ -50,7 +49,6 @@ pub(crate) fn find_needs(package: &Package) -> Needs {
     needs
 }
 
-/// Follows the calls in an instance of a function.
 fn follow(functions: &mut Functions<'_>, instance: &Instance) -> (Vec<Need>, Vec<Unseen>) {
     let item = functions.item(instance.function);
     let Ok(tokens) = lex(&item.body) else {

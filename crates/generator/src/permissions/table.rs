@@ -1,49 +1,48 @@
 //! The calls of the library and kube, and the permissions that each needs.
 //!
-//! There is one row per call. Tests compare the rows with the public functions of the library and
-//! kube, so a new function without a row fails them.
+//! There is a row for every call. Tests compare the rows with the public functions of the library
+//! and kube, so they fail if one of them adds a function that we have no row for.
 
-/// The subject of a permission: where the kind comes from.
+/// Where the kind of a permission comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// The receiver's type argument: `K` of `Api<K>`.
+    /// The type argument of the receiver, i.e. `K` of `Api<K>`.
     Receiver,
-    /// The type argument of the call, or the type of this argument.
+    /// The type argument of the call, or else the type of this argument.
     Generic(usize),
-    /// The type of an argument.
     Argument(usize),
-    /// The type argument of an argument: `K` of an `Api<K>`.
+    /// The type argument of an argument, e.g. `K` of an `Api<K>`.
     Inside(usize),
-    /// The type argument of the call, or the first parameter of a function that is an argument.
+    /// The type argument of the call, or else the first parameter of a function that is this
+    /// argument.
     Mapped(usize),
-    /// A resource with this group and plural.
+    /// This group and plural.
     Fixed(&'static str, &'static str),
-    /// Any kind: it cannot be determined from the source.
+    /// Any kind, because the source does not determine it.
     Any,
 }
 
-/// Which part of the resource a permission is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
     Subresource(&'static str),
-    /// The subresource given by a string argument.
+    /// A string argument names the subresource.
     Named(usize),
 }
 
 /// How certain it is that a call needs a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Strength {
-    /// The call may need it, or another role grants it. A rule for it is not reported as
+    /// The call may need it, or another role grants it. We just don't report a rule for it as
     /// unnecessary.
     Possible,
-    /// Some clusters or other calls require it. Derived roles contain it.
+    /// Only some clusters or calls need it. Derived roles contain it, but we don't report it as
+    /// missing.
     Optional,
     /// The call fails without it.
     Required,
 }
 
-/// Permissions that a call needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) of: Of,
@@ -52,24 +51,21 @@ pub(crate) struct Ask {
     pub(crate) strength: Strength,
 }
 
-/// The type that a call returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Returns {
-    /// An irrelevant type.
+    /// A type that doesn't matter.
     Nothing,
-    /// The receiver's type.
     Receiver,
-    /// The receiver's type, for another cluster.
+    /// The type of the receiver, but for another cluster.
     Remote,
     /// A value of the kind, possibly in a `Result`, an `Option` or a list.
     Value(Of),
-    /// A type in this table with the kind as its type argument.
+    /// A type in this table, with the kind as type argument.
     Known(&'static str, Of),
 }
 
-/// A call and the permissions that it needs.
 pub(crate) struct Row {
-    /// The type with this function, as in [`TYPES`].
+    /// The type that has the function, as in [`TYPES`].
     pub(crate) on: &'static str,
     pub(crate) name: &'static str,
     pub(crate) asks: &'static [Ask],
@@ -112,21 +108,20 @@ const fn weak(strength: Strength, ask: Ask) -> Ask {
     Ask { strength, ..ask }
 }
 
-/// Owner references with `blockOwnerDeletion` need this in clusters with the admission plugin
-/// OwnerReferencesPermissionEnforcement.
+/// Clusters with the admission plugin OwnerReferencesPermissionEnforcement require this for owner
+/// references with `blockOwnerDeletion`.
 const fn own(of: Of) -> Ask {
     weak(Strength::Optional, sub(of, "finalizers", &["update"]))
 }
 
 const EVENTS: Of = Of::Fixed("events.k8s.io", "events");
 const SEND_EVENTS: Ask = ask(EVENTS, &["create", "patch"]);
-/// After a conflict, a patch of the object itself reads its version again. Without the permission,
-/// the entire reconcile is repeated.
+/// After a conflict, patching the object itself reads its version again. Without the permission,
+/// the whole reconcile is repeated instead.
 const LOOK_AGAIN: Ask = weak(Strength::Optional, ask(Of::Argument(0), &["get"]));
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
 const WRITE: &[&str] = &["get", "create", "patch"];
-/// The verbs of requests.
 pub(crate) const ALL: &[&str] = &[
     "get",
     "list",
@@ -143,7 +138,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 use Of::{Any, Argument, Fixed, Generic, Inside, Mapped, Receiver};
 use Returns::{Known, Nothing, Value};
 
-/// The calls, by type and name. Other functions of these types need no permission.
+/// Functions of these types without a row need no permission.
 #[rustfmt::skip]
 pub(crate) const CALLS: &[Row] = &[
     // rbuilder: controllers.
@@ -206,8 +201,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Cached", "by", &[], Value(Receiver)),
     row("Written", "object", &[], Value(Receiver)),
     row("Written", "into_object", &[], Value(Receiver)),
-    // rbuilder: managers. The scaffold contains a separate role with the permissions for leader
-    // election.
+    // rbuilder: managers. The scaffold has a role of its own for leader election.
     row("Manager", "new", &[weak(Strength::Possible, ask(Fixed("coordination.k8s.io", "leases"), &["get", "create", "update"])), weak(Strength::Possible, ask(Fixed("", "events"), &["create", "patch"])), weak(Strength::Possible, SEND_EVENTS), weak(Strength::Possible, ask(Fixed("authentication.k8s.io", "tokenreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("authorization.k8s.io", "subjectaccessreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("", "secrets"), &["create", "get", "list", "watch", "update"])), weak(Strength::Possible, ask(Fixed(ADMISSION, "mutatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed(ADMISSION, "validatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed("apiextensions.k8s.io", "customresourcedefinitions"), CERTIFICATE))], Known("Manager", Any)),
     row("Manager", "with_config", &[], Known("Manager", Any)),
     row("Manager", "with_client", &[], Known("Manager", Any)),
@@ -232,7 +226,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("EventRecorder", "warning", &[SEND_EVENTS], Nothing),
     row("EventRecorder", "event", &[SEND_EVENTS], Nothing),
     row("ClusterConfig", "from_secret", &[ask(Fixed("", "secrets"), &["get"])], Known("ClusterConfig", Any)),
-    // Requests to other clusters need no permission here.
+    // Requests to other clusters need no permission in this one.
     row("Cluster", "client", &[], Known("Client", Any)),
     row("Cluster", "cached", &[], Known("Cached", Generic(9))),
     row("Cluster", "cached_selection", &[], Known("Cached", Generic(9))),
@@ -263,7 +257,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "create", &[ask(Receiver, &["create"])], Value(Receiver)),
     row("Api", "delete", &[ask(Receiver, &["delete"])], Nothing),
     row("Api", "delete_collection", &[ask(Receiver, &["deletecollection"])], Nothing),
-    // Applying creates objects. Other patches do not, which is indicated by `Ty::Change`.
+    // Applying creates objects. Other patches don't, which we mark as `Ty::Change`.
     row("Api", "patch", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "patch_metadata", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "replace", &[ask(Receiver, &["update"])], Value(Receiver)),
@@ -291,7 +285,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "logs", &[sub(Receiver, "log", &["get"])], Nothing),
     row("Api", "log_stream", &[sub(Receiver, "log", &["get"])], Nothing),
     row("Api", "evict", &[sub(Receiver, "eviction", &["create"])], Nothing),
-    // kube opens WebSockets with GET. Newer servers also require `create`.
+    // kube opens WebSockets with GET, and newer servers also require `create`.
     row("Api", "attach", &[sub(Receiver, "attach", &["get", "create"])], Nothing),
     row("Api", "exec", &[sub(Receiver, "exec", &["get", "create"])], Nothing),
     row("Api", "portforward", &[sub(Receiver, "portforward", &["get", "create"])], Nothing),
@@ -383,7 +377,7 @@ const QUIET: &[(&str, &[&str])] = &[
     ("Api", &["namespace", "resource_url"]),
 ];
 
-/// Types with builder methods: a call without a row returns the receiver.
+/// A call without a row returns the receiver if it's on one of these.
 const BUILDERS: [&str; 7] = [
     "Controller",
     "Watch",
@@ -394,7 +388,7 @@ const BUILDERS: [&str; 7] = [
     "kube::Controller",
 ];
 
-/// The types from other crates to which the rows apply, by crate and name.
+/// The types that rows are for, as (crate, name, name in this table).
 pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("rbuilder", "Controller", "Controller"),
     ("rbuilder", "Watch", "Watch"),
@@ -414,7 +408,7 @@ pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("kube", "Recorder", "Recorder"),
 ];
 
-/// Returns the name used in this table for a type at a canonical path.
+/// `path` is canonical.
 pub(crate) fn find_type(path: &str) -> Option<&'static str> {
     let (crate_name, _) = path.split_once("::")?;
     let crate_name = if crate_name.starts_with("kube") {
@@ -428,12 +422,10 @@ pub(crate) fn find_type(path: &str) -> Option<&'static str> {
     found.map(|(_, _, name)| *name)
 }
 
-/// Returns the row of a function.
 pub(crate) fn find_call(on: &str, name: &str) -> Option<&'static Row> {
     CALLS.iter().find(|row| row.on == on && row.name == name)
 }
 
-/// Returns true if a call without a row returns the receiver.
 pub(crate) fn is_builder(on: &str) -> bool {
     BUILDERS.contains(&on)
 }
@@ -450,7 +442,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds the public functions of the types in a directory: type and name.
+    /// Adds the type and name of each public function in a directory.
     #[expect(
         clippy::disallowed_methods,
         reason = "the test reads the source of the library"
@@ -508,7 +500,7 @@ mod tests {
             .filter(|(on, name)| ours.contains(&on.as_str()) && !listed(on, name))
             .collect();
         assert!(missing.is_empty(), "add rows to CALLS or QUIET: {missing:?}");
-        // `extend` belongs to the trait `Extend`.
+        // `extend` is part of the trait `Extend`.
         let known = CALLS
             .iter()
             .filter(|row| ours.contains(&row.on) && row.name != "extend");

@@ -1,7 +1,7 @@
-//! The types of values, as far as they are relevant for permissions.
+//! Types of values, as far as they matter for permissions.
 //!
-//! References, pointers, `Option`, `Result` and lists have the type of their content: only the kind
-//! of an object matters.
+//! References, pointers, `Option`, `Result` and lists have the type of their content, because we
+//! only want to know the kind of an object.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
@@ -10,32 +10,30 @@ use super::table::find_type;
 use crate::package::{FunctionId, ModuleId, Package};
 use crate::resolve::{Owner, Target, lookup_path};
 
-/// The type of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ty {
     #[default]
     Unknown,
     /// An object of a kind.
     Object(Resource),
-    /// An object of a kind that is only known at run time.
+    /// An object whose kind is only known at run time.
     Dynamic,
-    /// A type in the package that is not a kind.
+    /// A type of the package that is not a kind.
     Own(Owner),
-    /// A type in another crate, by path.
+    /// A type of another crate, by path.
     Foreign(String),
     /// A type in the [table](super::table), with the kind and the state from its type arguments.
     Known(&'static str, Box<Known>),
     Tuple(Vec<Ty>),
-    /// A string literal.
+    /// A string literal, since it may name a subresource.
     Text(String),
-    /// A kube patch that changes objects but never creates any.
+    /// A kube patch that changes objects, but never creates one.
     Change,
-    /// A closure: its parameter types and its result type.
+    /// The types of its parameters and of its result.
     Closure(Vec<Ty>, Box<Ty>),
     Function(FunctionId),
 }
 
-/// The type arguments of a type in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Known {
     pub(super) kind: Ty,
@@ -45,7 +43,6 @@ pub(super) struct Known {
 }
 
 impl Ty {
-    /// Returns the other type if this one is unknown.
     pub(super) fn or(self, other: impl FnOnce() -> Ty) -> Ty {
         match self {
             Ty::Unknown => other(),
@@ -53,17 +50,16 @@ impl Ty {
         }
     }
 
-    /// Returns the kind in the type arguments, if there is one.
+    /// Returns the kind in the type arguments.
     pub(super) fn kind(&self) -> Ty {
         match self {
             Ty::Known(_, known) => known.kind.clone(),
-            // A list of objects.
+            // A list has the type of its items.
             Ty::Object(_) | Ty::Dynamic => self.clone(),
             _ => Ty::Unknown,
         }
     }
 
-    /// Returns true for types that can send requests.
     pub(super) fn can_send(&self) -> bool {
         matches!(
             self,
@@ -72,7 +68,7 @@ impl Ty {
     }
 }
 
-/// Types that are treated as the type of their last argument.
+/// We treat these like their last argument.
 const TRANSPARENT: [&str; 26] = [
     "Arc",
     "Rc",
@@ -102,10 +98,8 @@ const TRANSPARENT: [&str; 26] = [
     "RefCell",
 ];
 
-/// The type parameters in scope, by name.
 pub(super) type Bindings = std::collections::BTreeMap<String, Ty>;
 
-/// The scope of a written type.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) module: ModuleId,
@@ -115,7 +109,6 @@ pub(super) struct Scope<'a> {
 
 const MAX_DEPTH: usize = 32;
 
-/// Returns the type for a written type.
 pub(super) fn read_type(package: &Package, ty: &TypeRef, scope: Scope<'_>) -> Ty {
     read(package, ty, scope, 0)
 }
@@ -144,7 +137,7 @@ fn read_other(package: &Package, text: &str, ty: &TypeRef, scope: Scope<'_>, dep
     let Some(inner) = inner else {
         return Ty::Unknown;
     };
-    // The text ends where the angle bracket around it closes.
+    // The type ends where the angle bracket around it closes.
     let mut open = 0i32;
     let end = inner.char_indices().find(|(_, character)| {
         open += i32::from(*character == '<') - i32::from(*character == '>');
@@ -157,7 +150,6 @@ fn read_other(package: &Package, text: &str, ty: &TypeRef, scope: Scope<'_>, dep
     }
 }
 
-/// Returns the type at a path with type arguments.
 pub(super) fn read_path(
     package: &Package,
     segments: &[String],
@@ -214,7 +206,7 @@ pub(super) fn read_path(
             return read(package, &alias.target, inner, depth + 1);
         }
         Target::External(path) => path,
-        // A glob of kube or the library may contain the type.
+        // We can't see into a glob of kube or the library, so the type may be from there.
         Target::Missing(globs) => {
             let is_ours = |glob: &&String| glob.starts_with("kube") || glob.starts_with("rbuilder");
             match globs.iter().find(is_ours) {
@@ -241,7 +233,7 @@ fn read_external(
     };
     let last = path.rsplit("::").next().unwrap_or(name);
     if let Some(name) = find_type(&path) {
-        // A context's first type argument is its state.
+        // The first type argument of a context is its state.
         let (kind, state) = if name == "Ctx" {
             (Ty::Unknown, arg(0))
         } else {

@@ -1,8 +1,8 @@
-//! Checks rules against the package's own kinds. `rbuilder-syntax` checks them against the built-in
-//! resources of Kubernetes.
+//! Checks rules against the package's own kinds. `rbuilder-syntax` has checked them against the
+//! built-in resources of Kubernetes.
 //!
-//! A rule that grants nothing is an error. A rule that may be meant for another project or version
-//! is a warning.
+//! A rule that grants nothing is an error. If it may be meant for another project or version, we
+//! only warn.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::{CustomResource, Diagnostic, RbacRule, resources};
@@ -11,7 +11,7 @@ use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Checks every rule that may refer to a kind of the package.
+/// Skips rules that cannot be about a kind of the package.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
     if package.rules.is_empty() {
         return;
@@ -65,7 +65,7 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagn
     judge_subresource(&named, rule, plural, part?)
 }
 
-/// Reports a subresource that does not exist in any version of the kind.
+/// Reports a subresource that no version of the kind has.
 fn judge_subresource(
     versions: &[&CustomResource],
     rule: &RbacRule,
@@ -74,8 +74,8 @@ fn judge_subresource(
 ) -> Option<Diagnostic> {
     let has_status = versions.iter().any(|kind| kind.status.is_some());
     let has_scale = versions.iter().any(|kind| kind.scale.is_some());
-    // `finalizers` only exists for authorization: it controls who may block the deletion of an
-    // owner.
+    // Nobody serves `finalizers`. It only exists for authorization, to control who may block the
+    // deletion of an owner.
     let known: Vec<&str> = [("status", has_status), ("scale", has_scale), ("finalizers", true)]
         .into_iter()
         .filter_map(|(name, is_there)| is_there.then_some(name))
@@ -92,7 +92,6 @@ fn judge_subresource(
     )
 }
 
-/// Reports a misspelled plural of a kind in one of the rule's groups.
 fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let other_name = of_groups.iter().find(|OwnKind { kind, .. }| {
         kind.singular_name() == plural
@@ -112,7 +111,7 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
     )
 }
 
-/// Reports the plural of a kind in a misspelled group, or in a group that cannot contain it.
+/// Reports the plural of a kind in a misspelled group, or in one that cannot have it.
 fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let own = &kinds.iter().find(|own| own.plural == plural)?.kind.group;
     let is_meant = |group: &String| {

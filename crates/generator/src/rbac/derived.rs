@@ -1,4 +1,4 @@
-//! `#[rbac(derived)]`: rules for the permissions that the code needs.
+//! `#[rbac(derived)]` stands for the permissions that the code needs.
 
 use rbuilder_syntax::RbacRule;
 
@@ -9,8 +9,8 @@ use crate::permissions::{Needs, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Returns the rules for all `#[rbac(derived)]` markers. Reports permissions that they cannot
-/// contain.
+/// Returns the rules for all `#[rbac(derived)]` markers, and reports permissions that we cannot
+/// derive.
 pub(super) fn derive_rules(package: &Package, needs: &Needs, report: &mut Report) -> Vec<RbacRule> {
     let mut markers = package
         .rules
@@ -35,7 +35,6 @@ pub(super) fn derive_rules(package: &Package, needs: &Needs, report: &mut Report
     markers.flat_map(|placed| rules_of(&placed.rule, needs)).collect()
 }
 
-/// Returns the rules for a single marker.
 fn rules_of(marker: &RbacRule, needs: &Needs) -> Vec<RbacRule> {
     let known = needs.known.iter();
     let known = known.filter(|need| need.strength >= Strength::Optional);

@@ -1,5 +1,4 @@
-//! Drafts the markers for the permissions that calls need, for programs whose role is written by
-//! hand.
+//! Drafts markers for the permissions that calls need, for programs whose role is written by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +96,7 @@ fn collect(sources: &dyn Sources, options: &Options, report: &mut Report) -> Opt
     Some(collected.package)
 }
 
-/// The verbs that calls need, and the calls by place and name.
+/// The verbs that calls need, and the place and name of each call.
 type Found<'n> = (BTreeSet<&'static str>, BTreeSet<(Place, &'n str)>);
 
 fn draft_markers(package: &Package, needs: &Needs, files: &Files) -> Vec<DraftedMarker> {
@@ -174,7 +173,7 @@ fn describe(unseen: &Unseen) -> Option<String> {
     }
 }
 
-/// Adds the errors about manifests and files that could not be read.
+/// Adds errors about manifests and files that we failed to read, since calls may be in there.
 fn add_unread(report: Report, unfollowed: &mut Vec<Unfollowed>) {
     let about_reading = |concerns: &BTreeSet<Concern>| concerns.contains(&Concern::Run);
     for (diagnostic, concerns) in report.into_sorted() {

@@ -1,8 +1,8 @@
 //! Compares the rules with the permissions that the code needs.
 //!
-//! A missing permission is a warning at the call that needs it. An unnecessary permission is a note
-//! at its marker, unless code that is not followed may need it. A program without any marker has
-//! its own role, which is not read.
+//! We warn about a missing permission at the call that needs it. An unnecessary one is a note at
+//! its marker, unless code that we don't follow may need it. If a program has no markers at all, it
+//! has a role of its own, which we don't read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,18 @@ use crate::permissions::{Need, Needs, REQUEST_VERBS, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Resources for which the API server prevents users from granting more permissions than they have
-/// themselves.
+/// The API server lets users grant only permissions that they have themselves, so a program that
+/// writes these needs every permission that it grants.
 const GRANTING: [&str; 4] = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
 
-/// Reports permissions that are missing or unnecessary.
 pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
     if package.rules.is_empty() || needs.is_empty() {
         return;
     }
-    // A derived rule contains all permissions that are known to be needed, and its marker reports
-    // what is unknown.
+    // A derived rule has all permissions that we know of, and its marker reports what we don't
+    // know.
     if !package.rules.iter().any(|placed| placed.rule.derived) {
-        // A rule with a mistake may allow what seems to be missing.
+        // A rule that we failed to read may allow what seems to be missing.
         if !package.has_unread_rules {
             report_missing(package, needs, report);
         }
@@ -68,7 +67,7 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Reports the calls whose kind cannot be determined from the source.
+/// Reports calls if the source doesn't tell their kind.
 fn report_unseen(needs: &Needs, report: &mut Report) {
     for unseen in &needs.unseen {
         if let Some(what) = describe_unseen(unseen) {
@@ -80,8 +79,7 @@ fn report_unseen(needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Describes what is unknown about a call, or returns `None` if it merely may need more than is
-/// known.
+/// Returns `None` if we only suspect that the call needs more than we know.
 pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
     let call = &unseen.call;
     let verbs = unseen.verbs.join("`, `");
@@ -134,19 +132,17 @@ fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Returns true if any unknown part of the source may call the API server.
 fn may_hide_calls(package: &Package) -> bool {
     package.gaps.iter().any(hides_calls)
 }
 
-/// Returns true if an unknown part of the source may call the API server.
+/// Whether a gap may hide calls of the API server.
 pub(super) fn hides_calls(gap: &Gap) -> bool {
     matches!(gap.sort, GapSort::Unread | GapSort::Built)
         || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
 }
 
-/// Returns true if the program writes roles. In this case, it needs every permission that it
-/// grants.
+/// If the program writes roles, it needs every permission that it grants.
 fn grants_permissions(needs: &Needs) -> bool {
     needs.known.iter().any(|need| {
         let is_write = need
@@ -157,9 +153,9 @@ fn grants_permissions(needs: &Needs) -> bool {
     })
 }
 
-/// Returns true if the code needs a permission, or if this is unknown.
+/// If we don't know, we assume that the code needs the permission.
 fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
-    // Wildcards and verbs that are not requests cannot be compared.
+    // We cannot compare wildcards, or verbs that aren't requests such as `escalate`.
     if !REQUEST_VERBS.contains(&verb) || group == "*" || resource.contains('*') {
         return true;
     }
@@ -181,7 +177,7 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
         })
 }
 
-/// Returns whether a rule allows a verb. Object names and namespaces are not compared.
+/// Doesn't compare object names and namespaces.
 pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
     let group = |group: &String| {
         group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
@@ -197,6 +193,6 @@ pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bo
     rule.groups.iter().any(group)
         && rule.resources.iter().any(resource)
         && rule.verbs.iter().any(|allowed| allowed == "*" || allowed == verb)
-        // The API server does not know the name of an object being created.
+        // The API server does not know the name yet when an object is created.
         && (rule.resource_names.is_empty() || verb != "create")
 }

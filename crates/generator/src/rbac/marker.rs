@@ -3,7 +3,7 @@
 use crate::package::Package;
 use crate::permissions::Need;
 
-/// A resource in a rule: its group, and its plural with a subresource.
+/// A resource as in a rule. `resource` is the plural, possibly with a subresource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Permission {
     pub(super) group: String,
@@ -20,7 +20,7 @@ impl Permission {
         }
     }
 
-    /// Returns the resource as `kubectl` prints it: `deployments.apps`, `pods`.
+    /// Formats it like kubectl, e.g. `deployments.apps` or `pods`.
     pub(super) fn describe(&self) -> String {
         let Permission { group, resource, .. } = self;
         match (group.is_empty(), resource.split_once('/')) {
@@ -31,7 +31,6 @@ impl Permission {
     }
 }
 
-/// Returns the marker for the given verbs.
 pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: Option<&str>) -> String {
     let Permission { group, resource, .. } = permission;
     let verbs: Vec<String> = verbs.iter().map(|verb| format!("\"{verb}\"")).collect();
@@ -41,8 +40,8 @@ pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: O
     format!("#[rbac(groups = \"{group}\", resources = \"{resource}\", verbs = [{verbs}]{namespace})]")
 }
 
-/// Returns the namespace for a marker: the namespace of the other markers, if they all have the
-/// same one.
+/// If all markers for the package's own kinds have the same namespace, a new one should have it,
+/// too.
 pub(super) fn find_namespace<'a>(package: &'a Package, permission: &Permission) -> Option<&'a str> {
     if !permission.is_namespaced {
         return None;

@@ -1,7 +1,7 @@
 //! Generates roles from `#[rbac(…)]` markers.
 //!
-//! `rbuilder-syntax` parses and checks each marker on its own. This module combines the markers
-//! from all packages into a single ClusterRole, and a Role for each namespace named in a marker.
+//! `rbuilder-syntax` parses and checks each marker on its own. Here we combine the markers of all
+//! packages into one ClusterRole, and a Role for each namespace that a marker names.
 
 mod check;
 mod derived;
@@ -24,7 +24,7 @@ use crate::{Options, OutputFile, yaml};
 pub use draft::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
 pub use normalize::{PolicyRule, normalize};
 
-/// The role that a rule belongs to. Sorts in output order, ClusterRoles first.
+/// The role that a rule belongs to. Sorts like the output, with ClusterRoles first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RoleKey<'a> {
     namespace: Option<&'a str>,
@@ -49,7 +49,9 @@ impl<'a> RoleKey<'a> {
 
 /// Checks the arguments of a marker before it is written into source.
 ///
-/// # Errors Fails with the first error that the marker would cause.
+/// # Errors
+///
+/// Fails with the first error that the marker would cause.
 pub fn check_marker(arguments: &str) -> Result<(), String> {
     let source = rbuilder_reader::token::lex(arguments).map_err(|error| error.message)?;
     let mut session = Session::default();
@@ -61,7 +63,7 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
     }
 }
 
-/// Generates the file with all roles, or `None` if there is no marker.
+/// Returns `None` if there is no marker.
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
     let needs = match package.rules.is_empty() {

@@ -1,9 +1,9 @@
 //! Merges rules without changing what they grant.
 //!
-//! Like in controller-gen, rules that differ in only one list are merged in that list: first by
-//! verbs, then by resources, names and groups. Projects that migrate therefore keep their rules.
-//! Unlike in controller-gen, merging never replaces another rule and repeats until nothing changes,
-//! so no permission is lost and the order of markers does not matter.
+//! Like controller-gen, we merge rules that differ in a single list: first by verbs, then by
+//! resources, names and groups. That way, projects that migrate keep their rules. Unlike
+//! controller-gen, we never replace another rule when merging, and we repeat it until nothing
+//! changes. So no permission is lost, and the order of markers does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<Polic
     out
 }
 
-/// Selects the list by which rules are merged.
+/// Selects the list that rules are merged in.
 type List = fn(&mut PolicyRule) -> &mut Names;
 
 fn verbs(rule: &mut PolicyRule) -> &mut Names {
@@ -65,13 +65,14 @@ fn urls(rule: &mut PolicyRule) -> &mut Names {
     &mut rule.urls
 }
 
-/// Merges rules that differ in only one list. Empty and non-empty lists are not merged: a rule
-/// without resource names applies to all objects.
+/// Merges rules that differ only in `list`.
 fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
     let mut joined = BTreeMap::<(PolicyRule, bool), Names>::new();
     for mut rule in rules {
         let members = std::mem::take(list(&mut rule));
         joined
+            // Keep empty and other lists apart, because a rule without resource names is for all
+            // objects.
             .entry((rule, members.is_empty()))
             .or_default()
             .extend(members);
@@ -86,7 +87,7 @@ fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
         .collect()
 }
 
-/// Splits a rule into one rule for each resource. A rule for URLs is not split.
+/// Splits a rule into one for each resource. Rules for URLs stay as they are.
 fn single_resources(rule: &RbacRule) -> Vec<PolicyRule> {
     let names = |list: &[String]| list.iter().cloned().collect::<Names>();
     let mut verbs = names(&rule.verbs);
@@ -116,15 +117,14 @@ fn core_is_empty(group: &str) -> String {
     }
 }
 
-/// Removes other verbs next to `*`, which includes them.
+/// `*` includes the other verbs, so drop them.
 fn keep_wildcard_alone(verbs: &mut Names) {
     if verbs.contains("*") {
         verbs.retain(|verb| verb == "*");
     }
 }
 
-/// Returns the text by which controller-gen compares rules. It puts URLs first, then the core
-/// group.
+/// controller-gen compares rules by this text, which puts URLs first, then the core group.
 fn sort_key(rule: &PolicyRule) -> String {
     let join = |names: &Names| names.iter().map(String::as_str).collect::<Vec<_>>().join("&");
     [&rule.groups, &rule.resources, &rule.resource_names, &rule.urls]

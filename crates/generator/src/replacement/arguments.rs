@@ -1,38 +1,39 @@
-//! The attribute arguments around a place, in tokens.
+//! Finds the attribute arguments around a place.
 
 use std::ops::Range;
 
 use rbuilder_reader::Span;
 use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 
-/// Arguments between delimiters.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// The content, without the delimiters.
+    /// Without the delimiters.
     pub(super) inner: Range<usize>,
     pub(super) args: Vec<Argument>,
-    /// The attribute with the group, if only the group follows its name: `#[kube(…)]`.
+    /// The attribute that the group belongs to. `None` in e.g. `#[kube(scale(…))]`, where another
+    /// group is around it.
     pub(super) attribute: Option<Range<usize>>,
 }
 
-/// An argument: `name`, `name = value` or `name(…)`.
+/// Either `name`, `name = value` or `name(…)`.
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    /// The value after `=`.
+    /// What follows `=`.
     pub(super) value: Option<Range<usize>>,
 }
 
 impl Group {
-    /// Returns the argument with the given name, if there is exactly one.
+    /// Returns `None` if several arguments have this name, because we can't tell which one is
+    /// meant.
     pub(super) fn find(&self, name: &str) -> Option<&Argument> {
         let mut found = self.args.iter().filter(|arg| arg.name == name);
         let first = found.next()?;
         found.next().is_none().then_some(first)
     }
 
-    /// Returns the position of the argument that contains a place.
+    /// Returns the position of the argument around a place.
     pub(super) fn position(&self, place: &Range<usize>) -> Option<usize> {
         self.args
             .iter()
@@ -40,7 +41,7 @@ impl Group {
     }
 }
 
-/// Returns the groups of arguments around a place, the innermost last. Empty if the place is not in
+/// Returns the groups around a place, with the innermost last. There are none if the place isn't in
 /// an attribute.
 pub(super) fn groups_around(source: &str, place: &Range<usize>) -> Vec<Group> {
     let Ok(tokens) = lex(source) else {
@@ -48,7 +49,7 @@ pub(super) fn groups_around(source: &str, place: &Range<usize>) -> Vec<Group> {
     };
     let mut groups = Vec::new();
     let mut cursor = tokens.cursor();
-    // The attribute whose brackets contain the place.
+    // The attribute whose brackets are around the place.
     let mut attribute = None;
     while let Some((inner, delimiter, outer)) = find_group(cursor, place) {
         if delimiter == Delimiter::Bracket && is_attribute(source, outer.start) {
@@ -72,7 +73,7 @@ pub(super) fn groups_around(source: &str, place: &Range<usize>) -> Vec<Group> {
     groups
 }
 
-/// Finds the group at a level that contains a place: its content, its delimiter and its range.
+/// Finds the group at this level that is around a place: its content, its delimiter and its range.
 fn find_group<'a>(
     mut cursor: Cursor<'a>,
     place: &Range<usize>,
@@ -130,14 +131,14 @@ fn read_arguments(mut cursor: Cursor<'_>) -> Vec<Argument> {
     args
 }
 
-/// Returns the start of the function whose body contains a place: before `pub`, `async` and `fn`,
-/// after its attributes.
+/// Returns the start of the function around a place. It's before `pub`, `async` and `fn`, but after
+/// the attributes.
 pub(super) fn function_start(source: &str, place: &Range<usize>) -> Option<usize> {
     const QUALIFIERS: [&str; 6] = ["pub", "default", "const", "async", "unsafe", "extern"];
     let tokens = lex(source).ok()?;
     let mut cursor = tokens.cursor();
     loop {
-        // The start of the current item's qualifiers.
+        // Where the qualifiers of the current item start.
         let mut start: Option<Span> = None;
         let mut function = None;
         let (inner, delimiter) = loop {
@@ -149,7 +150,7 @@ pub(super) fn function_start(source: &str, place: &Range<usize>) -> Option<usize
                 Kind::Ident if QUALIFIERS.contains(&cursor.text()) => {
                     start = start.or(Some(cursor.span()));
                     cursor.skip();
-                    // The `(crate)` of `pub(crate)`.
+                    // For example, the `(crate)` of `pub(crate)`.
                     cursor.group(Delimiter::Paren);
                 }
                 Kind::Ident if cursor.is_word("fn") => {

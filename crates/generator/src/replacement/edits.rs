@@ -1,4 +1,4 @@
-//! Edits of attribute arguments, attributes, and comments that are Go markers.
+//! Edits arguments, attributes, and comments that are Go markers.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::arguments::{Argument, Group, function_start, groups_around};
 use super::words::{count_items, replace_word};
 use super::{Found, Replacement};
 
-/// Sets the argument `{name}` to `{value}`: the argument at the place, or in its list.
+/// Sets `{name}` to `{value}`. This is the argument at the place, or one in its list.
 pub(super) fn set_value(found: &Found<'_>) -> Option<Replacement> {
     let (name, value) = (found.get("name")?, found.get("value")?);
     let arg = argument_at(found)?;
@@ -27,19 +27,20 @@ pub(super) fn replace_in_column(found: &Found<'_>) -> Option<Replacement> {
     replace_word(&found.at(list.find("json_path")?.value.clone()?))
 }
 
-/// Returns the arguments in the parentheses of an argument.
+/// Returns what is in the parentheses of an argument.
 fn list_of(found: &Found<'_>, arg: &Argument) -> Option<Group> {
     let last = arg.range.end.checked_sub(1)?;
     let group = groups_around(found.source, &(last..last)).pop()?;
     (arg.range.start <= group.inner.start && group.inner.end == last).then_some(group)
 }
 
-/// Sets the argument `{name}` next to the argument at the place. Both are lists with a single item,
-/// so that nothing else depends on them.
+/// Sets `{name}` next to the argument at the place.
 pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     let (name, value) = (found.get("name")?, found.get("value")?);
     let group = groups_around(found.source, &found.place).pop()?;
     let range = group.find(name)?.value.clone()?;
+    // Do so only if both are lists with a single item. Otherwise, the other items need the old
+    // value.
     let is_single = |place: &Range<usize>| count_items(&found.at(place.clone())) == Some(1);
     let resources = group.find("resources")?.value.clone()?;
     (is_single(&range) && is_single(&resources)).then(|| Replacement {
@@ -48,7 +49,7 @@ pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Sets the operations of a webhook for a single resource.
+/// Sets the operations of a webhook, as long as it is for a single resource.
 pub(super) fn set_operations(found: &Found<'_>) -> Option<Replacement> {
     let group = groups_around(found.source, &found.place).pop()?;
     let resources = group.args.iter().find(|arg| arg.name == "resources");
@@ -58,7 +59,7 @@ pub(super) fn set_operations(found: &Found<'_>) -> Option<Replacement> {
         .then(|| set_value(found))?
 }
 
-/// Rewrites `resources = "deployments.apps"` as a group and a plural.
+/// Turns `resources = "deployments.apps"` into a group and a plural.
 pub(super) fn split_group(found: &Found<'_>) -> Option<Replacement> {
     let (name, plural) = (found.get("group")?, found.get("plural")?);
     let group = groups_around(found.source, &found.place).pop()?;
@@ -78,7 +79,7 @@ pub(super) fn split_group(found: &Found<'_>) -> Option<Replacement> {
     }
 }
 
-/// Removes a value's quotes.
+/// Turns `"3"` into `3`.
 pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     let (written, value) = (found.get("found")?, found.get("value")?);
     let plain = written.trim_matches('"');
@@ -86,7 +87,7 @@ pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     is_same.then(|| found.at_place(value))
 }
 
-/// Replaces `name = true` with `name`.
+/// Turns `name = true` into `name`.
 pub(super) fn remove_value(found: &Found<'_>) -> Option<Replacement> {
     let name = found.get("new")?;
     let arg = argument_at(found).filter(|arg| arg.name == name)?;
@@ -96,7 +97,7 @@ pub(super) fn remove_value(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Rewrites the argument `{old} = …` as `{outer}({new} = …)`.
+/// Turns `{old} = …` into `{outer}({new} = …)`.
 pub(super) fn wrap_argument(found: &Found<'_>) -> Option<Replacement> {
     let (outer, new) = (found.get("outer")?, found.get("new")?);
     let arg = argument_at(found)?;
@@ -107,7 +108,7 @@ pub(super) fn wrap_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Renames the argument `{old}` to `{new}`, unless the list already contains `{new}`.
+/// Renames `{old}` to `{new}`, unless the list already has `{new}`.
 pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let group = groups_around(found.source, &found.place).pop()?;
@@ -122,7 +123,7 @@ pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Moves the argument to a separate attribute `{attribute}`.
+/// Moves the argument to an attribute `{attribute}` of its own.
 pub(super) fn move_argument(found: &Found<'_>) -> Option<Replacement> {
     let attribute = found.get("attribute")?;
     let groups = groups_around(found.source, &found.place);
@@ -149,8 +150,7 @@ pub(super) fn move_argument(found: &Found<'_>) -> Option<Replacement> {
     Some(Replacement { range: whole, text })
 }
 
-/// Adds an argument after the argument at the place, unless the list already contains an argument
-/// with its name.
+/// Adds an argument after the one at the place, unless the list already has one of this name.
 pub(super) fn add_argument(found: &Found<'_>) -> Option<Replacement> {
     let argument = found.get("new")?;
     let group = groups_around(found.source, &found.place).pop()?;
@@ -169,16 +169,13 @@ fn argument_at(found: &Found<'_>) -> Option<Argument> {
     group.args.into_iter().nth(position)
 }
 
-/// Removes the argument at the place.
 pub(super) fn remove_argument(found: &Found<'_>) -> Option<Replacement> {
     let groups = groups_around(found.source, &found.place);
     let position = groups.last()?.position(&found.place)?;
     remove(found, &groups, position)
 }
 
-/// Removes the argument `{name}`: either the argument that contains the place, or the one next to
-/// it. The latter only if the place is a single item, so that no other item depends on the
-/// argument.
+/// Removes `{name}`, which is either around the place or next to it.
 pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     let name = found.get("name")?;
     let mut groups = groups_around(found.source, &found.place);
@@ -189,6 +186,7 @@ pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
         }
         let beside = group.args.iter().position(|arg| arg.name == name);
         if let Some(beside) = beside {
+            // Next to several items, the others may depend on the argument.
             return (count_items(found) == Some(1)).then(|| remove(found, &groups, beside))?;
         }
         groups.pop();
@@ -196,7 +194,7 @@ pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     None
 }
 
-/// Removes a code from `allow(…)`, and the entire marker along with its last code.
+/// Removes a code from `allow(…)`. The last one goes together with the entire marker.
 pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     let mut groups = groups_around(found.source, &found.place);
     let group = groups.last()?;
@@ -210,7 +208,7 @@ pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     remove(found, &groups, position)
 }
 
-/// Removes an argument, and anything that would be empty without it.
+/// Removes an argument, and whatever would be empty without it.
 fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replacement> {
     let (group, around) = groups.split_last()?;
     let range = if group.args.len() > 1 {
@@ -227,7 +225,7 @@ fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replac
     })
 }
 
-/// Returns the range of an argument with one of its commas. `None` if the range contains a comment.
+/// Returns the range of an argument with one of its commas, unless there is a comment in between.
 fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usize>> {
     let own = &group.args[position].range;
     let (range, between) = match (group.args.get(position + 1), position.checked_sub(1)) {
@@ -242,7 +240,7 @@ fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usi
     (!between.contains("//") && !between.contains("/*")).then_some(range)
 }
 
-/// Returns the line of an attribute, or just the attribute if the line contains more.
+/// Returns the whole line of an attribute, or just the attribute if there is more on the line.
 fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     let start = source[..attribute.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[attribute.end..]
@@ -259,8 +257,8 @@ fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns the spaces before a position, if nothing else precedes it on its line. A byte order mark
-/// is not a space.
+/// Returns the blanks before a position. `None` if there is anything else on its line, except for a
+/// byte order mark.
 fn indentation(source: &str, at: usize) -> Option<&str> {
     let start = source[..at].rfind('\n').map_or(0, |at| at + 1);
     let before = source[start..at].trim_start_matches('\u{feff}');
@@ -270,7 +268,7 @@ fn indentation(source: &str, at: usize) -> Option<&str> {
         .then_some(before)
 }
 
-/// Inserts a marker before the function whose body contains the place.
+/// Inserts a marker before the function around the place.
 pub(super) fn mark_function(found: &Found<'_>) -> Option<Replacement> {
     let marker = found.get("new")?;
     let start = function_start(found.source, &found.place)?;
@@ -281,8 +279,7 @@ pub(super) fn mark_function(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces a comment that is a Go marker with the attribute. A derive's helper attribute is
-/// inserted after the derive.
+/// Replaces a comment that is a Go marker with the attribute.
 pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
     let attribute = found.get("new")?;
     let start = comment_start(found)?;
@@ -302,6 +299,7 @@ pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
             text: attribute.to_owned(),
         });
     }
+    // A helper attribute has to come after its derive.
     let derive = end + item.derive?;
     let between = found.source[end..derive].trim_start_matches(['\r', '\n', ' ', '\t']);
     Some(Replacement {
@@ -310,28 +308,28 @@ pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Returns the start of the comment at the place. The place only includes the slashes if the
-/// comment is a description. `None` for block comments and inner comments.
+/// Returns the start of a `//` or `///` comment. `None` for other comments.
 fn comment_start(found: &Found<'_>) -> Option<usize> {
     let before = &found.source[..found.place.start];
     let is_line = |slashes: &&str| found.placed().starts_with(*slashes) || before.ends_with(*slashes);
     let slashes = ["///", "//"].into_iter().find(is_line)?;
+    // The place includes the slashes only if the comment is a description.
     match found.placed().starts_with(slashes) {
         true => Some(found.place.start),
         false => Some(found.place.start - slashes.len()),
     }
 }
 
-/// The text that follows a comment.
+/// What follows a comment.
 struct Following<'s> {
-    /// The end of the last attribute line that is a derive.
+    /// The end of the last line that is a derive.
     derive: Option<usize>,
     /// The first line that is neither a comment nor an attribute.
     line: &'s str,
 }
 
 impl<'s> Following<'s> {
-    /// Reads the text after a comment. Returns `None` if no item or member follows.
+    /// Returns `None` if no item or member follows.
     fn read(text: &'s str) -> Option<Self> {
         let mut derive = None;
         let mut at = 0;

@@ -1,19 +1,19 @@
-//! Source replacements proposed by the help of diagnostics, for editors and
-//! `rbuilder manifests --fix`.
+//! Source replacements for editors and for `rbuilder manifests --fix`, following the help of
+//! diagnostics.
 //!
 //! The table in `table.rs` lists the combinations of message and help that determine a replacement.
-//! It contains no row if the help leaves a choice, such as "remove it, or write …", or
-//! shows an example. Crates report diagnostics without knowing about replacements, just as they do
-//! not know about codes.
+//! There is no row for help that leaves a choice, such as "remove it, or write …", or that shows an
+//! example. Crates report diagnostics without knowing about replacements, just as they don't know
+//! about codes.
 //!
-//! A replacement is only returned if it is unambiguous: the word occurs once at the place, or the
-//! argument to change is the only one with its name.
+//! We only return a replacement if it is unambiguous, i.e. if the word occurs once at the place, or
+//! if only one argument has the name.
 //!
-//! The table is about Rust source. The command has one about YAML, with the same kind of rows, because
-//! it reports what is wrong with objects.
+//! This table is about Rust source. The command has one for YAML with the same kind of rows,
+//! because it reports what is wrong with objects.
 //!
-//! To add one, add a row, and an example to `tests.rs`, which requires one for each row. Another
-//! test corrects the projects in `crates/generator/tests/mutations`.
+//! To add a replacement, add a row, as well as an example to `tests.rs`, which wants one for each
+//! row. Another test corrects the projects in `crates/generator/tests/mutations`.
 
 mod arguments;
 mod edits;

@@ -1,27 +1,24 @@
 //! Patterns for messages and help, with names for the parts that vary.
 
-/// The texts matched by the named parts of a pattern, by name. Parts without a name, `{}`, are not
-/// kept.
+/// What the named parts of a pattern matched. We don't keep parts without a name, i.e. `{}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Captures<'t> {
     list: Vec<(&'static str, &'t str)>,
 }
 
 impl<'t> Captures<'t> {
-    /// Returns the text of a part.
     pub(super) fn get(&self, name: &str) -> Option<&'t str> {
         let found = self.list.iter().find(|(known, _)| *known == name);
         found.map(|(_, text)| *text)
     }
 
-    /// Adds the texts from another pattern.
     pub(super) fn extend(&mut self, other: Captures<'t>) {
         self.list.extend(other.list);
     }
 }
 
-/// Matches an entire text with a pattern such as ``unknown verb `{old}` ``. Each part is as short
-/// as possible, and ends before the next literal text in the pattern.
+/// Matches a whole text with a pattern such as ``unknown verb `{old}` ``. Each part is as short as
+/// possible, and ends before the next literal text of the pattern.
 pub(super) fn capture<'t>(pattern: &'static str, text: &'t str) -> Option<Captures<'t>> {
     let mut captures = Captures::default();
     let (first, mut pattern) = pattern.split_once('{').unwrap_or((pattern, ""));

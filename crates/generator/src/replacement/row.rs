@@ -7,7 +7,7 @@ use super::pattern::{Captures, capture};
 use super::words::is_misspelled;
 use crate::Diagnostic;
 
-/// An edit, which returns `None` if the source does not determine the replacement.
+/// Returns `None` if the source does not determine the replacement.
 type Edit = fn(&Found<'_>) -> Option<Replacement>;
 
 /// A message with a help text, and the edit that they determine.
@@ -19,7 +19,8 @@ pub struct Row {
     /// The pattern of the help. Empty for messages without help.
     pub help: &'static str,
     edit: Edit,
-    /// Whether `{old}` must be a misspelling of `{new}`.
+    /// Whether `{old}` must be a misspelling of `{new}`. Help also suggests names that are less
+    /// similar, which we'd rather not pick for the user.
     is_for_misspellings: bool,
 }
 
@@ -33,7 +34,7 @@ pub const fn row(message: &'static str, help: &'static str, edit: Edit) -> Row {
     }
 }
 
-/// Creates a row for help that proposes similar names, of which only misspellings are corrected.
+/// Creates a row for help that suggests similar names.
 pub(super) const fn misspelling(message: &'static str, help: &'static str, edit: Edit) -> Row {
     Row {
         is_for_misspellings: true,
@@ -60,7 +61,7 @@ impl Row {
             return None;
         }
         let replacement = (self.edit)(&found)?;
-        // Help that contains this character only shows part of what to write.
+        // Help with this character only shows part of what to write.
         let is_complete = !replacement.text.contains('…');
         (is_complete && source.get(replacement.range.clone()) != Some(&replacement.text))
             .then_some(replacement)
@@ -88,7 +89,6 @@ impl<'s> Found<'s> {
         &self.source[self.place.clone()]
     }
 
-    /// Returns a copy with a different place.
     pub(super) fn at(&self, place: Range<usize>) -> Found<'s> {
         Found { place, ..*self }
     }
@@ -101,7 +101,6 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Returns the file's line ending.
     pub(super) fn line_end(&self) -> &'static str {
         if self.source.contains("\r\n") {
             "\r\n"

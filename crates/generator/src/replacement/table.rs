@@ -11,7 +11,7 @@ use super::words::{
     replace_plural, replace_subresource, replace_variable, replace_word,
 };
 
-/// The rows. The first row that results in a replacement is used.
+/// We take the first row that results in a replacement.
 pub(super) const ROWS: &[Row] = &[
     // Names in lists.
     misspelling("{}unknown {}`{old}`{}", "did you mean `{new}`?", replace_item),

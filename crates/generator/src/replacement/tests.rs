@@ -1,7 +1,8 @@
-//! Each row of the table corrects an example, which compiles afterwards.
+//! Each row of the table corrects an example, and the result compiles.
 //!
-//! `tests/advice/corrected.rs` has the corrected examples, and `crates/runtime/tests/advice.rs` compiles it.
-//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --lib replacement` updates it.
+//! The corrected examples are in `tests/advice/corrected.rs`, which
+//! `crates/runtime/tests/advice.rs` compiles. Run `SNAPSHOTS=overwrite cargo test -p
+//! rbuilder-generator --lib replacement` to update it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::codes::ExamplePlace::{self, Field, Items, Keys, KindChange, Types};
 use crate::{Code, Options, SourceSet, generate};
 
-/// The context of an example, the source with the mistake, and the source after the replacement.
+/// (where it goes, source with the mistake, source after the replacement).
 type Example = (ExamplePlace, &'static str, &'static str);
 
 const RBAC: &[Example] = &[
@@ -340,8 +341,8 @@ fn diagnostics(files: &[(&'static str, String); 2]) -> Vec<Diagnostic> {
     generate(&sources, &Options::default()).diagnostics
 }
 
-/// Applies the replacements in a source until there are none left, like the command. Returns the
-/// messages that had a replacement.
+/// Like the command, applies replacements until there are none left. Returns the messages that had
+/// one.
 fn fix(files: &mut [(&'static str, String); 2]) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for _ in 0..9 {
@@ -376,7 +377,7 @@ fn examples_are_corrected() {
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n\n"));
 }
 
-/// Returns the corrected examples as modules of a file.
+/// Returns the corrected examples, each as a module.
 fn corrected_modules() -> String {
     let mut text = CORRECTED_START.to_owned();
     for (index, (place, wrong, _)) in examples().enumerate() {

@@ -7,14 +7,13 @@ use rbuilder_reader::token::{Kind, LiteralKind, lex};
 
 use super::{Found, Replacement};
 
-/// Returns whether `{old}` is a misspelling of `{new}`. Help may propose names that are less
-/// similar.
+/// Help may also suggest names that are less similar.
 pub(super) fn is_misspelled(found: &Found<'_>) -> bool {
     let words = found.get("old").zip(found.get("new"));
     words.is_some_and(|(old, new)| is_misspelling(old, new))
 }
 
-/// Replaces the only occurrence of `{old}` with `{new}`.
+/// Replaces the only `{old}` with `{new}`.
 pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let start = found.place.start + find_word(found.placed(), old)?;
@@ -24,7 +23,7 @@ pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces the only occurrence of the variable `{old}` in an expression with `{new}`.
+/// Replaces the only variable `{old}` in an expression. Fields of that name don't count.
 pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let text = found.placed();
@@ -37,7 +36,7 @@ pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes the backticks around the only occurrence of `{new}`.
+/// Removes the backticks around the only `{new}`.
 pub(super) fn remove_backquotes(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let quoted = format!("`{new}`");
@@ -49,14 +48,13 @@ pub(super) fn remove_backquotes(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Returns the only position of a word.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     let mut found = find_words(text, word);
     let first = found.next()?;
     found.next().is_none().then_some(first)
 }
 
-/// Returns the positions of a word that is not part of a longer word.
+/// Ignores occurrences that are part of a longer word.
 fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
@@ -67,7 +65,6 @@ fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> +
     })
 }
 
-/// Replaces an item.
 pub(super) fn replace_item(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     if new.contains('"') {
@@ -76,7 +73,7 @@ pub(super) fn replace_item(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| (item == old).then(|| new.to_owned()))
 }
 
-/// Replaces the plural in items: `{old}` and `{old}/status`.
+/// Replaces the plural in `{old}` as well as in `{old}/status`.
 pub(super) fn replace_plural(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     edit_items(found, |item| {
@@ -85,8 +82,7 @@ pub(super) fn replace_plural(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces the subresource in items: `{plural}/{old}` becomes `{plural}/{new}`, or only `{new}` if
-/// that is the plural.
+/// Replaces `{plural}/{old}` with `{plural}/{new}`, or just with `{new}` if that is the plural.
 pub(super) fn replace_subresource(found: &Found<'_>) -> Option<Replacement> {
     let (plural, old, new) = (found.get("plural")?, found.get("old")?, found.get("new")?);
     let wrong = format!("{plural}/{old}");
@@ -98,13 +94,12 @@ pub(super) fn replace_subresource(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| (item == wrong).then(|| right.clone()))
 }
 
-/// Removes an item.
 pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     let old = found.get("old")?;
     edit_items(found, |item| (item == old).then(String::new))
 }
 
-/// Removes all but the first of equal items. Operations are compared case-insensitively.
+/// Removes all but the first of equal items. We compare operations without regard to case.
 pub(super) fn remove_repeated(found: &Found<'_>) -> Option<Replacement> {
     let old = found.get("old")?;
     let is_old = |item: &str| item == old || item.to_uppercase() == old;
@@ -115,29 +110,26 @@ pub(super) fn remove_repeated(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes empty items.
 pub(super) fn remove_empty(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| item.is_empty().then(String::new))
 }
 
-/// Keeps only the item `*`.
 pub(super) fn keep_wildcard(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| (item != "*").then(String::new))
 }
 
-/// An item of a list.
 #[derive(Debug)]
 struct Item {
-    /// The item without surrounding spaces.
+    /// Without blanks around it.
     range: Range<usize>,
-    /// The range to remove with the item: the entire literal, if it contains nothing else.
+    /// What to remove along with the item: the entire literal, if there is nothing else in it.
     outer: Range<usize>,
-    /// The position of the literal in the list.
+    /// The literal that the item is in, counted from 0.
     literal: usize,
 }
 
-/// Edits the items at the place. `edit` returns the new text of an item, which is removed if the
-/// text is empty or already used by another item, or `None` if the item does not change.
+/// Edits the items at the place. `edit` returns `None` to leave an item alone. If the new text is
+/// empty, or another item has it already, we remove the item.
 fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -> Option<Replacement> {
     let items = read_items(found)?;
     let text = |item: &Item| &found.source[item.range.clone()];
@@ -161,7 +153,7 @@ fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -
     join(found, &edits)
 }
 
-/// Combines item edits into a single replacement, from the first edit to the last.
+/// Combines the edits into a single replacement, from the first edit to the last.
 fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacement> {
     let mut splices: Vec<(Range<usize>, &str)> = Vec::new();
     for (position, (item, new)) in edits.iter().enumerate() {
@@ -182,7 +174,7 @@ fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacemen
     Some(Replacement { range: whole, text })
 }
 
-/// Returns the range of an item, including the separator between it and a remaining neighbor.
+/// Includes the separator to a neighbor that stays.
 fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Range<usize>> {
     let item = edits[position].0;
     let is_kept = |new: &Option<&str>| *new != Some("");
@@ -207,7 +199,7 @@ fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Ran
     }
 }
 
-/// Reads the items at a place that is a string or an array of strings.
+/// The place is either a string or an array of strings.
 fn read_items(found: &Found<'_>) -> Option<Vec<Item>> {
     let tokens = lex(found.placed()).ok()?;
     let mut cursor = tokens.cursor();
@@ -265,7 +257,7 @@ fn split_literal(found: &Found<'_>, range: Range<usize>, literal: usize) -> Opti
     Some(items.collect())
 }
 
-/// Returns the number of items at a place. `None` if the place is not a list of strings.
+/// Returns `None` if the place isn't a list of strings.
 pub(super) fn count_items(found: &Found<'_>) -> Option<usize> {
     read_items(found).map(|items| items.len())
 }

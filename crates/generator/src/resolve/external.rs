@@ -1,6 +1,5 @@
-//! Types from other crates by path: std's containers and prelude, and re-exports between crates.
+//! Types of other crates by path: std's containers and prelude, and re-exports between crates.
 
-/// Returns the path of a primitive type.
 pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     const PRIMITIVES: &[&str] = &[
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
@@ -9,7 +8,7 @@ pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     PRIMITIVES.iter().copied().find(|primitive| *primitive == name)
 }
 
-/// Returns the full path of a primitive or a name in std's prelude.
+/// Knows primitives and the types in std's prelude.
 pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     Some(match name {
         "Option" => "std::option::Option",
@@ -20,20 +19,20 @@ pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A generic type whose schema is derived from the schemas of its arguments.
+/// A generic type whose schema comes from its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constructor {
     Option,
-    /// Serialized like the contained value.
+    /// serde writes it like the value in it.
     Pointer,
-    /// `NonZero<T>`, which is equivalent to a named type such as `NonZeroU8`.
+    /// `NonZero<T>` means the same as a named type, e.g. `NonZeroU8`.
     NonZero,
     List,
     Set,
     Map,
 }
 
-/// Returns the container at a canonical path.
+/// `path` is canonical.
 pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     Some(match path {
         "std::option::Option" => Constructor::Option,
@@ -61,8 +60,7 @@ pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     })
 }
 
-/// Returns true if a webhook handles the argument of this generic type, such as the object in an
-/// `AdmissionRequest`.
+/// A webhook handles the argument of these types, e.g. the object in an `AdmissionRequest`.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
         find_constructor(path),
@@ -73,14 +71,14 @@ pub(crate) fn is_transparent(path: &str) -> bool {
     )
 }
 
-/// Returns true if it is known whether the type at a path has a schema.
+/// Whether we know that the type has a schema, or that it has none.
 pub(super) fn is_read(path: &str) -> bool {
     find_constructor(path).is_some()
         || rbuilder_schema::refused(path).is_some()
         || rbuilder_schema::is_known(path)
 }
 
-/// Crates whose types are known by name. Their source is never read.
+/// We know the types of these crates by name, so we never read their source.
 const KNOWN_CRATES: &[&str] = &[
     "bytes",
     "chrono",
@@ -103,21 +101,20 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Returns the library name of a package whose manifest is not read.
+/// For packages whose manifest we don't read.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
-        // This package's library is not named after the package.
+        // The library isn't named after the package.
         "rbuilder-runtime" => "rbuilder".to_owned(),
         _ => package.replace('-', "_"),
     }
 }
 
-/// Returns true if the types of a crate are known by name.
 pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)
 }
 
-/// Re-exports: path prefixes, and their targets.
+/// Path prefixes, and where they lead.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),
     ("rbuilder::k8s_openapi", "k8s_openapi"),
@@ -154,10 +151,10 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("std::prelude::v1", ""),
 ];
 
-/// Returns the canonical path of a type in another crate.
+/// Follows re-exports, so that each type has only one path.
 pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
-    // A re-export may lead to another one, but chains are short.
+    // One re-export may lead to another, but chains are short.
     for _ in 0..4 {
         let moved = REEXPORTS.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?;
