@@ -23,9 +23,11 @@ macro_rules! id {
 }
 
 id!(
+    /// A Cargo package.
     PackageId
 );
 id!(
+    /// A module of a target.
     ModuleId
 );
 id!(
@@ -33,6 +35,7 @@ id!(
     TypeId
 );
 id!(
+    /// A `type` alias.
     AliasId
 );
 id!(

@@ -1,4 +1,4 @@
-//! The schema of an entire object: spec and status together with the fields that every object has.
+//! The schema of an entire object, with spec, status and the fields that every object has.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rbuilder_syntax::CustomResource;
 
 use crate::Options;
 
-/// The descriptions of `apiVersion` and `kind`, with the same line breaks as in controller-gen.
+/// The descriptions of `apiVersion` and `kind`. The line breaks are controller-gen's.
 const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.
 Servers should convert recognized schemas to the latest internal value, and
 may reject unrecognized values.
@@ -20,7 +20,6 @@ Cannot be updated.
 In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// Builds the object's schema from the schemas of spec and status.
 pub(crate) fn root_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
@@ -50,20 +49,20 @@ pub(crate) fn root_schema(
     add_stated_keys(resource, root)
 }
 
-/// Returns the schema of the object as a field of another type. The API server does not set
-/// `metadata` there, but serde requires it.
+/// Returns the schema of an object in a field of another type.
 pub(crate) fn embedded_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
     status: Option<Arc<Schema>>,
 ) -> Schema {
     let mut schema = root_schema(resource, spec, status);
+    // The API server does not set `metadata` of such an object, but serde requires it.
     schema.required.insert("metadata".into());
     schema
 }
 
-/// Merges the keys of `root_schema` into the root. Properties, required fields and rules are added
-/// to the existing ones. Other keys are replaced.
+/// Adds the keys of `root_schema`. Properties, required fields and rules are added to what is
+/// there, other keys replace it.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let fields = keys.properties.iter();
     root.properties
@@ -80,7 +79,7 @@ fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     root
 }
 
-/// Completes a schema that the program defines for the entire object.
+/// Completes a schema that the program writes for the entire object.
 pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
@@ -89,7 +88,7 @@ pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
     add_stated_keys(resource, root)
 }
 
-/// Adds the rules and the `root_schema` in a kind's attributes.
+/// Adds what the attributes of a kind state: rules, and `root_schema`.
 fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root.validations.extend(resource.validations.iter().cloned());
     let mut root = match &resource.root_schema {
@@ -100,7 +99,6 @@ fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root
 }
 
-/// Adds `apiVersion`, `kind` and `metadata` unless they exist.
 fn add_object_fields(root: &mut Schema) {
     let text = |description: &str| Schema {
         description: Some(description.into()),
@@ -122,10 +120,10 @@ fn add_object_fields(root: &mut Schema) {
     }
 }
 
-/// Applies the options that affect every kind's schema.
+/// These affect the schema of every kind.
 pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
-        // The API server knows the schema of the root's own metadata.
+        // The API server knows the schema of the object's own metadata.
         let own = root.properties.get("metadata").cloned();
         keep_unmarked_object_meta(root);
         if let Some(own) = own {
@@ -143,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a value for a key that differs from the default.
+    /// Returns a value for the key that isn't the default.
     fn value_of(key: &str) -> Value {
         match key {
             "allOf" | "anyOf" | "oneOf" => json!([{ "required": ["spec"] }]),

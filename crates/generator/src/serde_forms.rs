@@ -1,4 +1,4 @@
-//! Formats that serde reads or writes but schemas cannot express.
+//! What serde reads or writes, but schemas cannot express.
 
 use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot, Unchecked, find_unchecked};
 
@@ -6,18 +6,18 @@ use serde_json::Number;
 
 use crate::resolve::Ty;
 
-/// A possible mistake in a field.
+/// Something in a field that may be a mistake.
 pub(crate) struct Doubt {
     pub(crate) message: String,
     pub(crate) help: String,
-    /// The help for a type that does not derive `CrdSchema`.
+    /// For types that don't derive `CrdSchema`.
     pub(crate) help_of_schemars: String,
 }
 
-/// Returns the format in which serde reads map keys of a type.
+/// What serde expects of the keys of a map.
 pub(crate) fn key_form(key: &Ty) -> KeyForm {
     let Ty::Known(path) = key else {
-        // Enum keys are fields in the schema, and other types of the package describe themselves.
+        // An enum has fields instead of keys, and other types of the package have their own schema.
         return KeyForm(None);
     };
     KeyForm(match path.as_str() {
@@ -31,7 +31,6 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
     })
 }
 
-/// Returns possible mistakes in a container, with their places.
 pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
     let fields = match &container.shape {
         Shape::Object(fields) => fields.as_slice(),
@@ -54,10 +53,10 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         .collect()
 }
 
-/// Returns whether the API server would round a bound, since it stores bounds as floats. The limits
-/// of 64-bit integers are accepted: no value exceeds them anyway.
+/// Whether the API server would round the bound, because it stores bounds as floats.
 fn is_rounded(bound: &Number) -> bool {
     let whole = bound.as_i64().map(i128::from).or(bound.as_u64().map(i128::from));
+    // Don't complain about the limits of 64-bit integers, because no value exceeds them anyway.
     let is_end = |whole: i128| [i64::MAX.into(), u64::MAX.into()].contains(&whole);
     whole.is_some_and(|whole| !is_end(whole) && whole as f64 as i128 != whole)
 }
@@ -76,7 +75,7 @@ fn rounded_bound(bound: &Number) -> Doubt {
     }
 }
 
-/// Describes a value that the API server accepts but serde rejects.
+/// The API server accepts such a value, but serde rejects it.
 fn describe(what: Unchecked) -> Doubt {
     let (message, help) = match what {
         Unchecked::MapOfVariant => (
@@ -147,7 +146,8 @@ fn any_key(form: &str) -> Doubt {
     }
 }
 
-/// Returns the format of map keys that no marker validates, in a map or in its values or items.
+/// Returns what keys look like that no marker validates. The map may be nested in a list or another
+/// map.
 fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static str> {
     if let Some(form) = schema.keys.0
         && markers.is_none_or(|markers| markers.keys.is_none() && !has_rule_on_keys(markers))
@@ -163,13 +163,12 @@ fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static st
     inside(&schema.items, items).or_else(|| inside(&schema.additional_properties, values))
 }
 
-/// Returns whether a CEL rule checks each key.
+/// Whether a CEL rule checks each key.
 fn has_rule_on_keys(markers: &Markers) -> bool {
     markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }
 
-/// Returns the sorted serialized names of a struct's fields, or `None` if the shape is not a
-/// struct.
+/// Returns serde's names, sorted. `None` if this isn't a struct.
 pub(crate) fn field_names(shape: &Shape) -> Option<Vec<String>> {
     let Shape::Object(fields) = shape else {
         return None;

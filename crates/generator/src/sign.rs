@@ -1,22 +1,22 @@
-//! Hints that a kind belongs to another project.
+//! Signs that a kind belongs to another project.
 
-/// A hint that a kind belongs to another project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sign {
     /// kopium generated the type from an existing CRD.
     Generated,
-    /// Stated in a comment above the type or at the beginning of the file.
+    /// A comment above the type, or on top of the file, says so.
     Said,
     /// The group belongs to the Kubernetes community.
     Reserved,
-    /// The program creates CRDs of other kinds, but never of this kind.
+    /// The program creates CRDs of other kinds, but never of this one.
     NeverMade,
-    /// The program creates CRDs for or reconciles kinds in other groups, but none in this group.
+    /// The program creates CRDs or reconciles kinds of other groups, but does neither in this
+    /// group.
     OnlyRead,
 }
 
 impl Sign {
-    /// Returns the reason as a phrase for messages.
+    /// A phrase for messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Sign::Generated => "kopium generated it from a CRD",

@@ -1,4 +1,4 @@
-//! Access to source files. The generator requests the files that it needs, and the caller reads
+//! Access to source files. The generator asks for the files that it needs, and the caller reads
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,8 +50,8 @@ pub trait Sources: Sync {
     }
 }
 
-/// The virtual folder of published packages. It does not depend on where an archive is stored,
-/// because archives are identified by their checksum.
+/// The virtual folder of published packages. Archives are identified by their checksum, so it
+/// doesn't matter where one is stored.
 pub const REGISTRY: &str = "<registry>";
 
 /// The published archive of a package, as identified in `Cargo.lock`.
@@ -111,7 +111,7 @@ impl SourceSet {
         self.files.get(path).map(|text| &**text)
     }
 
-    /// Returns the files below a folder, as paths relative to the folder.
+    /// Paths are relative to the folder.
     fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         self.paths().filter_map(move |path| within(folder, path))
     }
@@ -152,7 +152,7 @@ impl Sources for SourceSet {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Succeeds if the set contains any file from the archive.
+    /// Succeeds if we have any file of the archive.
     fn open_archive(&self, folder: &str, _: &Archive<'_>) -> Result<(), ArchiveError> {
         match self.below(folder).next() {
             Some(_) => Ok(()),
@@ -161,7 +161,7 @@ impl Sources for SourceSet {
     }
 }
 
-/// Returns the path relative to a folder, if it is below the folder.
+/// Returns the path relative to the folder, if it is in there.
 fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     if folder.is_empty() {
         return (!path.starts_with("../") && !path.starts_with('/')).then_some(path);
@@ -169,14 +169,14 @@ fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// Returns true if a path is below a folder.
 pub(crate) fn is_within(folder: &str, path: &str) -> bool {
     within(folder, path).is_some()
 }
 
-/// Joins a folder and a path, and removes `.` and `..`. Keeps `..` at the beginning of a relative
-/// path. The folder of an archive is a root like `/`: `..` cannot leave it.
+/// Joins a folder and a path, and removes `.` and `..`. A relative path keeps `..` at its
+/// beginning.
 pub(crate) fn join(folder: &str, name: &str) -> String {
+    // The folder of an archive is a root like `/`, so `..` must not leave it.
     if let Some(inner) = within(REGISTRY, folder) {
         let (package, below) = inner.split_once('/').unwrap_or((inner, ""));
         let below = if name.starts_with('/') { "" } else { below };
@@ -194,7 +194,6 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     normalize(&format!("{folder}/{name}"))
 }
 
-/// Returns the folder of a file.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
@@ -218,8 +217,8 @@ fn normalize(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// Returns true if a file's text contains a word. Files are long and searched for several words,
-/// which takes a fraction of the time that `str::contains` does.
+/// Whether the text contains a word. Files are long, and we search for several words, which takes a
+/// fraction of the time that `str::contains` would.
 pub(crate) fn is_in_file(word: &str, text: &str) -> bool {
     memmem::find(text.as_bytes(), word.as_bytes()).is_some()
 }

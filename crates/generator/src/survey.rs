@@ -1,9 +1,9 @@
-//! Finds all markers in source code, even those that a run does not read.
+//! Finds all markers in the source, even those that a run does not read.
 //!
-//! A manifest may lose an entry by mistake: a missing `mod` line, a disabled feature, or a package
-//! that is no longer listed. So before anything is removed, all available source is searched for
-//! the entry's marker. This is slower than a run, and only necessary when something would be
-//! removed.
+//! A manifest can lose an entry by mistake, e.g. because of a missing `mod` line, a disabled
+//! feature, or a package that is no longer listed. Before we remove anything, we therefore search
+//! all source that we have for the marker. This is slower than a run, so we only do it if something
+//! would be removed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::standing::{LeftOut, Standing, StandingMarker};
 
-/// Maximum number of folders to search.
+/// How many folders we search.
 const MAX_FOLDERS: usize = 20_000;
 
-/// Maximum depth of folders, because symbolic links may form cycles.
+/// Symbolic links may form cycles.
 const MAX_DEPTH: usize = 16;
 
 /// Returns every marker in the current folder and in the packages that are read, ordered by place.
@@ -58,7 +58,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
-    // A handler that the run reads is in the manifests, even if under another name.
+    // The manifests have every handler that the run reads, though maybe under another name.
     let read = read_handlers(&asked.package, &files);
     found.retain(|standing| !read.contains(&(standing.path.as_str(), standing.range.start)));
     let skipped = skipped_kinds(&asked.package, &files);
@@ -70,7 +70,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
     found
 }
 
-/// Returns the places of skipped kinds: the file, and the offset of the struct's name.
+/// Returns (file, offset of the struct's name) of each kind that we skip.
 fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let skipped = package.types.iter().filter(|item| item.skipped.is_some());
     skipped
@@ -81,8 +81,7 @@ fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// Returns the places of the webhook markers that the run reads: the file, and the offset of the
-/// marker.
+/// Returns (file, offset of the marker) of each webhook that the run reads.
 fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let handlers = package.handlers.iter();
     handlers
@@ -90,26 +89,25 @@ fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// Returns the files that are part of at least one build configuration.
+/// Returns the files that are part of any build.
 pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> BTreeSet<String> {
     collect_build(sources, options, Build::Every).0.files
 }
 
-/// Returns true if a file may contain a marker. Other files, which are most, need not be parsed.
+/// Most files have no marker, so we need not parse them.
 pub(crate) fn may_hold_markers(text: &str) -> bool {
     ["CustomResource", "rbac", "webhook"]
         .iter()
         .any(|word| text.contains(word))
 }
 
-/// Collects the packages for one build configuration. The caller can ignore the diagnostics in the
-/// report, because the run itself reports errors in the source.
+/// Callers can ignore the report, because the run itself reports errors in the source.
 pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Report) {
     let mut report = Report::default();
     let packages =
         cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    // Published packages contain no markers of the project.
+    // Markers of this project cannot be in a published package.
     let published = None;
     let collected = collect_packages(
         sources,
@@ -123,8 +121,7 @@ pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Bui
     (collected, report)
 }
 
-/// Returns the Rust files in the current folder and in the packages that are read, in addition to
-/// `read`.
+/// Returns `read` with all Rust files of the current folder and of the packages that we read.
 fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>) -> BTreeSet<String> {
     let mut report = Report::default();
     let packages =
@@ -167,11 +164,11 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
         return found.append(&mut reader.found);
     };
     reader.file(&tokens);
-    // Add the marker tokens that were not parsed because of a macro or a syntax error.
+    // What we did not parse is in a macro, or after a syntax error.
     let marks: Vec<&Mark> = tokens.marks().iter().filter(|mark| !mark.in_body).collect();
     for (index, mark) in marks.iter().enumerate() {
         let start = mark.at as usize;
-        // The token of a kind is in its derive, but `range` covers the name of the struct.
+        // The token of a kind is in its derive, while `range` has the name of the struct.
         let next = marks[index + 1..]
             .iter()
             .find(|next| MarkKind::of(next) == MarkKind::Kind);
@@ -215,7 +212,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads items up to the first syntax error.
+    /// Stops at the first syntax error.
     fn items(&mut self, mut items: Items<'_, '_>, cfg: &Cfg, around: Option<&Implementation<'_>>) {
         let mut session = Session::default();
         while let Ok(Some(item)) = items.read() {
@@ -281,7 +278,7 @@ impl Reader<'_> {
     }
 }
 
-/// Adds the last segment of each path in a type.
+/// Adds the last segment of each path.
 fn add_names(ty: &TypeRef, to: &mut Vec<String>) {
     match &ty.kind {
         TypeKind::Path(segments, args) => {

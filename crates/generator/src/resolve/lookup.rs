@@ -1,4 +1,4 @@
-//! Looks up a path from a module. Follows Rust's rules for the type namespace, but ignores
+//! Looks up a path from a module. We follow Rust's rules for the type namespace, but ignore
 //! visibility.
 
 use rbuilder_reader::TypeKind;
@@ -12,27 +12,26 @@ use crate::package::{
 
 use super::external;
 
-/// The target of a path.
+/// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Type(TypeId),
-    /// The object that kube generates from this spec.
     Root(TypeId),
     Alias(AliasId),
     Module,
     /// A type without a derived schema.
     Opaque(Owner),
-    /// The canonical path of an item in another crate.
+    /// An item in another crate, by canonical path.
     External(String),
-    /// An item in another crate whose source cannot be read.
+    /// An item in another crate, whose source we cannot read.
     Unavailable(Obstacle),
-    /// The item may be in a gap, a part of the source whose items are unknown.
+    /// The item may be in a gap, so we don't know.
     Hidden(GapId),
-    /// Nothing was found. Contains the glob imports from other crates that may define the name.
+    /// We found nothing. These globs of other crates may define the name.
     Missing(Vec<String>),
 }
 
-/// Looks up a path. All modules on the way must have been read.
+/// All modules on the way must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
@@ -66,12 +65,11 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
     }
 }
 
-/// The result of a lookup before everything has been read: an item, or what to read first.
+/// What we find before everything has been read: an item, or what to read first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// This module must be read first.
     Unread(ModuleId),
-    /// This dependency of the package must be read first. It is given by its name in source.
+    /// This dependency of the package must be read first. The name is the one in source.
     Locked(PackageId, String),
     Type(TypeId),
     Alias(AliasId),
@@ -81,14 +79,14 @@ pub(crate) enum Found {
     Other,
 }
 
-/// Looks up a path in the modules read so far.
+/// Looks up a path in the modules that have been read so far.
 pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
-    // A glob of an unread module may define the name as well, so read that module first.
+    // A glob of an unread module may define the name as well, so read that one first.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
-        // The object contains its spec and status.
+        // The object consists of its spec and status.
         (None, Some(Step::Type(id) | Step::Root(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
         (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
@@ -99,16 +97,16 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
     }
 }
 
-/// The target of a path in the value namespace.
+/// What a path in the value namespace leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueTarget {
     /// A function or constant of a module.
     Value(ValueId),
-    /// A variant, associated function or associated constant of a type.
+    /// A variant, or an associated function or constant.
     Of(Owner, String),
     /// A type whose name is its constructor.
     Type(TypeId),
-    /// The canonical path of an item in another crate.
+    /// An item in another crate, by canonical path.
     External(String),
 }
 
@@ -118,12 +116,12 @@ pub(crate) enum Owner {
     Type(TypeId),
     /// The object that kube generates from this spec.
     Root(TypeId),
-    /// A type without a derived schema, given by its module and name.
+    /// A type without a derived schema, by module and name.
     Opaque(ModuleId, String),
 }
 
 impl Owner {
-    /// Returns true if the type is from a published package, which users cannot edit.
+    /// Users cannot edit published packages.
     pub(crate) fn is_published(&self, package: &Package) -> bool {
         let module = match self {
             Owner::Type(id) | Owner::Root(id) => package.item(*id).module,
@@ -133,30 +131,27 @@ impl Owner {
     }
 }
 
-/// Looks up a path in the value namespace.
 pub(crate) fn find_value(package: &Package, module: ModuleId, segments: &[String]) -> Option<ValueTarget> {
     Search::new(package).value(module, segments, 0)
 }
 
-/// Looks up a type by path. Returns `None` if its source is not part of the run.
+/// Returns `None` if the source of the type isn't part of the run.
 pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String]) -> Option<Owner> {
     let mut search = Search::new(package);
     let step = search.path(module, segments)?;
     search.owner(step, 0)
 }
 
-/// The target of a path in a call.
+/// What a path in a call leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionTarget {
-    /// A function of a module.
     Function(FunctionId),
-    /// An associated function of a type.
     Of(Owner, String),
-    /// The canonical path of a function in another crate.
+    /// A function in another crate, by canonical path.
     External(String),
 }
 
-/// Looks up a function whose calls are followed.
+/// Only finds functions whose calls we follow.
 pub(crate) fn find_function(
     package: &Package,
     module: ModuleId,
@@ -176,12 +171,12 @@ enum Step {
     Locked(LockedStep),
 }
 
-/// A path into a published crate that has not been read.
+/// A path into a published crate that we haven't read.
 #[derive(Clone, Debug)]
 struct LockedStep {
     /// The package that depends on it.
     package: PackageId,
-    /// The name of the dependency in its source.
+    /// The name of the dependency in the source of that package.
     name: String,
     path: Vec<String>,
 }
@@ -200,29 +195,28 @@ impl LockedStep {
     }
 }
 
-/// Maximum number of steps of one lookup. Globs of modules that have globs themselves multiply the
-/// steps.
+/// Limits the steps of one lookup. They multiply if a module with a glob is itself behind a glob.
 const MAX_STEPS: usize = 4096;
-/// Maximum depth of imports of imports.
+/// Imports may lead to other imports.
 const MAX_DEPTH: usize = 100;
 
 struct Search<'a> {
     package: &'a Package,
     steps: usize,
-    /// The names that are being looked up, outermost first, to detect cycles of imports.
+    /// The names that we are looking up, outermost first. Imports can form cycles.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
-    /// True while the path of such a glob is looked up, which must not try open globs again.
+    /// Set while we look up the path of such a glob, since this must not try open globs again.
     is_opening: bool,
-    /// True if globs of published crates that have not been read count.
+    /// Whether globs of published crates that we haven't read count.
     admits_locked: bool,
-    /// The first module on the way that has not been read.
+    /// The first unread module on the way.
     unread: Option<ModuleId>,
     /// A gap that may declare the name, such as a file with a syntax error. It takes precedence
-    /// over any item that is found.
+    /// over what we find, because we can't be sure of that.
     unread_gap: Option<GapId>,
-    /// Macros and generated files that may declare these names. They count only if nothing else is
-    /// found.
+    /// Macros and generated files that may declare these names. They only count if we find nothing
+    /// else.
     macros: Vec<(GapId, String)>,
 }
 
@@ -241,14 +235,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a path. If nothing is found, also tries globs of published crates that have not
-    /// been read. These come last because otherwise every `String` in a module with such a glob
-    /// would load the crate.
+    /// Looks up a path, and if that fails, tries globs of published crates that we haven't read.
     fn path_or_locked(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
         let step = self.path(module, segments);
         if step.is_some() || self.unread.is_some() {
             return step;
         }
+        // Try these globs last. Otherwise, every `String` in a module with such a glob would load
+        // the crate.
         self.admits_locked = true;
         self.path(module, segments)
     }
@@ -281,7 +275,7 @@ impl<'a> Search<'a> {
         self.walk(step, rest)
     }
 
-    /// Returns the module. For the body of a function, returns the module that contains it.
+    /// Returns the module itself, or the one that contains the function if it's a body.
     fn around(&self, mut module: ModuleId) -> ModuleId {
         while let Some(parent) = self.outside_of_body(module) {
             module = parent;
@@ -289,13 +283,13 @@ impl<'a> Search<'a> {
         module
     }
 
-    /// Returns the parent of a body, in which names that the body does not declare are looked up.
+    /// Returns the parent of a body, where we look up names that the body does not declare.
     fn outside_of_body(&self, module: ModuleId) -> Option<ModuleId> {
         let this = self.package.module(module);
         this.parent.filter(|_| this.is_body)
     }
 
-    /// Looks up a function, constant, variant or constructor.
+    /// Finds functions, constants, variants and constructors.
     fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
         let (last, prefix) = segments.split_last()?;
         if depth > MAX_DEPTH {
@@ -324,7 +318,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a function by path.
     fn function(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<FunctionTarget> {
         let (last, prefix) = segments.split_last()?;
         if depth > MAX_DEPTH {
@@ -346,7 +339,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a function that a module declares, imports, or gets from a glob.
+    /// The module may declare it, import it, or get it from a glob.
     fn function_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<FunctionTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -388,7 +381,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a value that a module declares, imports, or gets from a glob.
+    /// The module may declare it, import it, or get it from a glob.
     fn value_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<ValueTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -404,11 +397,10 @@ impl<'a> Search<'a> {
             Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
             _ => {}
         }
-        // Ignore globs whose conditions cannot be evaluated.
+        // If we cannot evaluate the condition of a glob, better find nothing than a wrong value.
         let mut decided = this.globs.iter().filter(|glob| glob.undecided.is_none());
         decided.find_map(|glob| match self.path(module, &glob.path)? {
             Step::Module(id) if id != module => self.value_in(id, name, depth + 1),
-            // The variants of an enum.
             Step::Type(id) if self.has_variant(id, name) => {
                 Some(ValueTarget::Of(Owner::Type(id), name.to_owned()))
             }
@@ -442,8 +434,7 @@ impl<'a> Search<'a> {
         Some(step)
     }
 
-    /// Looks up a single name: in the module and its globs, then as a crate, in the prelude, and as
-    /// a primitive type.
+    /// The order is Rust's: the module and its globs, crates, the prelude and primitive types.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         if let Some(parent) = self.outside_of_body(module) {
             let found = self.member(module, name);
@@ -456,7 +447,7 @@ impl<'a> Search<'a> {
             .or_else(|| self.through_open_globs(module, name))
     }
 
-    /// Looks up a name that a module declares, imports, or gets from a glob.
+    /// The module may declare it, import it, or get it from a glob.
     fn member(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.steps += 1;
         let is_circle = self
@@ -493,8 +484,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Records an import of the name whose condition cannot be evaluated. Another import may define
-    /// the name instead.
+    /// Records an import of this name under a condition that we cannot evaluate, since another
+    /// import may define the name instead.
     fn note_undecided(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         let mut gaps = package.module(module).gaps.iter();
@@ -505,7 +496,7 @@ impl<'a> Search<'a> {
         self.unread_gap = self.unread_gap.or(undecided.copied());
     }
 
-    /// Records the gaps of a module that may declare a name.
+    /// Records the gaps of a module that may declare the name.
     fn note_gaps(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         for id in &package.module(module).gaps {
@@ -520,18 +511,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the first macro or generated file that may declare its name.
+    /// Returns the first macro or generated file that may declare the name that we looked for.
     fn find_macro(&self) -> Option<GapId> {
         let mut macros = self.macros.iter();
         let found = macros.find(|(id, name)| self.package.gap(*id).may_declare(name));
         found.map(|(id, _)| *id)
     }
 
-    /// Follows an import. `use name;` does not declare the name itself, so it refers to a crate or
-    /// to a name from a glob.
+    /// In edition 2015, paths start at the crate root.
     fn import(&mut self, module: ModuleId, name: &str, path: &[String]) -> Option<Step> {
         match path.split_first() {
             Some((first, rest)) if first == name => {
+                // `use name;` does not declare the name itself, so it must be a crate or come from
+                // a glob.
                 let step = self
                     .extern_crate(module, first)
                     .or_else(|| self.through_globs(module, name))?;
@@ -548,8 +540,9 @@ impl<'a> Search<'a> {
 
     /// Looks up a name in the globs of a module.
     ///
-    /// A glob whose condition cannot be evaluated makes the result uncertain, unless another glob
-    /// contains the name as well: Rust rejects ambiguous globs, so both must contain the same item.
+    /// If we cannot evaluate the condition of a glob, we aren't sure of what we find there. This
+    /// doesn't matter if another glob has the name, too: Rust rejects ambiguous globs, so both lead
+    /// to the same item.
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let globs = &self.package.module(module).globs;
         let decided = globs.iter().filter(|glob| glob.undecided.is_none());
@@ -566,8 +559,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Looks up a name in some globs. A module that declares the name takes precedence over a
-    /// module that imports it. The import must be private, because Rust rejects ambiguous globs.
+    /// Prefers a module that declares the name to one that imports it. The import must be private
+    /// then, because Rust rejects ambiguous globs.
     fn through<'g>(
         &mut self,
         globs: impl Iterator<Item = &'g Glob>,
@@ -579,8 +572,8 @@ impl<'a> Search<'a> {
         let mut locked = None;
         for glob in globs {
             let (step, is_import) = match self.path(module, &glob.path) {
-                // The prelude takes precedence over globs of published crates, whether they have
-                // been read or not. Recursive globs are stopped by the limit on steps.
+                // The prelude wins over globs of published crates, no matter if we have read them.
+                // The limit on steps stops recursive globs.
                 Some(Step::Module(id))
                     if self.is_of_published(id, module) && external::prelude_path(name).is_some() =>
                 {
@@ -607,14 +600,14 @@ impl<'a> Search<'a> {
         imported.or(locked)
     }
 
-    /// Returns true if `id` is in a published package other than the package of `other`.
+    /// Whether `id` is in a published package, and not in the package of `other`.
     fn is_of_published(&self, id: ModuleId, other: ModuleId) -> bool {
         self.package.member(id).is_published
             && self.package.module(id).package != self.package.module(other).package
     }
 
-    /// Looks up a name in a module of k8s-openapi. Its types are known, so a glob is as good as an
-    /// explicit import.
+    /// Looks up a name in a module of k8s-openapi. We know all of its types, so a glob is as good
+    /// as an explicit import.
     fn kubernetes(&self, mut path: Vec<String>, name: &str) -> Option<Step> {
         path.push(name.to_owned());
         let canonical = external::canonical_path(&path);
@@ -622,9 +615,9 @@ impl<'a> Search<'a> {
         has.then_some(Step::External(path))
     }
 
-    /// Looks up a name in globs of other crates, where only known types can be found.
+    /// Looks up a name in globs of other crates, where we can only find types that we know.
     fn through_open_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
-        // The path of a glob may start with a name that only the glob itself could import.
+        // The path of a glob may start with a name that only this glob could import.
         if std::mem::replace(&mut self.is_opening, true) {
             return None;
         }
@@ -651,7 +644,7 @@ impl<'a> Search<'a> {
             }
             Some(_) => return None,
         };
-        // All types of std and of modules of k8s-openapi are known, so these globs cannot hide
+        // We know all types of std and of k8s-openapi's modules, so these globs cannot hide
         // anything.
         let is_known = self.package.kubernetes.has(&external::canonical_path(&path));
         if !is_known && path.first().is_some_and(|first| first != "std") {
@@ -688,7 +681,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns true if a first segment is a name, rather than a keyword or the empty segment of `::`.
+/// Neither a keyword, nor the empty segment of a leading `::`.
 fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "crate" | "self" | "super")
 }

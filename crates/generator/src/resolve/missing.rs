@@ -1,8 +1,7 @@
-//! Help for types that cannot be found: a missing import or a misspelled name.
+//! Help for types that we cannot find, because of a missing import or a misspelled name.
 //!
-//! The name is looked up in the modules of the run, among the types with a built-in schema, and
-//! among similar names in scope. Imports are only suggested from crates that the package depends
-//! on.
+//! We look for the name in the modules of the run and among the types with a built-in schema, then
+//! for similar names in scope. We suggest imports only from crates that the package depends on.
 
 use rbuilder_diagnostic::suggest::{find_nearest, is_one_slip, list_names};
 
@@ -12,11 +11,11 @@ use crate::package::{Dependency, Module, ModuleId, Name, Package};
 use super::external;
 use super::lookup::{Owner, Target, lookup_path};
 
-/// Maximum number of imports in one suggestion.
+/// How many imports we suggest.
 const MAX_IMPORTS: usize = 2;
 
-/// Modules of other crates with built-in schemas, the most likely first. Types of k8s-openapi with
-/// generated schemas are looked up separately.
+/// Modules of other crates with built-in schemas. Likely ones come first. Types of k8s-openapi with
+/// generated schemas have a lookup of their own.
 const KNOWN_MODULES: &[&str] = &[
     "std::collections",
     "std::sync",
@@ -42,8 +41,8 @@ const KNOWN_MODULES: &[&str] = &[
     "ordered_float",
 ];
 
-/// Types that are common in API types. A misspelling is recognized even if the type is not
-/// imported.
+/// Types that are common in APIs. If one of them is misspelled, we recognize it even without an
+/// import.
 const COMMON: &[&str] = &[
     "BTreeMap",
     "BTreeSet",
@@ -59,8 +58,8 @@ const COMMON: &[&str] = &[
     "String",
 ];
 
-/// Returns an unreadable part of the source that mentions the name. The type may be declared or
-/// imported there, so the syntax error is reported instead of the missing type.
+/// Returns an unread part of the source that mentions the name. The type may be declared or
+/// imported there, so we rather report the syntax error than a missing type.
 pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Option<GapId> {
     let name = segments.last()?;
     let own = package.modules.iter().filter(|module| !module.is_foreign);
@@ -72,7 +71,6 @@ pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Opt
     found.copied()
 }
 
-/// Returns help for a path that cannot be resolved.
 pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[String]) -> Option<String> {
     match segments {
         [name] => suggest_crate_of_import(package, module, name)
@@ -83,7 +81,6 @@ pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[Stri
     }
 }
 
-/// Suggests the crate needed to import a name.
 fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     match package.module(module).names.get(name)? {
         Name::Import(path) => suggest_crate(package, module, path.first()?),
@@ -91,7 +88,7 @@ fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> O
     }
 }
 
-/// Suggests a dependency if the schemas of the crate are built in.
+/// Suggests a dependency, if we have the schemas of the crate.
 fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let krate = match name {
         "k8s_openapi" | "ordered_float" => name.replace('_', "-"),
@@ -101,7 +98,7 @@ fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<Stri
         .then(|| format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml"))
 }
 
-/// Returns true if a name is a crate with built-in schemas that the package does not depend on.
+/// Whether we have the schemas of this crate, but the package does not depend on it.
 fn is_missing_crate(package: &Package, module: ModuleId, name: &str) -> bool {
     let mut known = KNOWN_MODULES.iter().map(|path| path.split("::").next());
     name != "std" && known.any(|known| known == Some(name)) && !depends_on(package, module, name)
@@ -111,7 +108,6 @@ fn depends_on(package: &Package, module: ModuleId, name: &str) -> bool {
     package.member(module).dependencies.contains_key(name)
 }
 
-/// Suggests `use` declarations for types with this name.
 fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let mut imports = find_declared(package, module, name);
     if imports.is_empty() {
@@ -122,7 +118,7 @@ fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<Str
     (!lines.is_empty()).then(|| format!("add {}", lines.join(" or ")))
 }
 
-/// Returns the paths of types in the run with this name, limited to those nearest to the module.
+/// Returns the paths of types with this name, if they are nearest to the module.
 fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     let here = path_below_root(package, from).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -158,7 +154,7 @@ fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Returns the type that a module itself declares under a name.
+/// Doesn't follow imports.
 fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
     if module.is_body || module.is_unread {
         return None;
@@ -172,9 +168,7 @@ fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> 
     }
 }
 
-/// Returns the module from which `from` can import an item of `declaring`. If the parent of
-/// `declaring` is not an ancestor of `from`, `declaring` may be private. In that case this is its
-/// nearest ancestor that re-exports the item, if there is one.
+/// Returns the module from which `from` can import an item of `declaring`.
 fn find_reachable(
     package: &Package,
     from: ModuleId,
@@ -188,19 +182,19 @@ fn find_reachable(
     if ancestors(package, from).any(|module| module == parent) {
         return Some(declaring);
     }
+    // `declaring` may be private here, so prefer its nearest ancestor that re-exports the item.
     let path = [name.to_owned()];
     let mut above = ancestors(package, parent);
     let exporting = above.find(|module| lookup_path(package, *module, &path) == *target);
     Some(exporting.unwrap_or(declaring))
 }
 
-/// Returns a module and its ancestors.
+/// Starts with the module itself.
 fn ancestors(package: &Package, module: ModuleId) -> impl Iterator<Item = ModuleId> {
     std::iter::successors(Some(module), |module| package.module(*module).parent)
 }
 
-/// Returns the crate name that `from` uses for a module, and the path of the module within that
-/// crate.
+/// Returns what `from` calls the crate of a module, and the path of the module in that crate.
 fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(String, Vec<String>)> {
     let root = package.module(module).root;
     let below = path_below_root(package, module)?;
@@ -223,7 +217,7 @@ fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(Str
     dependency.map(|name| (name, below))
 }
 
-/// Returns the path of a module within its crate.
+/// Returns e.g. `[api, v1]` for `crate::api::v1`.
 fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     let mut path = Vec::new();
     for module in ancestors(package, module) {
@@ -239,7 +233,7 @@ fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Returns the paths of types with this name in std and direct dependencies.
+/// Only searches std and direct dependencies.
 fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String> {
     let is_usable = |path: &str| match path.split("::").next() {
         Some("std") => true,
@@ -256,22 +250,22 @@ fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String>
     }
 }
 
-/// Returns the paths of k8s-openapi types with this name. Prefers stable API versions.
+/// Searches the types that k8s-openapi generates.
 fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
     let mut paths = package.kubernetes.find_by_name(name);
     let is_stable = |path: &String| {
         let version = path.rsplit("::").nth(1).unwrap_or_default();
         !version.contains("alpha") && !version.contains("beta")
     };
+    // Prefer stable versions, e.g. `v1` to `v1beta1`.
     if paths.iter().any(is_stable) {
         paths.retain(is_stable);
     }
     paths
 }
 
-/// Suggests a similar name in scope.
 fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<String> {
-    // Skip the name itself, which a broken import may bring into scope.
+    // Skip the name itself, since a broken import may have brought it into scope.
     let others = names_in_scope(package, module).filter(|other| *other != name);
     if let Some(near) = find_nearest(name, others) {
         return Some(format!("did you mean `{near}`?"));
@@ -282,7 +276,7 @@ fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<Strin
     Some(format!("did you mean {}?{import}", list_names([*near])))
 }
 
-/// Returns the names of types in scope: declared, imported, or from a glob of a module in the run.
+/// Includes names from a glob, if we have read its module.
 fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
     let this = package.module(module);
     let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());
@@ -294,7 +288,7 @@ fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &
         .map(|(name, _)| name.as_str())
 }
 
-/// Returns the module at the path of a glob, without following imports.
+/// Returns the module that a glob refers to. Doesn't follow imports.
 fn find_module<'a>(package: &'a Package, from: ModuleId, path: &[String]) -> Option<&'a Module> {
     let mut at = from;
     for (index, segment) in path.iter().enumerate() {

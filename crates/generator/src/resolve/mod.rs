@@ -1,7 +1,7 @@
 //! Resolves names: imports, globs, re-exports, aliases, generics, other crates and std's prelude.
 //!
-//! The result is a [`Ty`], which contains everything that a schema needs to know about the type.
-//! The resolver does not guess: if it cannot find a name, it reports the place where it is used.
+//! The result is a [`Ty`], with all that a schema needs to know about the type. We never guess: if
+//! a name cannot be found, we report the place where it is used.
 
 mod external;
 mod lookup;
@@ -23,14 +23,13 @@ pub(crate) use external::{crate_name, is_known_crate, is_transparent};
 pub(crate) use lookup::{Found, Owner, Target, ValueTarget, find_item, find_owner, find_value, lookup_path};
 pub(crate) use lookup::{FunctionTarget, find_function};
 
-/// A resolved type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Ty {
-    /// A struct or enum in the package, with its type arguments.
+    /// A struct or enum of a package, with its type arguments.
     Item(TypeId, Vec<Ty>),
-    /// The full path of a type with a built-in schema.
+    /// A type with a built-in schema, by full path.
     Known(String),
-    /// The full path of a k8s-openapi type.
+    /// A type of k8s-openapi, by full path.
     Kubernetes(String),
     Option(Box<Ty>),
     List(Box<Ty>),
@@ -38,15 +37,15 @@ pub(crate) enum Ty {
     Set(Box<Ty>),
     Map(Box<Ty>, Box<Ty>),
     Array(Box<Ty>, u64),
-    /// A type with a handwritten `impl JsonSchema`: the function that returns the schema, and the
-    /// type arguments.
+    /// A type with a handwritten `impl JsonSchema`. This is the function that returns the schema,
+    /// with the type arguments.
     Written(ValueId, Vec<Ty>),
     /// The object that kube generates from this spec.
     Root(TypeId),
 }
 
 impl Ty {
-    /// Counts this type and all types nested in it.
+    /// Includes the type itself.
     fn count_parts(&self) -> usize {
         let inner = match self {
             Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => 0,
@@ -58,22 +57,20 @@ impl Ty {
     }
 }
 
-/// Associated functions and constants, by type and name. The function of `impl Default` is named
+/// Associated functions and constants, by type and name. Those of `impl Default` are called
 /// `default`.
 pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
 
-/// Returns `json_schema` of a handwritten `impl JsonSchema`.
+/// Returns the `json_schema` of a handwritten `impl JsonSchema`.
 pub(crate) fn find_schema_function(associated: &Associated, owner: Owner) -> Option<ValueId> {
     associated.get(&(owner, SCHEMA_FUNCTION.to_owned())).copied()
 }
 
-/// The method of schemars' `JsonSchema` that returns the schema.
 pub(crate) const SCHEMA_FUNCTION: &str = "json_schema";
 
-/// The type parameters in scope, by name.
 pub(crate) type Bindings = BTreeMap<String, Ty>;
 
-/// The scope in which a type is resolved.
+/// Where a type is written.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) file: FileId,
@@ -81,27 +78,24 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
 }
 
-/// Maximum depth of aliases. A cycle of aliases exceeds it.
+/// A cycle of aliases exceeds this.
 const MAX_ALIASES: usize = 64;
 
-/// Maximum number of parts of a type, after substituting aliases and type arguments. Arguments can
-/// double at each alias or type, so the number can grow exponentially.
+/// How many parts a type may have, with aliases and type arguments substituted. Arguments can
+/// double at each alias or type, so the number could grow exponentially.
 const MAX_PARTS: usize = 1024;
 
-/// Resolves the types of a package.
 pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
     pub(crate) report: &'a mut Report,
-    /// The associated functions and constants of types.
     pub(crate) associated: Rc<Associated>,
-    /// True if the current type derives `CrdSchema`. Help messages depend on it.
+    /// Whether the current type derives `CrdSchema`, since help depends on it.
     pub(crate) is_ours: bool,
-    /// The place of the status type, while it is being resolved.
+    /// Where the status type is written, while we resolve it. Users cannot put an attribute there.
     pub(crate) status: Option<Place>,
     aliases: usize,
-    /// The depth of nested types.
     depth: usize,
-    /// The number of parts of the outermost type so far.
+    /// How many parts the outermost type has so far.
     parts: usize,
 }
 
@@ -119,7 +113,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves a type as written. Returns `None` after reporting an error.
+    /// Returns `None` after reporting an error.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         if self.depth == 0 {
             self.parts = 0;
@@ -153,7 +147,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Counts parts of a type. Reports an error if there are too many.
     fn spend(&mut self, parts: usize, place: Place) -> Option<()> {
         self.parts += parts;
         if self.parts <= MAX_PARTS {
@@ -217,7 +210,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports a path that cannot be resolved, or the syntax error that may be the cause.
+    /// If a syntax error may be the cause, we report that error instead.
     fn report_missing<T>(
         &mut self,
         segments: &[String],
@@ -245,7 +238,6 @@ impl<'a> Resolver<'a> {
         )
     }
 
-    /// Returns the defaults of an item's type parameters.
     pub(crate) fn default_args(&mut self, id: TypeId, place: Place) -> Option<Vec<Ty>> {
         let item = self.package.item(id);
         let model = item.model.as_ref()?;
@@ -260,7 +252,7 @@ impl<'a> Resolver<'a> {
         Some(args.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    /// Reports a type's errors, once something needs the type.
+    /// An error in a type only matters once something needs the type.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
@@ -276,9 +268,7 @@ impl<'a> Resolver<'a> {
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
     }
 
-    /// Resolves the entire object of a kind. This is an error in a type that derives `CrdSchema`:
-    /// kube's schema of the object lacks `metadata`, so the API server would prune it and serde
-    /// could not read the object.
+    /// Resolves the whole object of a kind, as the field of another type.
     fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
         let model = self.package.item(id).model.as_ref();
         let mode = model
@@ -296,6 +286,8 @@ impl<'a> Resolver<'a> {
             }
             _ => {}
         }
+        // Under `derive(CrdSchema)`, this is an error: kube's schema of the object lacks
+        // `metadata`, so the API server would prune it, and serde could not read the object.
         let spec = model.map_or("", |model| &model.ident);
         let lack = match mode {
             Some(SchemaMode::Derived) => "whose schema has no `metadata`",
@@ -338,7 +330,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Pairs type parameters with the explicit arguments, or with their defaults.
+    /// Pairs type parameters with the arguments, or with their defaults.
     fn bind(
         &mut self,
         name: &str,
@@ -436,7 +428,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the path of a `NonZero` type's alias, such as `NonZeroU8`.
+/// Returns the path of e.g. `NonZeroU8`.
 fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }

@@ -1,5 +1,5 @@
-//! Size limits for schemas. A CRD repeats a type wherever it is used, so a chain of types that each
-//! use the next one twice grows exponentially.
+//! Limits the size of schemas. A CRD repeats a type wherever it is used, so in a chain of types
+//! that each use the next one twice, the size grows exponentially.
 
 use rbuilder_schema::{Schema, Slot, Weight};
 use rbuilder_syntax::Type;
@@ -8,20 +8,19 @@ use super::{Instance, Schemas};
 use crate::advice;
 use crate::place::Place;
 
-/// The maximum size of a CRD as JSON, in bytes. kube-apiserver rejects larger requests, and no flag
-/// raises the limit.
+/// The largest CRD, in bytes of JSON. kube-apiserver rejects larger requests, and no flag changes
+/// that.
 pub(crate) const MAX_BYTES: usize = 3 << 20;
 
-/// The maximum size of all of a type's slots, in bytes. It exceeds [`MAX_BYTES`] because variants
-/// can share fields, so the sum is more than the result.
+/// What all slots of a type may have together. This is more than [`MAX_BYTES`], because variants
+/// can share fields, which makes the result smaller than the sum.
 const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 
-/// The maximum number of members of `anyOf` and similar lists in all slots of a type. Each type
-/// that uses them copies them.
+/// How many members `anyOf` and similar lists may have in all slots of a type, since each type that
+/// uses them copies them.
 const MAX_ALTERNATIVES: usize = 16 * 1024;
 
 impl Schemas<'_> {
-    /// Reports a type whose slots are too large to build its schema.
     pub(super) fn check_slots(&mut self, instance: &Instance, slots: &[Slot], place: Place) -> Option<()> {
         let weights = slots.iter().map(|slot| slot.schema.weight().structure as usize);
         let alternatives = slots.iter().map(|slot| slot.schema.alternatives());
@@ -31,7 +30,7 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// Reports a type whose schema exceeds the maximum size of a CRD.
+    /// The schema alone must not exceed the limit for a CRD.
     pub(super) fn check_size_of(&mut self, instance: &Instance, schema: &Schema, place: Place) -> Option<()> {
         match schema.weight().structure as usize > MAX_BYTES {
             true => self.refuse_size(instance, place),
@@ -39,10 +38,9 @@ impl Schemas<'_> {
         }
     }
 
-    /// Reports a type that is too large. For a type with arguments the error is where it is used,
-    /// since the arguments cause the size.
     fn refuse_size(&mut self, (id, args): &Instance, place: Place) -> Option<()> {
         let item = self.package().item(*id);
+        // Arguments may be the reason for the size, so point at the use of a generic type.
         let place = match &item.model {
             Some(Type { span, .. }) if args.is_empty() => Place {
                 file: item.file,
@@ -61,10 +59,9 @@ impl Schemas<'_> {
     }
 }
 
-/// Advice for reducing the size of a schema.
 const HELP: &str = "a CRD repeats a type wherever it is used: use it in fewer fields, or put `#[kube(schemaless, preserve_unknown_fields)]` on a field that holds it; the API server rejects requests of more than 3 MiB";
 
-/// Returns whether a CRD with versions of these weights exceeds the API server's limit.
+/// Takes the weight of each version.
 pub(crate) fn is_too_large(weights: impl IntoIterator<Item = Weight>) -> bool {
     let bytes: usize = weights.into_iter().map(Weight::total).sum();
     bytes > MAX_BYTES

@@ -1,5 +1,5 @@
-//! Checks on types whose schemas are built: invalid or unknown defaults, serde implementations that
-//! differ from the fields, `null` that serde rejects, and recursion.
+//! Checks on types while we build their schemas: invalid or unknown defaults, serde implementations
+//! that differ from the fields, `null` that serde rejects, and recursion.
 
 use std::ops::Range;
 
@@ -50,17 +50,16 @@ impl Schemas<'_> {
         }
     }
 
-    /// Returns whether an attribute of the field or newtype already has an error. A schema error
-    /// there is usually a consequence of it.
-    ///
-    /// A field's attributes are located between it and the preceding field.
+    /// Whether there has been an error in an attribute of the field or newtype. An error in the
+    /// schema there is usually a consequence of it.
     pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
+        // The attributes of a field are between it and the field before it.
         let before = match *site {
             Site::Field(0) => Site::Container,
             Site::Field(position) => Site::Field(position - 1),
             Site::VariantField(variant, 0) => Site::Variant(variant),
             Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
-            // Newtypes only: an error about another struct need not follow from an attribute.
+            // For another struct, an error in the schema need not be the fault of an attribute.
             Site::Container if let Shape::Transparent(slot) = model.container.shape => {
                 return self
                     .report()
@@ -72,7 +71,7 @@ impl Schemas<'_> {
         self.report().has_error_within(file, attributes)
     }
 
-    /// Reports types whose format may differ from their fields because of a handwritten serde
+    /// Reports types whose JSON may differ from their fields, because of a handwritten serde
     /// implementation or another derive.
     pub(super) fn check_serde(&mut self, id: TypeId, model: &Type) -> Option<()> {
         let item = self.package().item(id);
@@ -120,7 +119,7 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// Warns about values that may be `null` for the API server but not for serde.
+    /// Warns about a `null` that the API server accepts but serde rejects.
     pub(super) fn check_nulls(&mut self, id: TypeId, model: &Type, scope: Scope<'_>) {
         if self.need_option.is_empty() {
             return;
@@ -152,8 +151,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// Reports a type with only one of `from` and `into`: it reads one format and writes another,
-    /// unless both types have the same fields.
+    /// Reports a type with just one of `from` and `into`, since it reads something else than it
+    /// writes, unless both types have the same fields.
     pub(super) fn check_one_way(&mut self, model: &Type, scope: Scope<'_>) -> Option<()> {
         let Some(one_way) = &model.one_way else {
             return Some(());
@@ -192,7 +191,8 @@ impl Schemas<'_> {
     pub(super) fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
         let mut circle: Vec<TypeId> = self.open[start..].iter().map(|(open, _)| *open).collect();
-        // A type that contains itself with other arguments is one step, as in `rbuilder-syntax`.
+        // A type that contains itself with other arguments is a single step, as in
+        // `rbuilder-syntax`.
         circle.dedup();
         circle.push(*id);
         let names: Vec<&str> = circle.iter().map(|id| self.name(*id)).collect();
@@ -205,9 +205,9 @@ impl Schemas<'_> {
         self.error(place, message, RECURSION)
     }
 
-    /// Reports types that are nested too deeply. Either a type contains itself with ever larger
-    /// arguments, or the types really are that deep.
+    /// Reports types that are nested too deeply.
     pub(super) fn refuse_depth(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
+        // A type that contains itself with ever larger arguments gets here as well.
         if self.open.iter().any(|(open, _)| *open == instance.0) {
             return self.refuse_recursion(instance, place);
         }
@@ -221,20 +221,19 @@ impl Schemas<'_> {
     }
 }
 
-/// Returns the range of a newtype's attributes, including those of its field.
+/// Includes the attributes of its field.
 fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
     model.start as usize..end.range().start
 }
 
-/// Returns the span of a marker, or of the item it applies to if the marker does not occur there.
+/// Returns the span of a marker, or of the item that it's on if we don't find it there.
 pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
     let owner = span_of(model, &part.site);
     let marker = part.marker.and_then(|name| model.marker_span(owner, name));
     marker.unwrap_or(owner)
 }
 
-/// Returns the span of part of a type.
 pub(super) fn span_of(model: &Type, site: &Site) -> Span {
     let span = match site {
         Site::Container => None,

@@ -1,4 +1,4 @@
-//! Builds the schemas of resolved types, once per item and type arguments.
+//! Builds the schemas of resolved types, once for each item and its type arguments.
 
 mod bounds;
 mod checks;
@@ -31,42 +31,36 @@ use crate::resolve::{
 use crate::root::embedded_schema;
 use crate::serde_forms;
 
-/// An item with its type arguments.
 type Instance = (TypeId, Vec<Ty>);
 
-/// A schema function with the type arguments of its `Self` type.
 type Call = (ValueId, Vec<Ty>);
 
-/// The maximum nesting of types. Type arguments may grow without end, as in
-/// `struct P<T> { next: P<Vec<T>> }`.
+/// Type arguments can grow without end, as in `struct P<T> { next: P<Vec<T>> }`.
 const MAX_DEPTH: usize = 64;
 
 const OBJECT_META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta";
 
-/// A cached result with the errors found while building it, which apply to every user of the
-/// result.
+/// A cached result. Its errors apply to everyone who uses it.
 #[derive(Clone)]
 struct Made<T> {
     result: T,
     errors: Vec<ErrorId>,
 }
 
-/// Builds and caches schemas.
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
-    /// The schemas of items; `None` after an error, which has been reported.
+    /// `None` after an error, which has been reported.
     made: BTreeMap<Instance, Made<Option<Slot>>>,
-    /// The serde traits that a type implements by hand.
+    /// Which of serde's traits a type implements by hand.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
-    /// Types whose schema is nullable although serde only accepts `null` for an `Option` of them.
+    /// Types with a nullable schema, although serde accepts `null` only in an `Option`.
     need_option: BTreeSet<TypeId>,
-    /// The schemas of types by module and spelling. Most fields use one of a few types.
+    /// By module and spelling, because most fields have one of a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
-    /// The schemas of types with a handwritten `json_schema`.
+    /// For types with a handwritten `json_schema`.
     written: BTreeMap<Call, Made<Option<Arc<Schema>>>>,
-    /// The items whose schemas are being built, outermost first.
+    /// Items whose schemas we are building, outermost first.
     open: Vec<Instance>,
-    /// The functions that are being evaluated.
     open_functions: Vec<Call>,
 }
 
@@ -89,7 +83,6 @@ impl<'a> Schemas<'a> {
         &self.resolver.associated
     }
 
-    /// Resolves a type in a scope.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         self.resolver.resolve(ty, scope)
     }
@@ -102,19 +95,19 @@ impl<'a> Schemas<'a> {
         self.resolver.report
     }
 
-    /// Returns the schema of an item, using the defaults of its type parameters.
+    /// Uses the defaults of its type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         self.report_reserved(id);
         let args = self.resolver.default_args(id, place)?;
         self.instance(&(id, args), place).map(|slot| slot.schema)
     }
 
-    /// Returns whether an item's schema accepts a `null` that serde only reads in an `Option`.
+    /// Whether the schema accepts a `null` that serde only reads in an `Option`.
     pub(crate) fn needs_option(&self, id: TypeId) -> bool {
         self.need_option.contains(&id)
     }
 
-    /// Returns the schema of a type written next to an item.
+    /// For a type in the attributes of an item, i.e. its status.
     pub(crate) fn beside(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
         let item = self.package().item(id);
         let scope = Scope {
@@ -134,7 +127,7 @@ impl<'a> Schemas<'a> {
         slot
     }
 
-    /// Reports the errors in an item itself.
+    /// Reports the errors in the item itself.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         self.resolver.report_reserved(id);
     }
@@ -144,8 +137,8 @@ impl<'a> Schemas<'a> {
             file: scope.file,
             span: ty.span,
         };
-        // Do not cache: the same parameter is instantiated with different types, and each use
-        // reports its own error.
+        // Do not cache if there are type parameters, because they stand for different types each
+        // time, and each use reports its own error.
         let spelling = if scope.bindings.is_empty() {
             spelling(ty)
         } else {
@@ -176,8 +169,8 @@ impl<'a> Schemas<'a> {
         Some(slot)
     }
 
-    /// Drops cached schemas from the file of a finished kind. These are large in total, and other
-    /// kinds rarely use them. If one does, they are built again.
+    /// Drops cached schemas of types in the file of a finished kind. They are large in total, and
+    /// other kinds rarely use them. If one does, we build them again.
     pub(crate) fn forget(&mut self, id: TypeId) {
         let package = self.package();
         let kind = package.item(id);
@@ -186,7 +179,7 @@ impl<'a> Schemas<'a> {
         self.spelled.remove(&kind.module);
     }
 
-    /// Returns the schema of a type, and whether a field of that type may be absent.
+    /// Returns the schema, and whether a field of the type may be absent.
     pub(crate) fn value(&mut self, ty: &Ty, place: Place) -> Option<Slot> {
         let plain = |schema: Schema| Slot {
             schema: schema.into(),
@@ -223,7 +216,8 @@ impl<'a> Schemas<'a> {
                 let (key, value) = (self.value(key, place), self.value(value, place));
                 let key = key?.schema;
                 self.check_map_key(&key, place)?;
-                // Enum keys become fields, and the API server drops a field that is `null`.
+                // The keys of an enum become fields, and the API server drops a field that is
+                // `null`.
                 let value = if key.enumeration.is_empty() {
                     inside(value?)
                 } else {
@@ -237,7 +231,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// Returns the schema of an entire object for a field that embeds a kind.
+    /// For a field that embeds a kind.
     fn embedded_object(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         let kind = self.package().item(id).model.as_ref()?.custom_resource.as_ref()?;
         let spec = self.item(id, place)?;
@@ -248,7 +242,7 @@ impl<'a> Schemas<'a> {
         Some(embedded_schema(kind, &spec, status).into())
     }
 
-    /// Returns the schema of a type with a handwritten `impl JsonSchema`.
+    /// For types with a handwritten `impl JsonSchema`.
     pub(crate) fn written(&mut self, function: ValueId, args: &[Ty], place: Place) -> Option<Arc<Schema>> {
         let key = (function, args.to_vec());
         if let Some(made) = self.written.get(&key) {
@@ -273,7 +267,7 @@ impl<'a> Schemas<'a> {
         made
     }
 
-    /// Returns the schema from a `schema_with` function.
+    /// For a `schema_with` function.
     fn of_function(&mut self, id: TypeId, function: &SchemaFunction, bindings: &Bindings) -> Option<Slot> {
         let place = Place {
             file: self.package().item(id).file,
@@ -292,7 +286,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// Parses the result of a function as a structural schema.
+    /// A function must return a structural schema, since a CRD cannot have another one.
     fn structural(&mut self, value: &Value, (file, span): (FileId, Span)) -> Option<Schema> {
         match handwritten::structural_schema(value) {
             Ok(schema) => Some(schema),
@@ -313,7 +307,7 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// Returns the schema of a list item.
+    /// Items of a list can be `null`.
     fn member(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
         self.value(ty, place).map(inside)
     }
@@ -386,7 +380,7 @@ impl<'a> Schemas<'a> {
             });
         }
         self.check_serde(*id, model)?;
-        // Try every slot so that one error does not hide the next.
+        // Try every slot, so that one error does not hide the next.
         let slots = model.slots.iter().enumerate().map(|(position, ty)| {
             match model.schema_functions.get(&position) {
                 Some(function) => self.of_function(*id, function, &bindings),
@@ -422,10 +416,10 @@ impl<'a> Schemas<'a> {
                 },
                 optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
             }),
-            // The errors may be consequences of what could not be parsed.
+            // What we failed to parse may be the cause of these errors.
             Err(_) if model.is_incomplete => None,
             Err(diagnostics) => {
-                // Errors in the field's markers have been reported there.
+                // Errors in the markers of a field have been reported there.
                 let untold: Vec<_> = diagnostics
                     .into_iter()
                     .filter(|diagnostic| !self.is_reported(model, &diagnostic.place.site, item.file))
@@ -442,8 +436,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Adds the metadata fields that kube's derive generates, so that such CRDs do not lose
-    /// embedded metadata.
+    /// kube's derive generates the metadata fields, so add them. Without them, such a CRD would
+    /// lose embedded metadata that the program's own CRD keeps.
     fn keep_object_meta(&mut self, model: &Type, scope: Scope<'_>, slots: &mut [Slot]) {
         for (slot, ty) in slots.iter_mut().zip(&model.slots) {
             if is_bare(&slot.schema) {
@@ -461,7 +455,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns the values that serde uses for absent fields, if the schema uses them as defaults.
+    /// Returns the values that serde uses for absent fields, as long as the schema uses them as
+    /// defaults.
     fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
         let item = self.package().item(id);
         let fields = model.absent_fields();
@@ -487,8 +482,8 @@ impl<'a> Schemas<'a> {
         values
     }
 
-    /// Returns the schema of an enum that `serde_repr` writes as numbers. `derive(CrdSchema)`
-    /// cannot see that derive, so this applies to types with other derives only.
+    /// For enums that `serde_repr` writes as numbers. `derive(CrdSchema)` cannot see that derive,
+    /// so we only do this for types with other derives.
     fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr"));
@@ -518,7 +513,6 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Returns the types that implement serde's traits by hand.
 fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
     let mut found: BTreeMap<TypeId, Vec<Direction>> = BTreeMap::new();
     for one in &package.by_hand {
@@ -532,9 +526,9 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
     found
 }
 
-/// Returns a canonical spelling of a type, or `None` if the type has no schema.
+/// Returns `None` if the type has no schema.
 fn spelling(ty: &TypeRef) -> Option<String> {
-    // Long enough for most types.
+    // Most types fit, so this rarely reallocates.
     let mut out = String::with_capacity(48);
     spell(ty, &mut out).then_some(out)
 }
@@ -564,7 +558,7 @@ fn spell(ty: &TypeRef, out: &mut String) -> bool {
     }
 }
 
-/// Returns the schema of a value in a list or map, where the API server does not drop a `null`.
+/// The API server does not drop a `null` in a list or map, so the schema has to accept it.
 fn inside(slot: Slot) -> Arc<Schema> {
     if slot.optional {
         or_null(slot.schema)

@@ -1,21 +1,21 @@
-//! API groups of well-known projects. Other programs only declare kinds in these groups to use
-//! them.
+//! API groups of well-known projects. A program in Rust declares a kind in one of these groups only
+//! to use it.
 
 use std::sync::LazyLock;
 
-/// One line per group, sorted, with three columns: the group, or a suffix such as `*.dapr.io`; the
-/// project that owns it; and the repository that contains its CRDs.
+/// One line per group, sorted. The columns are the group or a suffix such as `*.dapr.io`, the
+/// project that owns it, and the repository with its CRDs.
 ///
-/// A group is listed if a project that is not written in Rust publishes its CRDs. A Rust type in
-/// such a group can only be a binding. A project that owns a listed group can claim it in PROJECT
+/// We list a group if a project that isn't written in Rust publishes its CRDs, because a Rust type
+/// in there can only be a binding. If a project does own such a group, it can claim it in PROJECT
 /// or in `[package.metadata.rbuilder]`.
 ///
-/// The list only improves messages: [signs](super::signs) recognize kinds of projects that are not
-/// listed.
+/// The list just improves messages. [Signs](super::signs) recognize kinds of other projects as
+/// well.
 const GROUPS: &str = include_str!("groups.tsv");
 
-/// Returns the project that an API group belongs to, such as `cert-manager` for `cert-manager.io`.
-/// Knows projects that publish their CRDs and are not written in Rust.
+/// Returns the project that an API group belongs to, e.g. `cert-manager` for `cert-manager.io`.
+/// Only knows projects that publish their CRDs and are not written in Rust.
 pub fn find_group_owner(group: &str) -> Option<&'static str> {
     let is_end = |row: &&Row| {
         row.group
@@ -35,7 +35,7 @@ struct Row {
     repository: &'static str,
 }
 
-/// The parsed lines. Suffixes are sorted first.
+/// Suffixes come first, since `*` sorts before letters.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let row = |line: &'static str| {
         let mut cells = line.split('\t');

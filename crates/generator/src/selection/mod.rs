@@ -1,9 +1,9 @@
-//! Selects the kinds that get a CRD: those of the project, but not those of other projects.
+//! Selects the kinds that get a CRD, i.e. those of this project.
 //!
 //! A program that uses objects of another project declares their kind with the same derive as its
-//! own kinds, usually with only a few of the fields. Such a binding must not become a CRD, because
-//! applying it would replace the real one. A note names each kind that is skipped by default. A
-//! kind that a flag, `Cargo.toml` or PROJECT claims for the project is never skipped.
+//! own kinds, usually with only a few of the fields. We must not generate a CRD from such a
+//! binding, because applying it would replace the real one. A note names each kind that we skip by
+//! default. We never skip a kind that a flag, `Cargo.toml` or PROJECT claims for the project.
 
 mod groups;
 mod report;
@@ -36,7 +36,7 @@ impl ProjectKinds {
         is_among(&self.own, resource)
     }
 
-    /// Returns true if another project defines the kind, according to PROJECT.
+    /// Whether another project defines the kind, according to PROJECT.
     fn disowns(&self, resource: &CustomResource) -> bool {
         is_among(&self.foreign, resource) && !self.lists(resource)
     }
@@ -54,23 +54,21 @@ fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
     kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
-/// Whether the struct of a kind requests a schema.
+/// Whether the struct of a kind asks for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
-    /// `schema = "disabled"`, and no derive that generates a schema.
+    /// It has `schema = "disabled"`, and no derive that generates a schema.
     No,
 }
 
-/// Decides for each kind whether it gets a CRD.
 pub(crate) struct Selector {
-    /// The kinds selected on the command line.
+    /// From the command line.
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
-    /// Names of the existing CRDs.
     committed: BTreeSet<String>,
-    /// The selection in `[package.metadata.rbuilder]` of each package.
+    /// Of each package, from `[package.metadata.rbuilder]`.
     of_package: Vec<Selection>,
 }
 
@@ -85,13 +83,12 @@ impl Selector {
         }
     }
 
-    /// Adds the selection of the next package.
     pub(crate) fn add_package(&mut self, selection: Selection) {
         self.of_package.push(selection);
     }
 
-    /// Returns true if a setting claims a kind for the project: the command line, `Cargo.toml`,
-    /// PROJECT, or an existing CRD. Only for kinds that [`Selector::skips`] does not skip.
+    /// Whether a setting claims the kind for the project: the command line, `Cargo.toml`, PROJECT,
+    /// or a CRD that exists already. Only ask for kinds that [`Selector::skips`] does not skip.
     pub(crate) fn is_claimed(&self, package: PackageId, resource: &CustomResource) -> bool {
         let project = self.project.as_ref();
         !self.kinds.is_empty()
@@ -100,7 +97,7 @@ impl Selector {
             || self.committed.contains(&crd_name(resource))
     }
 
-    /// Returns why a kind gets no CRD, or `None` if it gets one.
+    /// Returns `None` if the kind gets a CRD.
     pub(crate) fn skips(
         &self,
         package: PackageId,
@@ -137,13 +134,11 @@ impl Selector {
     }
 }
 
-/// Returns the name of a kind's CRD.
 pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
-/// Returns true if an item in a list selects a kind: `Kind`, `Kind.group`, or `*.group` for all
-/// kinds in a group.
+/// An item is `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }

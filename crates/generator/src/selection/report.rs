@@ -1,5 +1,4 @@
-//! Reports skipped kinds, kinds in other domains, and names in `only` and `skip` that match no
-//! kind.
+//! Reports skipped kinds, kinds in other domains, and names in `only` and `skip` that no kind has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +15,12 @@ use crate::sources::is_within;
 use crate::standing::{Standing, StandingMarker};
 use crate::{Diagnostic, FileRange};
 
-/// Maximum number of groups in an example of `only`.
+/// How many groups an example of `only` has.
 const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
-    /// Reports which kinds are skipped by default, which seem to belong to other projects, and
-    /// which names in `only` and `skip` match no kind. `find_standing` returns all markers in the
-    /// source.
+    /// `find_standing` returns all markers in the source. We only call it if a name is wrong,
+    /// because it is slow.
     pub(crate) fn report(
         &self,
         package: &Package,
@@ -30,7 +28,7 @@ impl Selector {
         report: &mut Report,
     ) {
         let mut said = BTreeSet::new();
-        // One warning per group: its kinds usually belong to the same project.
+        // Warn once per group, since its kinds usually belong to the same project.
         let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
         let mut doubtful: Vec<Doubtful<'_>> = Vec::new();
         for (place, package_id, resource, skipped) in kinds(package) {
@@ -84,8 +82,8 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Returns true if a kind is outside the project's domain, and no setting determines whether it
-    /// belongs to the project.
+    /// Whether the kind is outside of the project's domain, and no setting says if it belongs to
+    /// the project.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
         let project = self.project.as_ref().filter(|_| !is_chosen);
@@ -94,8 +92,8 @@ impl Selector {
         })
     }
 
-    /// Warns about the kinds in a group outside the project's domain. Only the author knows whether
-    /// they belong to the project.
+    /// Warns about the kinds of a group outside of the project's domain. Only the author knows
+    /// whether they belong to the project.
     fn warn_of_other_domain(
         &self,
         package: &Package,
@@ -141,7 +139,7 @@ impl Selector {
         report.warning(*place, message, &help);
     }
 
-    /// Checks that each name in `only` and `skip` matches a kind.
+    /// Each name in `only` and `skip` should match a kind.
     fn check_names(&self, package: &Package, find_standing: &dyn Fn() -> Vec<Standing>, report: &mut Report) {
         let mut unknown: Vec<Unknown<'_>> = Vec::new();
         for (index, Selection { only, skip, .. }) in self.of_package.iter().enumerate() {
@@ -175,7 +173,7 @@ impl Selector {
         if unknown.is_empty() {
             return;
         }
-        // A kind behind a disabled feature is not found above, but naming it is not an error.
+        // The kind may be behind a disabled feature. We don't see it then, but may still name it.
         let standing = find_standing();
         for Unknown {
             name,
@@ -206,7 +204,7 @@ struct Doubtful<'a> {
     sign: Sign,
 }
 
-/// Reports all kinds that seem to belong to other projects in a single note.
+/// There may be many of them, so report them in a single note.
 fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Report) {
     let Some(first) = doubtful.first() else { return };
     let mut by_sign: BTreeMap<Sign, Vec<String>> = BTreeMap::new();
@@ -248,18 +246,16 @@ fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Repo
     report.add(PlacedDiagnostic::note(first.place, message).help(help));
 }
 
-/// A name that matches no kind.
+/// A name that no kind has.
 struct Unknown<'a> {
     name: &'a str,
-    /// The folder in which the kind is expected.
+    /// Where we expect the kind.
     folder: &'a str,
     problem: Diagnostic,
-    /// The existing kinds.
     known: Vec<&'a CustomResource>,
 }
 
-/// Returns the kinds of the selected packages, each with its place, its package, and why it is
-/// skipped.
+/// Only returns kinds of the selected packages.
 fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomResource, Option<Skipped>)> {
     let own = package
         .types
@@ -275,7 +271,7 @@ fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomRe
     })
 }
 
-/// Returns the names of all kinds in the form of `name`.
+/// Returns names of kinds, written like `name`.
 fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     let form = |resource: &CustomResource| match name.split_once('.') {
         None => resource.kind.clone(),
@@ -291,7 +287,7 @@ fn example(package: &Package, group: &str) -> String {
     examples(package, [group])
 }
 
-/// Like [`example`], with several groups.
+/// As `example`, with several groups.
 fn examples<'a>(package: &'a Package, added: impl IntoIterator<Item = &'a str>) -> String {
     let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
     let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Checks that need all webhooks in a run.
+//! Checks that need all webhooks of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::package::Package;
 use crate::place::Place;
 use crate::report::Report;
 
-/// Drops duplicates from a module that two targets share.
+/// Two targets may share a module, which we have read twice then.
 pub(super) fn drop_second_readings(entries: &mut Vec<Entry<'_>>) {
     let mut places = BTreeSet::new();
     entries.retain(|entry| places.insert(entry.at(entry.webhook.span)));
@@ -23,7 +23,7 @@ pub(super) fn check_webhooks(package: &Package, entries: &[Entry<'_>], report: &
     reach::check_reach(package, entries, report);
 }
 
-/// Checks match conditions. The API server rejects a configuration with an invalid expression.
+/// The API server rejects a configuration with an invalid expression.
 fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     for entry in entries {
         for condition in &entry.webhook.match_conditions {
@@ -35,7 +35,7 @@ fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// Checks that names are unique. The API server rejects a configuration with duplicate names.
+/// The API server rejects a configuration with duplicate names.
 fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     let mut names: BTreeMap<(WebhookKind, &str, &str), ()> = BTreeMap::new();
     for entry in entries {
@@ -48,7 +48,8 @@ fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// Checks that each path has a single handler. A function with several markers is a single handler.
+/// Each path must have a single handler. A function counts as one, no matter how many markers it
+/// has.
 fn check_paths(entries: &[Entry<'_>], report: &mut Report) {
     let mut functions: BTreeMap<(&str, Option<&str>, Option<&str>), Place> = BTreeMap::new();
     for entry in entries {

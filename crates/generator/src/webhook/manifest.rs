@@ -1,4 +1,4 @@
-//! Prints webhook configurations in the format of controller-gen.
+//! Prints webhook configurations like controller-gen.
 
 use rbuilder_syntax::{LabelSelector, WebhookKind};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Entry;
 use crate::{OutputFile, yaml};
 
-/// Prints entries that are sorted by kind, configuration and name.
+/// Entries must be sorted by kind, configuration and name.
 pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     let documents =
         entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
@@ -22,7 +22,7 @@ pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
 /// Name of a match condition on the manager's namespace. The first string in its expression,
 /// `'system'`, is a placeholder for the namespace.
 pub const MANAGER_NAMESPACE: &str = "manager-namespace";
-/// Annotation that lets kustomizations select the configurations with such a condition.
+/// Kustomizations select the configurations with such a condition by this annotation.
 const ANNOTATION: &str = "rbuilder.dev/manager-namespace";
 
 fn configuration(entries: &[Entry<'_>]) -> Value {
@@ -42,13 +42,13 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
     })
 }
 
-/// Returns whether the namespace has to be replaced. This requires a placeholder in every such
-/// condition, since kustomize fails without one.
+/// Whether something has to replace the namespace.
 fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);
     let mut named = conditions
         .filter(|condition| condition.name == MANAGER_NAMESPACE)
         .peekable();
+    // Every such condition needs a placeholder, since kustomize fails without one.
     named.peek().is_some() && named.all(|condition| condition.expression.contains('\''))
 }
 

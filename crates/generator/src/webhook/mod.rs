@@ -1,7 +1,7 @@
 //! Generates webhook configurations from `#[webhook(…)]` markers.
 //!
-//! `rbuilder-syntax` parses and checks each marker on its own. This module fills in omitted
-//! arguments from the handler's type and checks the webhooks of all packages together.
+//! `rbuilder-syntax` parses and checks each marker on its own. Here we fill in omitted arguments
+//! from the type of the handler, and check the webhooks of all packages together.
 
 mod check;
 mod manifest;
@@ -23,7 +23,7 @@ use subject::{Subject, find_subject};
 
 pub use manifest::MANAGER_NAMESPACE;
 
-/// A webhook with all arguments resolved.
+/// A webhook with all of its arguments.
 struct Entry<'a> {
     handler: &'a Handler,
     webhook: &'a Webhook,
@@ -32,7 +32,7 @@ struct Entry<'a> {
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
-    /// The kind that the handler takes, if it is known.
+    /// The kind that the handler takes, if we know it.
     kind: Option<Kind>,
     /// `None` if the webhook has a URL.
     path: Option<String>,
@@ -47,14 +47,14 @@ impl Entry<'_> {
     }
 }
 
-/// Generates the file with all webhook configurations, or `None` if there is no marker.
+/// Returns `None` if there is no marker.
 pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<OutputFile> {
     let mut entries: Vec<Entry<'_>> = package
         .handlers
         .iter()
         .filter_map(|handler| complete(package, handler, report))
         .collect();
-    // controller-gen also sorts by name, so that moving a handler does not change the output.
+    // Like controller-gen, sort by name, so that moving a handler does not change the output.
     entries.sort_by(|a, b| key(a).cmp(&key(b)));
     check::drop_second_readings(&mut entries);
     check::check_webhooks(package, &entries, report);
@@ -65,7 +65,7 @@ fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
     (entry.webhook.kind, entry.configuration, &entry.name)
 }
 
-/// Fills in arguments that the marker omits.
+/// Fills in what the marker omits.
 fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
     let webhook = &handler.webhook;
     let missing: Vec<&str> = [
@@ -139,7 +139,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     })
 }
 
-/// Suggests what an unresolved type name may refer to.
+/// Suggests what the name of a type could mean.
 fn suggest_kind(package: &Package, name: &str) -> String {
     let models = package.types.iter().filter_map(|item| item.model.as_ref());
     let kinds: BTreeSet<&str> = models
@@ -162,7 +162,7 @@ fn configuration(webhook: &Webhook) -> &str {
     }
 }
 
-/// Returns the name that kubebuilder would use: `mfoo-v1.kb.io` or `vfoo-v1.kb.io`.
+/// kubebuilder uses the same names, e.g. `mfoo-v1.kb.io` and `vfoo-v1.kb.io`.
 fn name(what: WebhookKind, kind: &Kind) -> String {
     let letter = match what {
         WebhookKind::Mutating => 'm',
@@ -171,7 +171,7 @@ fn name(what: WebhookKind, kind: &Kind) -> String {
     format!("{letter}{}-{}.kb.io", kind.kind.to_lowercase(), kind.version)
 }
 
-/// Returns the path at which controller-runtime and rbuilder's runtime serve the kind.
+/// controller-runtime and rbuilder's runtime serve the kind at this path.
 fn path(what: WebhookKind, kind: &Kind) -> String {
     let verb = match what {
         WebhookKind::Mutating => "mutate",
@@ -181,7 +181,7 @@ fn path(what: WebhookKind, kind: &Kind) -> String {
     format!("/{verb}-{group}-{}-{}", kind.version, kind.kind.to_lowercase())
 }
 
-/// Replaces `core` with the empty group and removes duplicates, keeping the order.
+/// Keeps the order. `core` becomes the empty group.
 fn groups(written: Vec<String>) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     for group in written {

@@ -1,8 +1,8 @@
-//! Reports webhooks that are never called, or called with objects that the handler does not accept.
+//! Reports webhooks that nobody calls, or that get objects which their handler does not accept.
 //!
-//! Compares them with the built-in resources of Kubernetes and with the package's own kinds. A
-//! webhook that matches nothing is an error. A webhook that may be meant for another project or
-//! version is a warning.
+//! We compare them with the built-in resources of Kubernetes and with the package's own kinds. If a
+//! webhook matches nothing, that's an error. If it may be meant for another project or version, we
+//! warn.
 
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, Diagnostic, resources};
@@ -27,12 +27,12 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
     }
 }
 
-/// Checks that explicit groups, versions and resources match the handler's kind.
+/// Explicit groups, versions and resources should match the kind of the handler.
 fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let webhook = entry.webhook;
     let kind = entry.kind.as_ref()?;
-    // Versions of a kind may be alike, and built-in kinds have moved between groups, so these
-    // mismatches are only warnings.
+    // Versions of a kind can be alike, and built-in kinds have moved between groups, so only warn
+    // about these.
     let is_own = own(kinds, &kind.group, &kind.plural).is_some();
     let certain = if is_own {
         Severity::Error
@@ -77,8 +77,7 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// Checks that subresources of the package's own kinds exist. `finalizers` only exists for
-/// authorization: no request uses it.
+/// Own kinds should have the subresources that a webhook names.
 fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     entry.resources.iter().find_map(|resource| {
         let (plural, part) = split(resource);
@@ -88,6 +87,7 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnos
         if named.is_empty() {
             return None;
         }
+        // `finalizers` only exists for authorization, so there are no requests for it.
         let has = |part: &str| {
             named.iter().any(|kind| match part {
                 "status" => kind.status.is_some(),
@@ -109,7 +109,6 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnos
     })
 }
 
-/// Checks that `scope` matches the scope of the resources.
 fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let expected = match entry.webhook.scope {
         Some("Namespaced") => true,
@@ -138,7 +137,6 @@ fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// Checks that the operations exist for the resources.
 fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic> {
     let asked = &entry.webhook.operations;
     if asked.contains(&"*") {
@@ -171,7 +169,6 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic>
     never.into_iter().map(diagnostic).collect()
 }
 
-/// Splits a resource into its plural and its subresource.
 fn split(resource: &str) -> (&str, Option<&str>) {
     match resource.split_once('/') {
         Some((plural, part)) => (plural, Some(part)),
@@ -186,7 +183,7 @@ fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k Cu
     Some(found.kind)
 }
 
-/// Returns whether a resource is namespaced; `None` if unknown, or if its groups differ.
+/// Returns `None` if we don't know, or if the groups differ.
 fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
         let own = own(kinds, group, plural).map(|kind| kind.namespaced);
@@ -196,7 +193,7 @@ fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Opti
     scopes.all(|scope| scope == Some(first)).then_some(first)
 }
 
-/// Returns the operations on a resource; `None` if unknown.
+/// Returns `None` if we don't know.
 fn operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>, resource: &str) -> Option<&'static [&'static str]> {
     let (plural, part) = split(resource);
     let [group] = entry.groups.as_slice() else {

@@ -1,4 +1,4 @@
-//! Finds the kind that a handler takes: the first parameter whose type is a kind.
+//! Finds the kind that a handler takes, which is the first of its parameters that has one.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,25 +9,24 @@ use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup_path};
 use rbuilder_syntax::kubernetes::{self, Kind};
 
-/// The maximum nesting of aliases and wrappers. The limit ends cycles.
+/// Aliases and wrappers can form cycles.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of types visited for a single handler. An alias can mention another alias
-/// twice.
+/// How many types we visit for one handler. An alias can mention another one twice.
 const MAX_STEPS: usize = 1000;
 
 /// The kind that a handler takes.
 pub(super) enum Subject {
     Found(Kind),
-    /// A parameter may have a kind that is hidden in a gap.
+    /// A parameter may have a kind that a gap hides from us.
     Hidden(GapId),
-    /// A parameter has a type that does not exist. Contains its name as written.
+    /// A parameter has a type that doesn't exist, with its name as written.
     Unknown(String, Span),
     Missing,
 }
 
-/// Finds the kind of the first parameter that has one. Looks through references, `Arc`, `Box`,
-/// `Option` and `AdmissionRequest`, and `self` is the type of the `impl`.
+/// Looks through references, `Arc`, `Box`, `Option` and `AdmissionRequest`. `self` has the type of
+/// the `impl`.
 pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,
@@ -52,7 +51,7 @@ struct Search<'a> {
     steps: Cell<usize>,
     /// The first gap that may hide a type.
     hidden: Cell<Option<GapId>>,
-    /// The first type name that cannot be resolved.
+    /// The first type that we could not resolve.
     unknown: RefCell<Option<(String, Span)>>,
 }
 
@@ -74,7 +73,7 @@ impl Search<'_> {
             Target::Root(id) => self.custom(id),
             Target::Alias(id) => {
                 let alias = self.package.alias(id);
-                // The argument of an alias such as `type Shared<T> = Arc<T>` is known only here.
+                // With `type Shared<T> = Arc<T>`, only we know what `T` is.
                 self.kind(&alias.target, alias.module, depth + 1)
                     .or_else(argument)
             }
@@ -105,8 +104,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the name of the type that a path refers to, or `None` if it may be a generic parameter
-/// such as `T` or `T::Object`.
+/// Returns `None` if it may be a type parameter, such as `T` or `T::Object`.
 fn named_type(segments: &[String]) -> Option<&str> {
     match segments {
         [name] if name.len() > 1 => Some(name),

@@ -1,19 +1,18 @@
-//! The YAML printer, which follows Go's `sigs.k8s.io/yaml` as used by controller-gen and kubectl.
+//! Prints YAML like Go's `sigs.k8s.io/yaml`, which controller-gen and kubectl use.
 //!
 //! Keys are sorted as in Go, lists are not indented below their key, text with line breaks becomes
-//! a `|-` block, and long plain text is folded at 80 columns. Text that YAML 1.1 parsers read as a
-//! boolean, number, null or date is quoted. `tests/yaml.rs` compares the output with recorded Go
-//! output.
+//! a `|-` block, and long plain text is folded at 80 columns. We quote text that YAML 1.1 parsers read
+//! as a boolean, number, null or date. `tests/yaml.rs` compares the output with recorded Go output.
 //!
-//! Three deliberate differences from Go:
+//! There are three deliberate differences from Go:
 //!
-//! - The keys `<<` and `=` are quoted. Go writes them plain and then cannot parse them.
-//! - Text that other YAML 1.1 parsers parse as a number or timestamp, or reject, is quoted:
+//! - We quote the keys `<<` and `=`. Go writes them plain, and then cannot parse them.
+//! - We quote text that other YAML 1.1 parsers read as a number or timestamp, or reject:
 //!   `2001-01-01T00:00:00` and `2001-02-30`.
-//! - Unicode line separators are escaped.
+//! - We escape Unicode line separators.
 //!
-//! [`to_string`] prints a JSON value. Large documents are written with `write_document` instead:
-//! each value is a `Node` that is filled once, so nothing is copied.
+//! [`to_string`] prints a JSON value. Large documents use `write_document` instead, where each value
+//! is a `Node` that is filled once, so that nothing has to be copied.
 
 mod number;
 mod order;
@@ -31,7 +30,7 @@ pub fn to_string(value: &Value) -> String {
     out
 }
 
-/// Returns the root node of a document that is appended to `out`.
+/// The document is appended to `out`.
 pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     Node {
         out,
@@ -40,28 +39,26 @@ pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     }
 }
 
-/// A position in the output at which one value is written. Each method writes the value and ends
-/// the line.
+/// Where in the output a value goes. Each method writes the value and ends the line.
 pub(crate) struct Node<'o> {
     out: &'o mut String,
-    /// The column of the parent.
     indent: usize,
     after: After,
 }
 
-/// The text that precedes a value.
+/// What comes before a value.
 #[derive(Clone, Copy)]
 enum After {
-    /// Nothing: the value starts the document.
+    /// Nothing, because the value starts the document.
     Nothing,
-    /// `key:`.
+    /// `key:`
     Key,
-    /// `-`, or the `:` below a `? key`. The value continues on the same line.
+    /// `-`, or the `:` below a `? key`. The value goes on the same line.
     Indicator,
 }
 
 impl Node<'_> {
-    /// Writes any JSON value, with sorted keys.
+    /// Sorts keys.
     pub(crate) fn value(self, value: &Value) {
         match value {
             Value::Null => self.plain("null"),
@@ -83,7 +80,7 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
-    /// Writes a string that needs no quotes.
+    /// For strings that need no quotes.
     pub(crate) fn word(self, word: &'static str) {
         debug_assert!(scalar::is_plain(word), "{word}");
         self.plain(word);
@@ -101,7 +98,7 @@ impl Node<'_> {
         self.leaf(|out, _| number::write_count(out, count));
     }
 
-    /// Writes a map, or `{}` if `fill` adds nothing.
+    /// Writes `{}` if `fill` adds nothing.
     pub(crate) fn map(self, fill: impl FnOnce(&mut Entries<'_>)) {
         let (indent, inline) = match self.after {
             After::Nothing => (self.indent, false),
@@ -111,7 +108,7 @@ impl Node<'_> {
         self.collection("{}", |out| fill(&mut Entries { out, indent, inline }));
     }
 
-    /// Writes a list, or `[]` if `fill` adds nothing.
+    /// Writes `[]` if `fill` adds nothing.
     pub(crate) fn list(self, fill: impl FnOnce(&mut Items<'_>)) {
         let (indent, inline) = match self.after {
             After::Nothing | After::Key => (self.indent, false),
@@ -148,16 +145,16 @@ impl Node<'_> {
     }
 }
 
-/// A map being written. The caller adds the entries in Go's order.
+/// A map that is being written. The caller adds the entries in Go's order.
 pub(crate) struct Entries<'o> {
     out: &'o mut String,
     indent: usize,
-    /// Whether the first key continues the line of an indicator.
+    /// The first key goes on the line of an indicator.
     inline: bool,
 }
 
 impl Entries<'_> {
-    /// Writes a key, which can be any text, and returns the node of its value.
+    /// The key can be any text.
     pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
         self.begin();
         if scalar::is_plain_word(key) {
@@ -179,7 +176,7 @@ impl Entries<'_> {
         self.node(After::Indicator)
     }
 
-    /// Writes a key that needs no quotes and returns the node of its value.
+    /// For keys that need no quotes.
     pub(crate) fn word(&mut self, key: &'static str) -> Node<'_> {
         debug_assert!(scalar::is_plain(key), "{key}");
         self.begin();
@@ -203,7 +200,7 @@ impl Entries<'_> {
     }
 }
 
-/// A list being written.
+/// A list that is being written.
 pub(crate) struct Items<'o> {
     out: &'o mut String,
     indent: usize,
@@ -211,7 +208,6 @@ pub(crate) struct Items<'o> {
 }
 
 impl Items<'_> {
-    /// Starts the next item.
     pub(crate) fn item(&mut self) -> Node<'_> {
         if !std::mem::take(&mut self.inline) {
             push_spaces(self.out, self.indent);

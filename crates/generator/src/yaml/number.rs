@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use rbuilder_schema::go::general;
 use serde_json::Number;
 
-/// Writes whole numbers below 9.2e18 as integers (`1.0` becomes `1`), and all others in Go's shortest
-/// form.
+/// Writes whole numbers below 9.2e18 as integers (`1.0` becomes `1`). All others are in Go's
+/// shortest form.
 pub(super) fn write_number(out: &mut String, number: &Number) {
     match (number.as_u64(), number.as_f64()) {
         (Some(count), _) => write_count(out, count),
@@ -15,7 +15,6 @@ pub(super) fn write_number(out: &mut String, number: &Number) {
     }
 }
 
-/// Writes a non-negative integer.
 pub(super) fn write_count(out: &mut String, count: u64) {
     push(out, format_args!("{count}"));
 }

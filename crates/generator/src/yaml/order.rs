@@ -1,13 +1,13 @@
 //! go-yaml's key order, which compares runs of digits as numbers and sorts letters last.
 
-/// Sorts keys in the order in which they are printed.
+/// Sorts keys as go-yaml prints them.
 ///
 /// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), and the standard sort may panic on
-/// such an order. Merge sort can handle it, and agrees with Go wherever Go's order is total.
+/// such an order. A merge sort can handle it, and agrees with Go wherever Go's order is total.
 pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
     if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
-        // Keys that only consist of letters are sorted by bytes.
+        // Keys with letters alone are sorted by bytes.
         return keys.sort_unstable_by(|(a, _), (b, _)| a.as_ref().cmp(b.as_ref()));
     }
     let mut merged = Vec::with_capacity(keys.len());
@@ -23,9 +23,8 @@ pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     }
 }
 
-/// Merges two sorted lists.
 fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)], merged: &mut Vec<(K, V)>) {
-    // Keys are mostly sorted already, so the lists often only need to be concatenated.
+    // Keys are mostly sorted already, so it's often enough to append one list to the other.
     let in_order = match (left, right) {
         ([.., last], [first, ..]) => !before(first.0.as_ref(), last.0.as_ref()),
         _ => true,
@@ -43,7 +42,7 @@ fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)
     merged.extend_from_slice(right);
 }
 
-/// Returns whether go-yaml sorts `a` before `b`.
+/// Whether go-yaml sorts `a` before `b`.
 fn before(a: &str, b: &str) -> bool {
     let mut start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     while !(a.is_char_boundary(start) && b.is_char_boundary(start)) {
@@ -58,7 +57,7 @@ fn before(a: &str, b: &str) -> bool {
         (false, false) => {}
         (_, b_is_letter) => return b_is_letter,
     }
-    // If the strings diverge inside a number, as in `v10` and `v12`, a zero there is not a leading
+    // If the strings diverge within a number, as in `v10` and `v12`, a zero there isn't a leading
     // zero.
     let inside_number = (first_a == '0' || first_b == '0') && ends_in_number(&a[..start]);
     let (number_a, number_b) = (

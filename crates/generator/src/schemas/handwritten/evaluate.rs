@@ -51,7 +51,7 @@ const WRAPPERS: &[&str] = &[
     "into",
 ];
 
-/// Types that are empty after `new` or `default`.
+/// Types whose `new` and `default` are empty.
 const MAPS: &[&str] = &["BTreeMap", "HashMap", "IndexMap", "Map", "Schema"];
 const LISTS: &[&str] = &["BTreeSet", "HashSet", "IndexSet", "Set", "Vec"];
 
@@ -141,7 +141,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Evaluates an array literal: a list, or a map written as a list of pairs.
+    /// Evaluates an array, or a map that is written as a list of pairs.
     fn list(&mut self, items: &[Expr<'_>], function: &Function<'_>) -> Read<Value> {
         let pairs: Option<Vec<_>> = items
             .iter()
@@ -169,7 +169,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Evaluates a struct literal of schemars 0.8.
+    /// Knows the structs of schemars 0.8.
     fn structure(
         &mut self,
         written: &StructExpr<'_>,
@@ -246,7 +246,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Evaluates a block. The result is unknown if it changes outer variables or declares items.
+    /// Gives up if the block changes outer variables or declares items.
     fn block(&mut self, body: Cursor<'_>, expr: &Expr<'_>, function: &Function<'_>) -> Read<Value> {
         let Ok(statements) = read_block(body) else {
             return function.unread(expr.span, "it is nested too deeply");
@@ -266,7 +266,7 @@ impl SchemaReader<'_, '_> {
         Ok(value)
     }
 
-    /// Calls a function in one of the packages.
+    /// Only calls functions of our packages.
     fn call_function(
         &mut self,
         id: super::ValueId,
@@ -320,7 +320,7 @@ impl SchemaReader<'_, '_> {
             (name, [] | [_]) if SAME.contains(&name) || legacy::is_accessor(name) => {
                 self.value(receiver, function)
             }
-            // A value makes the default irrelevant. For `null`, it is unknown which of the two
+            // With a value, the default doesn't matter. With `null`, we don't know which of them
             // applies.
             ("unwrap_or_default", []) | ("unwrap_or" | "unwrap_or_else", [_]) => {
                 match self.value(receiver, function)? {
@@ -332,7 +332,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Executes a statement that changes a variable, such as `x.insert(…)`.
+    /// Runs a statement that changes a variable, such as `x.insert(…)`.
     pub(super) fn change(&mut self, expr: &Expr<'_>, function: &mut Function<'_>) -> Read<()> {
         let ExprKind::Method(receiver, name, args) = &expr.kind else {
             return unknown(expr, function);
@@ -359,7 +359,6 @@ impl SchemaReader<'_, '_> {
     }
 }
 
-/// Applies a change to a value.
 fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()> {
     let mut values = values.into_iter();
     let (first, second) = (values.next()?, values.next());
@@ -381,7 +380,7 @@ fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()>
     Some(())
 }
 
-/// Returns the type in `a::T::json_schema`.
+/// Returns `a::T` for `a::T::json_schema`.
 fn owner_type(callee: &Expr<'_>, names: &[&str]) -> Option<TypeRef> {
     if let Some(owner) = &callee.generic.owner {
         return Some(TypeRef::clone(owner));

@@ -1,8 +1,8 @@
-//! The types of schemars 0.8, whose fields are JSON Schema keywords.
+//! The types of schemars 0.8, whose fields are keywords of JSON Schema.
 
 use serde_json::Value;
 
-/// The structs in `schemars::schema` whose fields are keywords.
+/// In `schemars::schema`, these have keywords as fields.
 const STRUCTS: &[&str] = &[
     "SchemaObject",
     "RootSchema",
@@ -14,12 +14,11 @@ const STRUCTS: &[&str] = &[
     "ObjectValidation",
 ];
 
-/// Returns whether a struct with this name consists of schema keywords.
 pub(super) fn is_schema_struct(name: &str) -> bool {
     STRUCTS.contains(&name)
 }
 
-/// Fields whose own fields are keywords of the outer schema.
+/// The fields in here are keywords of the outer schema.
 const FLATTENED: &[&str] = &[
     "metadata",
     "subschemas",
@@ -31,17 +30,16 @@ const FLATTENED: &[&str] = &[
     "schema",
 ];
 
-/// Returns whether a field is flattened into the outer schema.
 pub(super) fn is_flattened(field: &str) -> bool {
     FLATTENED.contains(&field)
 }
 
-/// Returns whether a method returns a mutable part of a schema, creating it if necessary.
+/// Whether a method returns a part of the schema to change, and creates it if necessary.
 pub(super) fn is_accessor(method: &str) -> bool {
     FLATTENED.contains(&method) && method != "extensions" && method != "schema"
 }
 
-/// Returns the keyword of a field.
+/// Returns the keyword that a field is for, e.g. `maxLength` for `max_length`.
 pub(super) fn key(field: &str) -> String {
     match field {
         "instance_type" => "type".to_owned(),
@@ -61,7 +59,7 @@ pub(super) fn key(field: &str) -> String {
     }
 }
 
-/// Converts a whole float to an integer. schemars 0.8 stores bounds as floats.
+/// schemars 0.8 stores bounds as floats, so turn whole ones into integers.
 pub(super) fn whole_number(value: Value) -> Value {
     match value.as_f64() {
         #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64

@@ -1,9 +1,9 @@
-//! Evaluates functions that return a schema: those named in `schema_with` and the methods of a
-//! handwritten `impl JsonSchema`.
+//! Evaluates functions that return a schema, either for `schema_with` or in a handwritten `impl
+//! JsonSchema`.
 //!
-//! Most of these functions write a schema as literals, reuse a type's schema, or add to it. They
-//! can be evaluated without running any code. The first unsupported statement is reported, and the
-//! schema is then unknown. `derive(CrdSchema)` calls the functions instead. Both front ends convert
+//! Most of them write a schema as literals, take the schema of a type, or add to it, so we can
+//! evaluate them without running any code. We report the first statement that we don't support, and
+//! do without the schema. `derive(CrdSchema)` calls the functions instead. Both front ends convert
 //! the result with `crates/schema/src/import/`.
 
 mod evaluate;
@@ -22,45 +22,41 @@ use crate::package::{TypeId, ValueId, ValueItem};
 use crate::place::{FileId, Place};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
 
-/// The maximum depth of nested calls.
+/// How deep calls may be nested.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of JSON values created for a single schema. Without a limit, a function can
-/// double a value with each statement.
+/// How many JSON values we create for one schema. A function can double a value with each
+/// statement, so there has to be a limit.
 const MAX_PARTS: usize = 500_000;
 
-/// An unsupported part of a function.
+/// A part of a function that we cannot evaluate.
 struct Unread {
     place: Place,
     what: String,
-    /// Specific help, if there is any.
     help: Option<String>,
 }
 
 type Read<T> = Result<T, Unread>;
 
-/// A variable of a function.
 #[derive(Clone, PartialEq)]
 enum Variable {
     Value(Value),
-    /// A reference to a part of another variable: its name and the keys.
+    /// A reference to a part of another variable, as its name and the keys.
     Part(String, Vec<String>),
-    /// A value that is not a schema or could not be evaluated.
+    /// Not a schema, or we failed to evaluate it.
     Unknown,
 }
 
-/// The state of a function during evaluation.
+/// A function that we are evaluating.
 #[derive(Clone)]
 struct Function<'f> {
     item: &'f ValueItem,
     bindings: &'f Bindings,
-    /// The type behind `Self`.
     owner: Option<Owner>,
     variables: BTreeMap<String, Variable>,
 }
 
 impl Function<'_> {
-    /// Returns the place of a span in the body.
     fn place(&self, span: Span) -> Place {
         Place {
             file: self.item.file,
@@ -80,7 +76,7 @@ impl Function<'_> {
         })
     }
 
-    /// Returns the number of JSON values in all variables.
+    /// Counts the JSON values in all variables.
     fn size(&self) -> usize {
         let values = self.variables.values().map(|variable| match variable {
             Variable::Value(value) => count(value),
@@ -89,7 +85,7 @@ impl Function<'_> {
         values.sum()
     }
 
-    /// Returns the scope in which names in the body are resolved.
+    /// Where to look up names in the body.
     fn body_scope(&self) -> Scope<'_> {
         Scope {
             module: self.item.body_module(),
@@ -97,7 +93,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the scope in which the `Self` type is resolved.
+    /// Where to look up the `Self` type. The items of the body aren't in scope there.
     fn outer_scope(&self) -> Scope<'_> {
         Scope {
             file: self.item.file,
@@ -106,7 +102,7 @@ impl Function<'_> {
         }
     }
 
-    /// Creates the error for an unsupported statement.
+    /// Explains why we stop at a statement.
     fn unread_statement<T>(&self, at: Cursor<'_>) -> Read<T> {
         let Some(name) = local_item(at) else {
             let what = format!("`{}` cannot be evaluated without running the program", at.text());
@@ -118,7 +114,6 @@ impl Function<'_> {
     }
 }
 
-/// Evaluates functions that return a schema.
 pub(crate) struct SchemaReader<'s, 'a> {
     schemas: &'s mut Schemas<'a>,
     depth: usize,
@@ -134,7 +129,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// Evaluates the function that a path in an attribute names.
+    /// Evaluates the function that an attribute names.
     pub(crate) fn of_path(
         &mut self,
         id: TypeId,
@@ -169,7 +164,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         self.of_function(function, &inner)
     }
 
-    /// Resolves `Type::json_schema`, which is not a free function.
+    /// Finds `Type::json_schema`, which is not a free function.
     fn find_of_type(&mut self, names: &[&str], _: &Expr<'_>, scope: Scope<'_>) -> Option<ValueId> {
         let (last, prefix) = names.split_last()?;
         let prefix: Vec<String> = prefix.iter().map(|name| (*name).to_owned()).collect();
@@ -180,7 +175,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
             .copied()
     }
 
-    /// Evaluates the `json_schema` method of a type.
+    /// Evaluates `json_schema` of a type.
     pub(crate) fn of_type(&mut self, function: ValueId, args: &[Ty]) -> Option<Value> {
         let item = &self.schemas.package().values[function.0];
         let parameters = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -199,7 +194,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         match self.call(function, bindings, None) {
             Ok(value) => Some(value),
             Err(unread) => {
-                // An empty reason means that the error has been reported already.
+                // The error has been reported already if there is no reason.
                 if !unread.what.is_empty() {
                     let message = format!(
                         "cannot read the schema that this function returns: {}",
@@ -214,7 +209,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// Evaluates a function or a constant.
+    /// Also evaluates constants.
     fn call(&mut self, id: ValueId, bindings: &Bindings, argument: Option<Variable>) -> Read<Value> {
         let item = &self.schemas.package().values[id.0];
         let owner = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -264,10 +259,10 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                         Some((of, path)) => Variable::Part(of, path),
                         None => match self.value(value, function) {
                             Ok(value) => Variable::Value(value),
-                            // An unresolved type has been reported and is fatal. Other variables
-                            // may turn out to be unused.
+                            // We have reported that we could not resolve a type, so stop. For
+                            // anything else, the variable may turn out to be unused.
                             Err(unread) if unread.what.is_empty() => return Err(unread),
-                            // The statement may be `let _ = schema.insert(…)`.
+                            // Might be `let _ = schema.insert(…)`.
                             Err(_) => {
                                 if self.change(value, function).is_err() {
                                     function.forget_changed(value);
@@ -292,7 +287,6 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         function.unread(whole, "it returns nothing")
     }
 
-    /// Looks up the function or constant that a path names.
     fn find(&self, names: &[&str], scope: Scope<'_>, owner: Option<Owner>) -> Option<ValueId> {
         if let [first, name] = names
             && *first == "Self"
@@ -339,7 +333,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         })
     }
 
-    /// Counts created JSON values against [`MAX_PARTS`].
+    /// Counts the values that we create against [`MAX_PARTS`].
     fn spend(&mut self, parts: usize, at: Span, function: &Function<'_>) -> Read<()> {
         self.parts = self.parts.saturating_add(parts);
         if self.parts > MAX_PARTS {
@@ -349,7 +343,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
     }
 }
 
-/// Returns the name of the next item, or `None` if what follows is not a named item.
+/// Returns the name of the item that follows, if it has one.
 fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     const KEYWORDS: [&str; 8] = [
         "struct", "enum", "union", "type", "trait", "mod", "const", "static",
@@ -365,7 +359,7 @@ fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     name.flatten()
 }
 
-/// Returns the number of JSON values in a value, including itself.
+/// Counts the value itself, too.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
@@ -374,7 +368,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Parses a returned JSON value as a structural schema. The error is the reason.
+/// The error is the reason.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();
@@ -396,7 +390,7 @@ fn describe(place: &str, message: &str) -> String {
     }
 }
 
-/// Returns the place of the body of a function or constant.
+/// Where the body of a function or constant is.
 pub(crate) fn place_of(item: &ValueItem) -> (FileId, Span) {
     let end = u32::try_from(item.body.len()).unwrap_or(u32::MAX);
     let span = Span { start: 0, end }.shifted(item.start);

@@ -1,4 +1,4 @@
-//! Parts of variables, and assignments to them.
+//! Parts of variables, and how code assigns to them.
 
 use rbuilder_reader::{Expr, ExprKind};
 use serde_json::{Map, Value};
@@ -20,8 +20,8 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// Text that suggests that an expression changes a variable that it mentions. Assignments are found
-/// separately.
+/// An expression with one of these probably changes a variable that it mentions. We look for
+/// assignments separately.
 const CHANGES: &[&str] = &[
     "&mut",
     ".append(",
@@ -37,7 +37,7 @@ const CHANGES: &[&str] = &[
 ];
 
 impl Function<'_> {
-    /// Marks variables as unknown that an unsupported expression may change.
+    /// An expression that we don't support may change variables, so we don't know these any longer.
     pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
         if !assigns(expr.text) && !CHANGES.iter().any(|part| expr.text.contains(part)) {
             return;
@@ -55,7 +55,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the variable and the keys in it that an expression refers to.
+    /// Returns the variable and the keys that an expression refers to.
     pub(super) fn find_part(&self, expr: &Expr<'_>) -> Option<(String, Vec<String>)> {
         match &expr.kind {
             ExprKind::Path(names) => {
@@ -90,7 +90,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the value of a part, or `None` if it does not exist.
+    /// Returns `None` if there is no such part.
     pub(super) fn get(&self, of: &str, path: &[String]) -> Option<&Value> {
         let Variable::Value(value) = self.variables.get(of)? else {
             return None;
@@ -98,7 +98,7 @@ impl Function<'_> {
         path.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// Returns a mutable part, which is created if it does not exist.
+    /// Creates the part if it doesn't exist.
     pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
         let Variable::Value(value) = self.variables.get_mut(of)? else {
             return None;
@@ -111,7 +111,7 @@ impl Function<'_> {
         })
     }
 
-    /// Executes `target = value`.
+    /// Runs `target = value`.
     pub(super) fn assign(&mut self, target: &Expr<'_>, value: Value) -> Read<()> {
         let merges = matches!(&target.kind, ExprKind::Field(_, field) if legacy::is_flattened(field));
         let part = self.find_part(target);
@@ -126,8 +126,8 @@ impl Function<'_> {
     }
 }
 
-/// Returns whether source text contains an assignment, such as `a = 1` or `a += 1`. Comparisons and
-/// the arrows of `match` do not count.
+/// Whether there is an assignment such as `a = 1` or `a += 1`. Comparisons and the arrows of
+/// `match` don't count.
 fn assigns(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_sign = |at: usize| {
@@ -142,7 +142,7 @@ fn assigns(text: &str) -> bool {
     (0..bytes.len()).any(is_sign)
 }
 
-/// Returns the text of a string literal, with or without a conversion to `String`.
+/// The literal may be converted to a `String`.
 pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

@@ -2,29 +2,26 @@
 
 mod resolve;
 
-/// The position of a scalar.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    /// A key that fits on a line.
     Key,
-    /// A value.
     Value {
-        /// The indentation of continuation lines, in spaces.
+        /// How far continuation lines are indented.
         indent: usize,
     },
 }
 
-/// The column after which text is folded at the next space.
+/// After this column, text is folded at the next space.
 const WIDTH: usize = 80;
 
-/// Returns whether `key` can be written as `key:`. Other keys need `? key`.
+/// Other keys need `? key`.
 pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Returns whether a string is certainly written plain and on a single line, as a key or as a
-/// value. This fast path covers most keys and many values. Booleans, nulls and other special words
-/// have at most five letters.
+/// Whether a string is plain and on a single line for sure, as a key or as a value. This fast path
+/// covers most keys and many values. Booleans, nulls and other special words have at most five
+/// letters, so they don't get here.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     (6..=128).contains(&bytes.len())
@@ -32,12 +29,11 @@ pub(super) fn is_plain_word(text: &str) -> bool {
         && bytes.iter().all(|&byte| IS_OF_WORD[usize::from(byte)])
 }
 
-/// Returns whether a string can be written without quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     !resolve::is_not_a_string(text) && Traits::of(text).plain_allowed()
 }
 
-/// Writes `text` in the style that go-yaml would choose.
+/// Chooses the same style as go-yaml.
 pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     if is_plain_word(text) {
         return out.push_str(text);
@@ -58,7 +54,7 @@ pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// The properties of a string that determine its style.
+/// What determines the style of a string.
 #[derive(Default)]
 struct Traits {
     outer_space: bool,
@@ -81,7 +77,7 @@ impl Traits {
             indicator: starts_as_syntax(text),
             ..Traits::default()
         };
-        // Most strings have no special byte. The loop has no early exit so that the compiler can
+        // Few strings have a special byte. Don't leave the loop early, so that the compiler can
         // vectorize it.
         if !bytes.iter().fold(false, |found, &byte| found | is_telling(byte)) {
             return traits;
@@ -121,12 +117,12 @@ impl Traits {
     }
 }
 
-/// Returns whether a byte can prevent plain style at any position.
+/// Whether the byte can prevent plain style anywhere in a string.
 fn is_telling(byte: u8) -> bool {
     !matches!(byte, b' '..=b'~') || byte == b':' || byte == b'#'
 }
 
-/// The bytes that never need quotes in a word that starts with a letter.
+/// These bytes never need quotes in a word that starts with a letter.
 const IS_OF_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -137,7 +133,7 @@ const IS_OF_WORD: [bool; 256] = {
     table
 };
 
-/// Returns whether the start of a plain scalar would be parsed as syntax.
+/// Whether a parser would take the start of the text for syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };
@@ -148,17 +144,16 @@ fn starts_as_syntax(text: &str) -> bool {
         || "?:-".contains(first) && blank_follows
 }
 
-/// Returns whether go-yaml writes a character literally. It escapes everything beyond the Basic
-/// Multilingual Plane.
+/// go-yaml escapes everything beyond the Basic Multilingual Plane.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}')
         && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Writes plain (`quote` is empty) or single-quoted text, folded at single spaces.
+/// Folds at single spaces. Plain text has an empty `quote`.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
-    // The start of the text that has yet to be written: runs are copied at once.
+    // Where the text starts that we have yet to write. We copy runs as a whole.
     let mut start = 0;
     let is_quoted = !quote.is_empty();
     if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
@@ -173,7 +168,7 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
 }
 
-/// Returns the space at which to break the line that starts with `text[start..]` at `column`.
+/// Returns the space where we break the line that starts with `text[start..]` at `column`.
 fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let behind = start + bytes_in_columns(&text[start..], (WIDTH + 1).saturating_sub(column), is_quoted);
@@ -181,10 +176,10 @@ fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option
     spaces.find(|at| folds(bytes, *at, is_quoted))
 }
 
-/// Returns the number of bytes that fill `columns` columns, or the length of a shorter text.
+/// Returns how many bytes fill `columns` columns. A shorter text counts as a whole.
 fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
     match text.as_bytes().get(..columns) {
-        // The common case: ASCII text has one column per byte.
+        // Most text is ASCII, with a column for each byte.
         Some(line) if line.is_ascii() && !(is_quoted && line.contains(&b'\'')) => return columns,
         _ => {}
     }
@@ -193,18 +188,19 @@ fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
         if column >= columns {
             return at;
         }
-        // A single quote is doubled.
+        // Single quotes are doubled.
         column += if is_quoted && c == '\'' { 2 } else { 1 };
     }
     text.len()
 }
 
-/// Returns the start column of a value and the indentation of its continuation lines, or `None` if
-/// it fits on one line. Most values are a single word, for which no column has to be computed.
+/// Returns the column where a value starts, and the indentation of its further lines. `None` if it
+/// fits on one line.
 fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Option<(usize, usize)> {
     let Place::Value { indent } = place else {
         return None;
     };
+    // Most values are a single word, so don't compute a column for them.
     if !text.contains(' ') {
         return None;
     }
@@ -214,14 +210,13 @@ fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Opt
     (column + longest > WIDTH).then_some((column, indent))
 }
 
-/// Returns whether a line can be broken at a space. Adjacent spaces cannot be folded, nor can a
-/// space at the start or end of quoted text.
+/// Adjacent spaces cannot be folded, nor can a space at either end of quoted text.
 fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
     let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
     previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
 }
 
-/// Writes part of a line. Single quotes inside single-quoted text are doubled.
+/// Doubles single quotes within single-quoted text.
 fn write_run(out: &mut String, run: &str, is_quoted: bool) {
     let mut rest = run;
     while is_quoted && let Some(at) = rest.find('\'') {
@@ -245,7 +240,7 @@ fn write_double(out: &mut String, text: &str, place: Place) {
             {
                 break_line(out, indent);
                 column = indent;
-                // Escape a second space, which would be parsed as indentation.
+                // Escape a second space, since a parser would take it for indentation.
                 if next == Some(' ') {
                     out.push('\\');
                     column += 1;
@@ -292,10 +287,10 @@ fn write_escaped(out: &mut String, c: char) {
     out.push(short);
 }
 
-/// Writes a literal block: `|`, an indentation indicator if the text starts with whitespace, and
-/// the chomping indicator for the final line breaks.
+/// Writes a literal block. The chomping indicator says what becomes of the line breaks at the end.
 fn write_block(out: &mut String, text: &str, indent: usize) {
     out.push('|');
+    // Without an indentation indicator, parsers would take leading blanks for the indentation.
     if text.starts_with([' ', '\n']) {
         out.push('2');
     }
@@ -319,7 +314,6 @@ fn break_line(out: &mut String, indent: usize) {
     push_spaces(out, indent);
 }
 
-/// Appends spaces.
 pub(super) fn push_spaces(out: &mut String, mut count: usize) {
     const SPACES: &str = "                                                                ";
     while count > SPACES.len() {
@@ -329,13 +323,12 @@ pub(super) fn push_spaces(out: &mut String, mut count: usize) {
     out.push_str(&SPACES[..count]);
 }
 
-/// Returns the number of characters in the last line.
+/// Counts the characters in the last line.
 fn column(out: &str) -> usize {
     let line = out.bytes().rev().take_while(|byte| *byte != b'\n');
     line.filter(|byte| !is_continuation(*byte)).count()
 }
 
-/// Returns whether a byte is a UTF-8 continuation byte.
 fn is_continuation(byte: u8) -> bool {
     matches!(byte, 0x80..0xc0)
 }

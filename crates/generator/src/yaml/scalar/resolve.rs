@@ -1,6 +1,6 @@
-//! Decides how YAML 1.1 parsers resolve a plain scalar. Covers both go-yaml and stricter parsers.
+//! How YAML 1.1 parsers read a plain scalar. This covers go-yaml as well as stricter parsers.
 
-/// Returns whether plain `text` would be parsed as a boolean, null, number, timestamp or merge key.
+/// Whether parsers would read plain `text` as a boolean, null, number, timestamp or merge key.
 pub(super) fn is_not_a_string(text: &str) -> bool {
     is_word(text)
         || match text.as_bytes()[0] {
@@ -11,7 +11,7 @@ pub(super) fn is_not_a_string(text: &str) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    // Only lower case, upper case and capitalized words count: `yEs` is a string.
+    // Words count in lower case, in upper case and capitalized, so `yEs` is a string.
     let is_cased_as_words_are = || {
         let rest = text.get(1..).unwrap_or_default().as_bytes();
         rest.iter().all(u8::is_ascii_lowercase) || text.bytes().all(|b| b.is_ascii_uppercase())
@@ -24,7 +24,7 @@ fn is_word(text: &str) -> bool {
         bytes if bytes.len() > 5 => false,
         [b'.' | b'+' | b'-', ..] => {
             let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-            // A signed `.nan` does not exist in YAML, but parsers accept it.
+            // YAML has no signed `.nan`, but parsers accept it.
             matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN")
         }
         [b'y' | b'Y' | b'n' | b'N' | b'o' | b'O', ..] => is_any_of(&["yes", "no", "on", "off", "null"]),
@@ -37,7 +37,7 @@ fn is_number(text: &str) -> bool {
     is_prefixed_integer(text) || is_float(text)
 }
 
-/// Returns whether text is `0x1F`, `0o17` or `0b1`. Bare digits and `017` already match as floats.
+/// Matches e.g. `0x1F`, `0o17` and `0b1`. Bare digits and `017` already match as floats.
 fn is_prefixed_integer(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let radix = match unsigned.as_bytes() {
@@ -68,7 +68,7 @@ fn is_float(text: &str) -> bool {
         })
 }
 
-/// Returns whether text is a sexagesimal number such as `1:30`, which YAML 1.1 reads as 90.
+/// For example, YAML 1.1 reads `1:30` as 90.
 fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -83,8 +83,8 @@ fn is_sexagesimal(text: &str) -> bool {
         && rest.all(|part| is_short_number(part) && (part.len() == 1 || part.as_bytes()[0] < b'6'))
 }
 
-/// Returns whether text looks like a date with an optional time. The date need not exist: parsers
-/// may reject the entire file because of it.
+/// Matches dates with an optional time. The date need not exist, because a parser may even reject
+/// the whole file then.
 fn is_moment(text: &str) -> bool {
     let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
     let (date, rest) = text.split_at(end);
@@ -102,7 +102,7 @@ fn is_date(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Returns whether a date is followed by `T` or whitespace, a time and an optional zone.
+/// After the date there is `T` or a blank, the time, and an optional zone.
 fn is_time_and_zone(text: &str) -> bool {
     let text = text.trim_start_matches(['T', 't', ' ', '\t']);
     let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());
@@ -125,7 +125,7 @@ fn is_zone(text: &str) -> bool {
     is_short_number(hours) && is_short_number(minutes)
 }
 
-/// Returns whether text consists of one or two digits.
+/// One or two digits.
 fn is_short_number(text: &str) -> bool {
     is_digits(text) && text.len() <= 2
 }
