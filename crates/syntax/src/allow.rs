@@ -1,8 +1,8 @@
-//! `allow(…)`: suppresses warnings about an item, by code.
+//! `allow(…)` suppresses warnings about an item, by code.
 //!
-//! The generator applies it, because most warnings need more than one item. The table of codes is
-//! also in `rbuilder-generator`, since a derive that is compiled in every build of an operator does
-//! not need the texts. This module only contains the numbers, so that both reject an unknown code.
+//! The generator applies it, because most warnings need more than one item. It also has the table
+//! of codes: the derive is compiled in every build of an operator, and does not need the texts.
+//! Here we only know the numbers, so that both reject an unknown code.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::{Attribute, Span, TypeRef};
@@ -11,11 +11,11 @@ use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::report_duplicate;
 
-/// The last number of each subject, as in `RB0112`. A test in the generator compares them with its
-/// table.
+/// The last number of each subject, e.g. 112 for `RB0112`. A test in the generator compares them
+/// with its table.
 const LAST_NUMBERS: [u16; 10] = [112, 208, 312, 411, 510, 607, 707, 805, 908, 1008];
 
-/// The argument of `allow(…)` that gives the reason.
+/// Gives the reason in `allow(…)`.
 const REASON: &str = "reason";
 
 /// A code whose warnings and notes are suppressed within an item.
@@ -58,7 +58,6 @@ pub fn check_code(word: &str) -> Result<(), String> {
     })
 }
 
-/// Parses `allow(RB0306, reason = "…")` and adds the codes to the session.
 pub(crate) fn read_allow(arg: &Arg<'_>, scope: Span, session: &mut Session) {
     let Some(args) = arg.list(session) else { return };
     let mut codes: Vec<&str> = Vec::new();
@@ -89,8 +88,7 @@ pub(crate) fn read_allow(arg: &Arg<'_>, scope: Span, session: &mut Session) {
     }
 }
 
-/// Returns the span of a field or variant with its attributes, from its name to the last type in
-/// it.
+/// Returns a span from the attributes and the name of a field or variant to the last type in it.
 pub(crate) fn scope_of<'t>(
     attrs: &[Attribute<'_>],
     name: Span,

@@ -1,6 +1,6 @@
 //! Parses the arguments of `#[kube(…)]`, `#[crd(…)]`, `#[rbac(…)]` and `#[serde(…)]`.
 //!
-//! This module does not know what any name means.
+//! We don't know here what any of the names mean.
 
 use rbuilder_reader::token::Cursor;
 pub(crate) use rbuilder_reader::{Arg, ArgValue, Literal};
@@ -10,11 +10,11 @@ use serde_json::{Number, Value};
 
 use crate::Session;
 
-/// Returns an attribute's arguments, and reports a syntax error in them. `#[name]` has none;
+/// Returns an attribute's arguments, and reports a syntax error in them. `#[name]` has none, and
 /// `#[name = …]` is an error.
 ///
 /// Several parts of a parse read the same attribute. Only one of them calls this function, so that
-/// an error is reported once; the others use [`Attribute::args`].
+/// an error is reported once. The others use [`Attribute::args`].
 pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session) -> &'t [Arg<'a>] {
     if let Form::Value(_) = attr.form() {
         let name = attr.segments().collect::<Vec<_>>().join("::");
@@ -28,7 +28,7 @@ pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session)
     &attr.args().list
 }
 
-/// Returns the arguments of all attributes with any of the names, without reporting errors.
+/// Doesn't report errors.
 pub(crate) fn list_args<'t, 'a>(
     attrs: &'t [Attribute<'a>],
     names: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) fn list_args<'t, 'a>(
     named.flat_map(|attr| &attr.args().list)
 }
 
-/// Parses arguments. Reports a syntax error, and returns the arguments before it.
+/// Reports a syntax error, and returns the arguments before it.
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let args = Args::read(cursor);
     report_malformed(&args, session);
@@ -50,33 +50,33 @@ fn report_malformed(args: &Args<'_>, session: &mut Session) {
     }
 }
 
-/// Typed access to an argument's value. A value of another type is reported.
+/// Typed access to the value of an argument. If it has another type, we report that.
 pub(crate) trait ReadArg<'a> {
-    /// Returns the string of `name = "…"`.
+    /// `name = "…"`
     fn text(&self, session: &mut Session) -> Option<String>;
 
-    /// Returns the boolean of `name = true|false`. `name` alone is true.
+    /// `name = true`, `name = false`, or just `name`, which is true.
     fn boolean(&self, session: &mut Session) -> Option<bool>;
 
-    /// Checks that the argument is a bare name.
+    /// Just `name`. Returns false after an error.
     fn flag(&self, session: &mut Session) -> bool;
 
-    /// Returns the number of `name = 1`.
+    /// `name = 1`
     fn number(&self, session: &mut Session) -> Option<Number>;
 
-    /// Returns the non-negative integer of `name = 1`.
+    /// `name = 1`, which must be a non-negative integer.
     fn count(&self, session: &mut Session) -> Option<u64>;
 
-    /// Returns the strings of `name = ["a", "b"]`. A single string is treated as a list.
+    /// `name = ["a", "b"]`. A single string counts as a list.
     fn texts(&self, session: &mut Session) -> Option<Vec<String>>;
 
-    /// Returns the value of any literal.
+    /// Any literal.
     fn any(&self, session: &mut Session) -> Option<Value>;
 
-    /// Returns the arguments of `name(…)`.
+    /// `name(…)`
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// Returns the location of the argument, as the origin of a rule.
+    /// Where the argument is, for a rule that comes from it.
     fn origin(&self) -> Origin;
 }
 
@@ -217,7 +217,6 @@ fn wrong<T>(arg: &Arg<'_>, session: &mut Session, wanted: &str, sample: &str) ->
     None
 }
 
-/// Returns the message about an argument with an unexpected value.
 fn expected_value(arg: &Arg<'_>, wanted: &str) -> String {
     let found = match &arg.value {
         ArgValue::Flag => "no value".to_owned(),
@@ -232,7 +231,7 @@ fn is_arithmetic(expr: &Expr<'_>) -> bool {
     matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Negative(_))
 }
 
-/// Converts a span to the origin type of the schema crate.
+/// The generator knows the file, so it fills that in.
 pub(crate) fn origin_at(span: Span) -> Origin {
     Origin {
         file: 0,

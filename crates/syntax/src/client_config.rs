@@ -1,10 +1,10 @@
-//! Addresses of admission and conversion webhooks, checked like a `WebhookClientConfig`.
+//! Addresses of admission and conversion webhooks, which we check like the API server checks a
+//! `WebhookClientConfig`.
 
 use rbuilder_reader::Span;
 
 use crate::{Session, object_name};
 
-/// Reports a URL that the API server rejects.
 pub(crate) fn check_webhook_url(url: &str, at: Span, session: &mut Session) {
     if let Some(problem) = url_problem(url) {
         session.error_help(at, format!("`{url}` {problem}"), "write `https://host:port/path`");
@@ -37,7 +37,7 @@ fn url_problem(url: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a string is a host name, an IPv4 address, or an IPv6 address in brackets.
+/// Accepts host names, IPv4 addresses, and IPv6 addresses in brackets.
 fn is_host(host: &str) -> bool {
     match host.strip_prefix('[') {
         Some(rest) => rest
@@ -49,7 +49,7 @@ fn is_host(host: &str) -> bool {
     }
 }
 
-/// Reports a path that the API server rejects for a Service.
+/// Reports a path that the API server would reject for a Service.
 pub(crate) fn check_service_path(path: &str, at: Span, session: &mut Session) {
     let Some(rest) = path.strip_prefix('/') else {
         let message = format!("expected a path that begins with `/`, found `{path}`");

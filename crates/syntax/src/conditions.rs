@@ -1,4 +1,4 @@
-//! Conditional compilation that affects manifests.
+//! Conditional compilation that makes a difference to manifests.
 
 use rbuilder_reader::cfg::Conditions;
 use rbuilder_reader::token::Cursor;
@@ -16,8 +16,8 @@ pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns about a field or variant that only exists in some builds: the manifest describes a single
-/// build.
+/// Warns about a field or variant that only exists in some builds, because the manifest describes
+/// just one.
 fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     let Form::List(mut list) = attr.form() else {
         return None;
@@ -33,7 +33,7 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 
-/// Returns the first profile or target option in a predicate, and consumes the predicate.
+/// Consumes the predicate, and returns its first option that differs between profiles or targets.
 fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     let name = list.any_ident()?.text;
     if list.eat(b'=') {
@@ -51,7 +51,7 @@ fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
 }
 
-/// Returns whether any attribute after a predicate affects the JSON form.
+/// Whether any attribute after the predicate makes a difference to the JSON.
 fn changes_shape(mut list: Cursor<'_>) -> bool {
     while !list.is_end() {
         if ["serde", "kube", "crd", "schemars", "cfg"]

@@ -1,9 +1,10 @@
-//! `#[csv(…)]` on kinds and fields: their description for catalogs and consoles in the
+//! `#[csv(…)]` on kinds and fields, which describes them for catalogs and consoles in the
 //! ClusterServiceVersion.
 //!
 //! To add an argument, add a row here, its value in `crates/schema/src/csv.rs`, and print it in
-//! `crates/products/src/bundle/csv.rs` or `crates/products/src/bundle/descriptors.rs`. If operator-sdk's base can contain
-//! it, also convert it in `crates/products/src/bundle/entry_markers.rs` and `crates/importer/src/print/csv.rs`.
+//! `crates/products/src/bundle/csv.rs` or `crates/products/src/bundle/descriptors.rs`. If
+//! operator-sdk's base can contain it, also convert it in
+//! `crates/products/src/bundle/entry_markers.rs` and `crates/importer/src/print/csv.rs`.
 
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
     }),
 ];
 
-/// Reads `#[csv(…)]` on a field. A bare `#[csv]` describes the field by its schema.
+/// For a field. With a bare `#[csv]`, its schema describes it.
 pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
     let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
     let first = attrs.iter().find(|attr| attr.is(CSV))?;
@@ -122,8 +123,7 @@ pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) ->
     }))
 }
 
-/// Reads `#[csv(…)]` on a kind. Reports a bare `#[csv]`, since a kind is described even without the
-/// attribute.
+/// For a kind. Reports a bare `#[csv]`, since we describe kinds even without the attribute.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
         let is_bare = match attr.form() {
@@ -139,15 +139,15 @@ pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> C
     read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
 }
 
-/// Reports `#[csv(…)]` where it is not allowed. `place` describes the item in the message.
+/// Reports `#[csv(…)]` where it is not allowed. `place` is what the message calls the item.
 pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
     if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
         report_misplaced(attr.span(), place, session);
     }
 }
 
-/// Reports `#[csv(…)]` on fields of a kind without a spec, since descriptor paths start in `spec`
-/// or `status`.
+/// Reports `#[csv(…)]` on fields of a kind without a spec, because the path of a descriptor starts
+/// in `spec` or `status`.
 pub(crate) fn report_csv_beside_metadata(fields: &[Field], session: &mut Session) {
     for field in fields {
         let origin = field
@@ -169,7 +169,7 @@ fn report_misplaced(at: Span, place: &str, session: &mut Session) {
     );
 }
 
-/// Reads all `#[csv(…)]` attributes of an item. Returns `None` if there are none.
+/// Returns `None` if there is no `#[csv(…)]`.
 fn read_attributes<T: Default + 'static>(
     attrs: &[Attribute<'_>],
     rows: &'static [ArgRow<T>],
@@ -184,7 +184,6 @@ fn read_attributes<T: Default + 'static>(
     draft.map(|draft| draft.value)
 }
 
-/// Adds a resource, or reports a duplicate.
 fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(resource) = read_resource(arg, session) else {
         return;
@@ -197,8 +196,7 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     kind.resources.push(resource);
 }
 
-/// Adds a required CRD, or reports a duplicate: a ClusterServiceVersion contains one entry per
-/// version of a CRD.
+/// A ClusterServiceVersion has one entry for each version of a CRD, so report a duplicate.
 fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;
@@ -236,7 +234,6 @@ fn read_required(arg: &Arg<'_>, session: &mut Session) -> Option<RequiredCrd> {
     })
 }
 
-/// Reads a non-empty string.
 fn read_filled(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     if text.trim().is_empty() {
@@ -262,7 +259,7 @@ fn read_kind_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     check_kind_name(&kind, 63, arg.value_span(), session).then_some(kind)
 }
 
-/// Reads a CRD name, which consists of its plural and its group.
+/// The name has two parts, the plural and the group.
 fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let name = read_filled(arg, session)?;
     if is_crd_name(&name) {

@@ -1,5 +1,5 @@
-//! Converts doc comments to descriptions. The text follows controller-gen's rules if the type uses
-//! our derive, and is preserved like in schemars otherwise.
+//! Turns doc comments into descriptions. With our derive, we follow controller-gen's rules.
+//! Otherwise we keep the text as schemars does.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -8,15 +8,17 @@ use serde_json::Value;
 use crate::kubebuilder::{Commented, SchemaSource, warn_of_go_marker};
 use crate::{Diagnostic, Session};
 
-/// Returns the description in the doc comments, with a `Deprecated:` paragraph for `#[deprecated]`.
+/// Returns the description from the doc comments, with a `Deprecated:` paragraph for
+/// `#[deprecated]`.
 ///
-/// For types with our derive, notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped,
-/// and a line that starts with `---` ends the description. Neither applies to indented lines or in
-/// a code fence. Text after `---` causes a warning, since it is just a horizontal rule in Markdown.
+/// With our derive, we drop notes to developers (`TODO`, `TODO: …`, `TODO(name) …`), and a line
+/// that starts with `---` ends the description. We don't look at indented lines or into code fences
+/// for either. Text after `---` causes a warning, because in Markdown that's just a horizontal
+/// rule.
 ///
-/// Line breaks and blank lines within the text are kept. The `#` of a heading on the first line is
-/// dropped, since tools that display CRDs do not render Markdown. `concat!` of literals is
-/// evaluated; the result of any other macro is unknown, which causes a warning.
+/// Line breaks and blank lines within the text stay. We drop the `#` of a heading on the first
+/// line, since tools that display CRDs don't render Markdown. We evaluate `concat!` of literals.
+/// For any other macro we don't know the result, so we warn.
 pub(crate) fn read_description(
     attrs: &[Attribute<'_>],
     commented: Commented,
@@ -62,7 +64,6 @@ pub(crate) fn read_description(
     (!text.is_empty()).then_some(text)
 }
 
-/// Evaluates `concat!("a", 1, …)`.
 fn joined(mut cursor: Cursor<'_>) -> Option<String> {
     let name = cursor.any_ident()?;
     if name.text != "concat" || !cursor.eat(b'!') {
@@ -91,28 +92,25 @@ fn trimmed(mut text: String) -> String {
     }
 }
 
-/// The lines of a description, as they are collected.
 #[derive(Default)]
 struct Lines {
     text: String,
     begun: bool,
     fenced: bool,
     ended: bool,
-    /// The library that generates the schema of the item.
+    /// Which library generates the schema of the item.
     source: SchemaSource,
-    /// The kind of item that the comments are about.
+    /// What the comments are about.
     commented: Commented,
-    /// The span of the current lines.
     at: Span,
-    /// The first non-empty line after `---`.
+    /// The first line after `---` that isn't empty.
     dropped: Option<Span>,
-    /// Warnings about Go markers, which are not part of the text.
+    /// Go markers aren't part of the text, so they only cause warnings.
     go_markers: Vec<Diagnostic>,
 }
 
 impl Lines {
-    /// Adds the text of a doc attribute: a `///` line, or a block comment, whose leading stars are
-    /// removed.
+    /// Adds the text of a `///` line, or of a block comment without its leading stars.
     fn add_text(&mut self, text: &str) {
         if !text.contains('\n') {
             return self.add(text.strip_prefix(' ').unwrap_or(text).trim_end());
@@ -156,7 +154,7 @@ impl Lines {
     }
 }
 
-/// Returns whether a line is a note to developers. `TODO is the name of a list` is not.
+/// For example, `TODO is the name of a list` isn't a note.
 fn is_note(line: &str) -> bool {
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))
@@ -168,7 +166,7 @@ fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
     match attr.form() {
         Form::Value(value) => note = read_string(value),
         Form::List(mut list) => {
-            // rustc reports errors in the attribute.
+            // rustc reports errors in this attribute.
             while !list.is_end() {
                 if list.eat_word("note") && list.eat(b'=') {
                     note = read_string(list);

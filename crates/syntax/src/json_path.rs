@@ -1,27 +1,27 @@
-//! JSON paths of printer columns, parsed like in Kubernetes' `jsonpath` package.
+//! JSON paths of printer columns, which we parse like Kubernetes' `jsonpath` package.
 //!
-//! If the package cannot parse a path, the API server not only drops this column but also the
-//! columns after it. When a definition is created, the API server only checks that the path starts
-//! with a dot.
+//! If the package cannot parse a path, the API server drops not only this column, but also those
+//! after it. When someone creates a definition, it only checks that the path starts with a dot.
 
-/// A step of a path, from a value to values inside it.
+/// A step of a path, from a value into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `.name`, with escapes resolved.
+    /// `.name`, after resolving escapes.
     Field(String),
-    /// `[0]`, `[1:3]`, `[?(@.type=="Ready")]`: some items of a list.
+    /// `[0]`, `[1:3]` or `[?(@.type=="Ready")]`, i.e. some items of a list.
     Elements,
-    /// `.*`, `[*]`, `..name`, `['a','b']`: values without a common schema.
+    /// `.*`, `[*]`, `..name` or `['a','b']`. These values have no schema in common.
     Any,
 }
 
-/// The comparison operators in filters.
+/// What filters can compare with.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
 /// Parses the path of a printer column.
 ///
 /// # Errors
-/// Returns a phrase about what was expected, if the API server cannot parse the path or could never
+///
+/// Returns a phrase that says what we expected, if the API server cannot parse the path, or could never
 /// find a value with it.
 pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
@@ -57,7 +57,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
             steps.push(if name == "*" { Step::Any } else { Step::Field(name) });
             after
         } else if matches!(first, '$' | '@') {
-            // `$` and `@` refer to the root and the current object.
+            // `$` and `@` are the root and the current object.
             &rest[1..]
         } else {
             return Err(format!("expected `.` or `[`, found `{first}`"));
@@ -66,8 +66,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// Parses a field name. Returns it and the rest of the path. A backslash escapes the next
-/// character.
+/// Returns the name of a field and the rest of the path. A backslash escapes the next character.
 fn parse_field(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut signs = text.char_indices();
@@ -83,7 +82,7 @@ fn parse_field(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Parses the content of brackets.
+/// Parses what is in brackets.
 fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     if inside.contains(',') {
         for part in inside.split(',') {
@@ -110,8 +109,8 @@ fn quoted_key(inside: &str) -> Option<&str> {
     (!key.contains('\'')).then_some(key)
 }
 
-/// Returns whether the content of brackets is an index or a slice: up to three optional integers,
-/// separated by colons.
+/// Matches an index or a slice, i.e. up to three integers with colons in between, which may all be
+/// missing.
 fn is_slice(inside: &str) -> bool {
     let is_index = |part: &str| {
         let digits = part.strip_prefix('-').unwrap_or(part);
@@ -120,7 +119,7 @@ fn is_slice(inside: &str) -> bool {
     inside.split(':').count() <= 3 && inside.split(':').all(is_index)
 }
 
-/// Parses a filter after `[?(`. Returns the rest of the path.
+/// Starts after `[?(`, and returns the rest of the path.
 fn parse_filter(text: &str) -> Result<&str, String> {
     let mut quote = None;
     let mut before = '\0';
@@ -156,7 +155,7 @@ fn check_filter(inside: &str) -> Result<(), String> {
     check_operand(right)
 }
 
-/// Checks an operand: a path, a number, a boolean or a quoted string.
+/// An operand is a path, a number, a boolean or a quoted string.
 fn check_operand(text: &str) -> Result<(), String> {
     let text = text.trim_matches(' ');
     let is_quoted = |quote: char| text.len() >= 2 && text.starts_with(quote) && text.ends_with(quote);

@@ -1,8 +1,8 @@
 //! Parses Rust source into a model of types and markers.
 //!
-//! The derive and the static generator both call this crate with one item at a time, so they accept
-//! the same items and report the same errors. Nothing here resolves a path to another item or opens
-//! a file. Checks that need a second item are in `rbuilder-generator`.
+//! The derive and the static generator both call this crate, with one item at a time. That way,
+//! they accept the same items and report the same errors. Nothing in here resolves a path to
+//! another item, or opens a file. Checks that need a second item are in `rbuilder-generator`.
 
 mod allow;
 mod args;

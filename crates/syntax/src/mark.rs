@@ -1,4 +1,4 @@
-//! Marker tokens, which the generator must not miss wherever they appear in a file.
+//! Marker tokens. The generator must not miss one of them, wherever in a file it is.
 
 use crate::Diagnostic;
 use rbuilder_reader::token::{Mark, MarkWords, Tokens, lex_marked};
@@ -17,7 +17,7 @@ pub enum MarkKind {
 const WORDS: MarkWords = MarkWords {
     derives: &["CustomResource"],
     attributes: &["rbac", "webhook"],
-    // Go markers.
+    // Go markers start with a `+`.
     comments: Some(b'+'),
 };
 

@@ -1,4 +1,4 @@
-//! `printcolumn(…)`, in either syntax that kube accepts.
+//! `printcolumn(…)`, in both kinds of syntax that kube accepts.
 
 use serde::Deserialize;
 
@@ -8,7 +8,6 @@ use crate::printer_column::check_printer_column;
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{PrintColumn, Session};
 
-/// `printcolumn` as JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonColumn {
@@ -21,7 +20,7 @@ struct JsonColumn {
     priority: Option<i32>,
 }
 
-/// `printcolumn` with arguments in parentheses.
+/// `printcolumn` with arguments.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
@@ -77,15 +76,15 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Describes the arguments of `printcolumn(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
-/// Reads columns and checks each on its own. The JSON can contain several objects separated by
-/// commas, since kube inserts the text into a list.
+/// Reads columns, and checks each of them on its own.
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
+    // kube inserts the text into a list, so there may be several objects with commas in between.
     let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());
     match several {
         Some(several) => {

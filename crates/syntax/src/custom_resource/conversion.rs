@@ -1,4 +1,4 @@
-//! `conversion(…)`: the webhook that converts objects between the versions of a kind.
+//! `conversion(…)`, the webhook that converts objects between the versions of a kind.
 
 use rbuilder_reader::Span;
 
@@ -80,14 +80,14 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
 ];
 
-/// Describes the arguments of `conversion(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
 const STRATEGIES: &[&str] = &["Webhook", "None"];
 
-/// Reads `conversion` or `conversion(…)`. The defaults are the same as in kubebuilder's scaffold.
+/// Parses `conversion` or `conversion(…)`. The defaults are those of kubebuilder's scaffold.
 pub(super) fn read_conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
     let args = match &arg.value {
         ArgValue::Flag => &[],
@@ -157,7 +157,7 @@ fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Ses
     *to = text;
 }
 
-/// Reads a CA bundle: PEM certificates encoded in base64.
+/// A CA bundle is PEM certificates in base64.
 fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     let is_base64 = !text.is_empty()
@@ -166,7 +166,7 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
             .trim_end_matches('=')
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-    // `-----BEGIN` in base64.
+    // This is `-----BEGIN` in base64.
     if !is_base64 || !text.starts_with("LS0tLS1CRUdJTi") {
         let help = "remove it to let cert-manager inject it, or write a PEM certificate in base64";
         session.error_help(arg.value_span(), "expected a certificate bundle in base64", help);
@@ -174,7 +174,7 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     Some(text)
 }
 
-/// Checks the arguments against each other.
+/// Some arguments exclude each other.
 fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
     let at = |name: &str| args.iter().find(|arg| arg.name == name).map(|arg| arg.span);
     if !made.webhook {

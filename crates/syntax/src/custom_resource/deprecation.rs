@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 
-/// Returns the warning. `None` stands for the API server's default warning.
+/// Returns the warning. `None` means the API server's default warning.
 pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<String> {
     if matches!(arg.value, ArgValue::Flag) {
         return None;
@@ -29,8 +29,7 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     Some(warning)
 }
 
-/// Returns whether a character is printable according to Go's `unicode.IsPrint`, which the API
-/// server uses. Unlike Go, accepts unassigned characters.
+/// The API server uses Go's `unicode.IsPrint`. Unlike Go, we accept unassigned characters.
 fn is_printable(c: char) -> bool {
     let is_format = matches!(
         c,

@@ -235,7 +235,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// Reads a boolean as kube does: `true`, `false`, the bare name, or either word in quotes.
+/// Accepts what kube accepts: `true`, `false`, just the name, or either word in quotes.
 fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     match arg.literal().and_then(|literal| literal.value.as_str()) {
         Some("true") => Some(true),
@@ -244,7 +244,6 @@ fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     }
 }
 
-/// Reads `schema = "…"`.
 fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     match arg.text(session).as_deref() {
         Some("derived") | None => SchemaMode::Derived,
@@ -259,12 +258,12 @@ fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     }
 }
 
-/// Reads `status = "path::Status"`, or the path without quotes.
+/// Accepts `status = "path::Status"`, or the path without quotes.
 fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let span = arg.value_span();
     let ty = match &arg.value {
         ArgValue::Expr(expr) => match &expr.kind {
-            // The parsed path lacks type arguments, so parse the text again.
+            // The path has lost its type arguments, so parse the text again.
             ExprKind::Path(_) => TypeRef::parse(expr.text, span),
             _ => None,
         },
@@ -299,7 +298,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
     marker::read_cel_rule(arg, session)
 }
 
-/// Parses the JSON that kube accepts in place of arguments.
+/// kube accepts JSON instead of arguments.
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut Session) -> Option<T> {
     let text = arg.text(session)?;
     serde_json::from_str(&text)

@@ -3,7 +3,7 @@
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::{Session, object_name};
 
-/// Reads a pair and adds it to `pairs`. Reports a duplicate key.
+/// Adds the pair to `pairs`, and reports a duplicate key.
 pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
     let Some((key, value)) = pair(arg, session) else {
         return;
@@ -34,10 +34,10 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
     None
 }
 
-/// Checks a pair. Annotations and labels have the same key format, but only label values are
+/// Annotations and labels have the same format of keys, but only the values of labels are
 /// restricted.
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
-    // The API server also accepts upper case in the domain of an annotation key, but nobody uses
+    // The API server also accepts upper case in the domain of an annotation's key, but nobody uses
     // it.
     if !object_name::is_label_key(name) {
         let help = "use a name such as `tier`, or a domain and a name such as `example.com/tier`";

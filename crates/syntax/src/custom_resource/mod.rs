@@ -1,4 +1,4 @@
-//! The container keys of a kind: `#[kube(…)]` as parsed by kube-derive, and the additional keys of
+//! The container keys of a kind, i.e. those of kube-derive in `#[kube(…)]`, and our own in
 //! `#[crd(…)]`.
 
 mod column;
@@ -36,20 +36,19 @@ pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// All other parts.
+    /// Whatever isn't required.
     made: CustomResource,
 }
 
-/// Returns whether a type is a kind: it derives `CustomResource` or has keys that are only allowed
-/// on a kind. The compiler removes `#[derive(…)]` from the item that a derive macro sees, so the
-/// derive relies on the keys.
+/// Whether a type is a kind.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
+    // The compiler removes `#[derive(…)]` from the item that a derive macro sees. So the derive has
+    // to go by keys that only a kind can have.
     has_derive(attrs, "CustomResource")
         || args::list_args(attrs, &["kube"]).any(|arg| matches!(arg.name, "group" | "version" | "kind"))
 }
 
-/// Parses the container keys of a kind. Returns `None` for other types, and if a required key is
-/// missing.
+/// Returns `None` if the type is not a kind, or if a required key is missing.
 pub(crate) fn parse_custom_resource(
     attrs: &[Attribute<'_>],
     ident: Ident<'_>,
@@ -78,7 +77,8 @@ pub(crate) fn parse_custom_resource(
         } else if attr.is("versioned") && session.module_version.is_some() {
             versioned::read_versioned(attr, ident, owner, &mut draft, session);
         } else if attr.is("crd") {
-            // The other keys are markers. `marker::parse_container` reads them, and reports errors.
+            // The other keys are markers, which `marker::parse_container` reads, along with
+            // reporting errors.
             draft.read_known(&attr.args().list, CRD_KEYS, session);
         }
     }
@@ -132,8 +132,8 @@ fn report_unknown_key(arg: &Arg, owner: Owner, session: &mut Session) {
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
-/// Checks `root_schema` against the rules for entire objects. Removes it if there are errors, so
-/// that the final schema does not report them again.
+/// Checks `root_schema` against the rules for entire objects. If there are errors, we remove it,
+/// because the final schema would otherwise report them again.
 fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
     let parts = made.object_parts();
     let Some(keys) = &made.root_schema else { return };
@@ -147,7 +147,6 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
     made.root_schema = None;
 }
 
-/// Checks the kind as a whole.
 fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
     let Draft {
         value,
@@ -208,8 +207,8 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         if session.is_ours() {
             session.error_help(at("scale"), message, help);
         } else {
-            // Only a warning: kube ignores `scale` here, so projects that use kube alone may have
-            // it.
+            // Only warn, because kube ignores `scale` here, so projects that use kube alone may
+            // well have it.
             session.report(Diagnostic::warning(at("scale"), message).help(help));
             made.scale = None;
         }

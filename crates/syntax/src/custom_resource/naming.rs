@@ -1,12 +1,12 @@
-//! Checks a kind's names: group, version, kind, plural, singular and short names.
+//! Checks the names of a kind: group, version, kind, plural, singular and short names.
 
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Ident;
 
 use crate::{CustomResource, Diagnostic, Session};
 
-/// Reports a plural that kube-derive cannot derive: it panics for the singular `y`, and does not
-/// check whether the derived plural is valid.
+/// kube-derive panics for the singular `y`, and does not check whether the plural that it derives
+/// is valid.
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
     let singular = resource.singular_name();
     // An invalid singular has been reported already.
@@ -31,15 +31,15 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     }
 }
 
-/// Returns whether a group is valid for a CRD. The API server requires a domain with a dot.
+/// The API server requires a domain with a dot.
 fn is_crd_group(group: &str) -> bool {
-    // The API server limits the length of the whole name, not of each label.
+    // The API server limits the length of the whole name only, not of each label.
     group.contains('.')
         && group.len() <= 253
         && group.split('.').all(|label| is_label_of_any_length(label, false))
 }
 
-/// Returns whether a string is a valid CRD name: a plural, a dot and a group.
+/// A CRD's name is a plural, a dot and a group.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
@@ -50,7 +50,7 @@ pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
     check_label("version", version, help, at, session);
 }
 
-/// Checks that a kind is valid and has at most `most` characters. Returns whether it does.
+/// Returns false after an error. `most` is the maximum length.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
     let is_right = is_kind_name(kind, most);
     if !is_right {
@@ -64,14 +64,14 @@ fn is_upper_case(kind: &str) -> bool {
     kind.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
-/// Returns a text with its first letter in upper case.
+/// Turns the first letter into upper case.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns whether the API server accepts a kind, given a limit on its length.
+/// `most` is the maximum length.
 fn is_kind_name(kind: &str, most: usize) -> bool {
     let is_letter_first = kind.starts_with(|first: char| first.is_ascii_alphabetic());
     is_letter_first && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -90,11 +90,11 @@ pub(super) fn check_kind(
     at: Span,
     session: &mut Session,
 ) {
-    // The list kind, which ends in `List`, has the API server's limit of 63.
+    // The API server's limit is 63, but the kind of lists has it as well, and ends in `List`.
     const MOST: usize = 59;
     let is_right = check_kind_name(kind, MOST, at, session);
-    // The API server accepts such a kind, and objects of it may exist. An explicit `root` shows
-    // that the name is intended.
+    // The API server accepts such a kind, and there may be objects of it. If `root` is written, the
+    // name is no accident.
     if is_right && !is_upper_case(kind) && made.root.is_none() {
         let message = format!("the kind `{kind}` does not begin with a capital letter");
         let help = format!(
@@ -109,7 +109,7 @@ pub(super) fn check_kind(
     }
 }
 
-/// Returns whether a string is a DNS label: RFC 1035 if `letter_first` is set, RFC 1123 otherwise.
+/// A DNS label as in RFC 1035 with `letter_first`, and as in RFC 1123 without.
 fn is_label(text: &str, letter_first: bool) -> bool {
     text.len() <= 63 && is_label_of_any_length(text, letter_first)
 }

@@ -1,4 +1,4 @@
-//! `scale(…)`, in either syntax that kube accepts.
+//! `scale(…)`, in both kinds of syntax that kube accepts.
 
 use serde::Deserialize;
 
@@ -7,7 +7,6 @@ use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Scale, Session, suggest};
 
-/// `scale` as JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonScale {
@@ -16,7 +15,7 @@ struct JsonScale {
     label_selector_path: Option<String>,
 }
 
-/// `scale` with arguments in parentheses.
+/// `scale` with arguments.
 #[derive(Default)]
 struct Parts {
     spec_replicas_path: Option<String>,
@@ -48,7 +47,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Describes the arguments of `scale(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_scale_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

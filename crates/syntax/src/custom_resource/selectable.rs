@@ -1,14 +1,14 @@
-//! `selectable = "…"`: fields that field selectors can use.
+//! `selectable = "…"` lets field selectors use a field.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use rbuilder_schema::Field;
 
 use crate::{CustomResource, SchemaMode, SelectableField, Session};
 
-/// The help for a path that is not similar to any field's path.
+/// For paths that aren't similar to that of any field.
 const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
-/// The API server's limit on selectable fields.
+/// The API server accepts no more than this.
 const MAX_SELECTABLE: usize = 8;
 
 pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableField], session: &mut Session) {
@@ -45,12 +45,12 @@ pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableFie
     }
 }
 
-/// Reports selectable fields that are not in the struct. The check of the complete schema reports
-/// them as well, but this one also runs in the compiler. `fields` must contain all fields of the
-/// struct.
+/// Reports selectable fields that the struct does not have. The check of the final schema would
+/// report them as well, but this one runs in the compiler, too. `fields` must have all fields of
+/// the struct.
 pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
     let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
-    // Another derive or a handwritten `impl` can produce a schema with other fields.
+    // Another derive, or a handwritten `impl`, may produce a schema with other fields.
     if !session.is_ours() || is_stated || resource.no_spec || fields.iter().any(|field| field.flatten) {
         return;
     }

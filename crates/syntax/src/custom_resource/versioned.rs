@@ -1,4 +1,4 @@
-//! stackable-versioned's `#[versioned(crd(…))]`, which its macro replaces with `#[kube(…)]`.
+//! stackable-versioned's `#[versioned(crd(…))]`. Its macro replaces it with `#[kube(…)]`.
 
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, TypeKind, TypeRef};
@@ -10,11 +10,11 @@ use crate::marker::Owner;
 use crate::model::TrackedStatus;
 use crate::table::{Draft, find_row, read_args};
 
-/// Conversion keys, which kube does not have.
+/// These are about conversion, so kube does not have them.
 const OTHER_KEYS: [&str; 2] = ["skip", "options"];
 
-/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` in earlier releases. The version is
-/// determined by the module. `kind` defaults to the struct's name without `Spec`.
+/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` of earlier releases. The version comes
+/// from the module, and `kind` defaults to the name of the struct without `Spec`.
 pub(super) fn read_versioned(
     attr: &Attribute<'_>,
     ident: Ident<'_>,
@@ -47,8 +47,8 @@ fn kind_of<'a>(ident: Ident<'a>) -> &'a str {
     ident.text.strip_suffix("Spec").unwrap_or(ident.text)
 }
 
-/// Replaces the status with the struct that the macro generates around it, if the module tracks
-/// conversions.
+/// If the module tracks conversions, the macro generates a struct around the status, which we use
+/// instead.
 fn track_status(args: &[Arg<'_>], ident: Ident<'_>, draft: &mut Draft<Parts>, session: &Session) {
     let conversions = session.module_version.as_ref().map(|version| version.conversions);
     let Some(conversions) = conversions.filter(|conversions| conversions.are_tracked) else {

@@ -1,5 +1,5 @@
-//! Checks the struct of a kind without a spec, which describes the entire object. An object
-//! supports fewer schema keys than a field, and some field names are reserved.
+//! Checks the struct of a kind without a spec. It describes the entire object, for which the API
+//! server supports fewer schema keys than for a field, and some field names are reserved.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
@@ -7,11 +7,10 @@ use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
 use crate::table::Seen;
 use crate::{CustomResource, FieldValue, Session};
 
-/// The fields of every object.
+/// Every object has these fields.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Reports a type of a kind with `no_spec` that does not have named fields, which kube-derive
-/// rejects as well.
+/// kube-derive also insists on named fields for a kind with `no_spec`.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";
@@ -19,8 +18,8 @@ pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session
     }
 }
 
-/// Reports and removes fields of a kind with `no_spec` that every object has. They are removed so
-/// that the final schema does not report them again.
+/// Reports fields of a kind with `no_spec` that every object has. We remove them, because the final
+/// schema would otherwise report them again.
 pub(crate) fn drop_fields_of_objects(
     fields: &mut Vec<Field>,
     sites: &mut Vec<Span>,
@@ -42,8 +41,8 @@ pub(crate) fn drop_fields_of_objects(
     }
 }
 
-/// Returns the common object field with the same name as `field`, either in JSON, or in Rust as
-/// compared by kube-derive.
+/// Returns the field of every object that has the name of `field`, either in JSON, or in Rust,
+/// which is what kube-derive compares.
 fn field_of_objects(field: &Field) -> Option<&'static str> {
     let in_json = (!field.flatten).then_some(field.name.as_str());
     let in_rust = match field.ident.as_str() {
@@ -56,8 +55,8 @@ fn field_of_objects(field: &Field) -> Option<&'static str> {
 
 /// Checks the markers on the struct of a kind with `no_spec` against the rules for entire objects.
 ///
-/// Removes invalid markers, and flags an invalid explicit schema as reported, so that the final
-/// schema does not report them again.
+/// We remove invalid markers, and remember that we reported an explicit schema. Otherwise the final
+/// schema would report them again.
 pub(crate) fn check_markers(
     resource: &CustomResource,
     markers: &mut Markers,
@@ -82,7 +81,7 @@ pub(crate) fn check_markers(
     }
 }
 
-/// Reports keys that are not allowed on an entire object. Returns whether there are any.
+/// Reports keys that an entire object cannot have. Returns whether there are any.
 fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &mut Session) -> bool {
     let diagnostics = check_root(stated, resource.object_parts());
     let is_refused = !diagnostics.is_empty();
@@ -92,8 +91,8 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
     is_refused
 }
 
-/// Returns a schema with only the key of a single marker. `None` if the marker has no key, or one
-/// that is valid for an entire object.
+/// Returns a schema with nothing but the key of one marker. `None` if it has no key, or one that an
+/// entire object can have.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
     let mut stated = Schema::default();
     match name {

@@ -1,9 +1,9 @@
 //! Selects the serde defaults that become part of the schema, for both front ends.
 //!
-//! schemars includes all of them, so types with schemars' derive do as well. `derive(CrdSchema)`
-//! has its own marker for defaults: there, a bare `#[serde(default)]` only makes a field optional,
-//! while a named function provides a default like the marker does. `#[crd(serde_defaults)]`
-//! includes all defaults, and `#[crd(serde_defaults = false)]` none.
+//! schemars takes all of them, so types with its derive do so here as well. `derive(CrdSchema)` has
+//! a marker for defaults. Here a bare `#[serde(default)]` only makes a field optional, while a
+//! named function provides a default, like the marker. `#[crd(serde_defaults)]` takes all defaults,
+//! and `#[crd(serde_defaults = false)]` none.
 
 use rbuilder_reader::grammar::{GenericKind, Generics};
 use rbuilder_reader::{Attribute, TypeKind, TypeRef, has_derive};
@@ -13,12 +13,11 @@ use super::{FieldRules, Reader};
 use crate::serde_attrs::FieldAttrs;
 use crate::{AbsentValue, DefaultSource, Session};
 
-/// The serde defaults that become part of a type's schema.
+/// Which serde defaults become part of a type's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defaults {
-    /// All defaults.
     Serde,
-    /// Defaults from named functions.
+    /// Only defaults from named functions.
     Functions,
     None,
 }
@@ -47,7 +46,7 @@ impl Defaults {
 }
 
 impl Reader<'_, '_> {
-    /// Returns the default of a field, if it should be part of the schema.
+    /// Returns `None` if the schema should not have a default.
     pub(super) fn absent_value(
         &self,
         attrs: &FieldAttrs,
@@ -55,8 +54,8 @@ impl Reader<'_, '_> {
         ty: &TypeRef,
         markers: &Markers,
     ) -> Option<AbsentValue> {
-        // A field that is not serialized has no JSON value, and a field that is not deserialized
-        // has no default.
+        // If serde does not write the field, there is no JSON value. If it does not read it, there
+        // is no default.
         if attrs.flatten || attrs.output_only || attrs.input_only.is_some() || markers.default.is_some() {
             return None;
         }
@@ -86,15 +85,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns the names of the type parameters.
 pub(super) fn type_parameters(generics: &Generics<'_>) -> Vec<String> {
     let types = generics.list.iter();
     let types = types.filter(|parameter| parameter.kind == GenericKind::Type);
     types.map(|parameter| parameter.ident.text.to_owned()).collect()
 }
 
-/// Returns whether a type uses one of these type parameters, so that its values may not be
-/// serializable.
+/// Whether a type uses one of these type parameters, since its values may not be serializable then.
 fn mentions(ty: &TypeRef, names: &[String]) -> bool {
     if names.is_empty() {
         return false;

@@ -1,4 +1,4 @@
-//! Parses a struct or enum into a [`Type`], from its fields, serde attributes, doc comments and
+//! Parses a struct or enum into a [`Type`], using its fields, serde attributes, doc comments and
 //! markers.
 
 mod default;
@@ -28,7 +28,7 @@ use crate::{
 use default::Defaults;
 use field::ReadFields;
 
-/// Returns the kind of JSON value that the item is serialized to, if it is known.
+/// What serde makes of the item, if we know.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -98,7 +98,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
         custom_resource::check_has_fields(has_fields, span, reader.session);
     }
     let mut shape = match read.schema_type {
-        // The fields are not parsed, since the schema replaces them.
+        // The schema replaces the fields, so don't parse them.
         _ if markers.schema.is_some() => Shape::default(),
         Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
         None if let Some(function) = read.schema_function => {
@@ -180,9 +180,8 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
     })
 }
 
-/// Returns the conversion of a type with only `from` or `into`, if serde derives the other
-/// direction. A derive macro does not see the item's other derives, so this only works on source
-/// text.
+/// Returns the conversion of a type with just one of `from` and `into`, if serde derives the other
+/// direction.
 fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
     let is_read = serde.is_one_way?;
     let own_way = if is_read { "Serialize" } else { "Deserialize" };
@@ -208,6 +207,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
         }
         _ => None,
     };
+    // A derive macro does not see the other derives, so there this finds nothing.
     has_derive(attrs, own_way).then_some(OneWay {
         span: *span,
         is_read,
@@ -223,13 +223,12 @@ struct Reader<'s, 'a> {
     /// Whether `derive(CrdSchema)` generates the schema.
     is_ours: bool,
     slots: Vec<TypeRef>,
-    /// The functions that generate the schemas of some slots.
+    /// By slot.
     schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// The types of the values in some slots.
+    /// By slot, for values that have another type than the schema.
     value_types: BTreeMap<usize, TypeRef>,
-    /// The serde defaults that become part of the schema.
+    /// Which of serde's defaults become part of the schema.
     defaults: Defaults,
-    /// The names of the item's type parameters.
     type_parameters: Vec<String>,
     sites: Vec<Span>,
     variant_sites: Vec<Vec<Span>>,
@@ -237,22 +236,22 @@ struct Reader<'s, 'a> {
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
-    /// The discriminants of the variants so far. `None` once any of them is unknown.
+    /// The discriminants of the variants so far. `None` once we don't know one of them.
     numbers: Option<Vec<i64>>,
 }
 
-/// The container attributes that determine the names and presence of fields.
+/// What a container says about the names of its fields, and when they may be absent.
 struct FieldRules {
     rename_all: Directions<Case>,
-    /// The container default, which provides the values of absent fields.
+    /// serde takes absent fields from this.
     default: Option<DefaultSource>,
-    /// schemars' container default.
+    /// The same for schemars.
     shown_default: Option<DefaultSource>,
 }
 
 impl Reader<'_, '_> {
     /// Reports markers on a type that contradict its serde attributes. Returns whether the schema
-    /// accepts a `null` that serde only accepts inside an `Option`.
+    /// accepts a `null` that serde only accepts in an `Option`.
     fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape) -> bool {
         if let Some(at) = serde.denies_unknown
             && markers.preserve_unknown_fields
@@ -321,7 +320,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Warns about names in snake case that nobody chose: serde took them from Rust.
+    /// Warns about names in snake case that nobody chose, because serde took them from Rust.
     fn check_case(&mut self, fields: &[Field], serde: &ContainerAttrs) {
         if !self.session.is_ours() || serde.rename_all.read.is_some() {
             return;
@@ -367,14 +366,13 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Stores the spans of markers for checks that run after type resolution.
+    /// Some checks only run once types are resolved, so keep the spans for them.
     fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
         let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
         self.marker_spans.extend(spans);
     }
 
-    /// Returns whether the item derives `Deserialize`. A derive macro does not see the item's other
-    /// derives, so this only works on source text.
+    /// Only works on source text, because a derive macro does not see the other derives.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
     }
@@ -399,18 +397,18 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns the first argument of `#[repr(…)]`.
+/// Returns e.g. `u8` for `#[repr(u8)]`.
 fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     let repr = attrs.iter().find(|attr| attr.is("repr"))?;
     repr.args().list.first().map(|arg| arg.name.to_owned())
 }
 
-/// In a transparent struct, serde ignores fields of type `PhantomData`.
+/// In a transparent struct, serde ignores a field of this type.
 fn is_phantom(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
-/// Checks that the fields named in a rule such as `exactly_one_of` exist.
+/// The fields that e.g. `exactly_one_of` names must exist.
 fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,
@@ -426,7 +424,7 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     }
 }
 
-/// Returns the description: schemars' own, or else the doc comment.
+/// schemars' own description wins over the doc comment.
 fn described(attrs: &[Attribute<'_>], commented: Commented, session: &mut Session) -> Option<String> {
     marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, commented, session))
 }

@@ -1,4 +1,4 @@
-//! Checks for markers that change a value's JSON type to one that serde does not expect.
+//! Finds markers that give a value another JSON type than serde expects.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Markers, SchemaType};
@@ -6,8 +6,7 @@ use rbuilder_schema::{Markers, SchemaType};
 use crate::Session;
 use crate::marker::{self, Kind};
 
-/// Returns whether markers set a type at all. Otherwise the kind of the field need not be
-/// determined.
+/// Without any of these, we need not determine the kind of the field.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
         || markers.stated().schema_type.is_some()
@@ -15,8 +14,8 @@ pub(super) fn may_retype(markers: &Markers) -> bool {
         || markers.values.is_some()
 }
 
-/// Reports a marker that changes the type of a Rust primitive, list or map: serde would reject what
-/// the schema accepts.
+/// Reports a marker that changes the type of a Rust primitive, list or map, since serde would
+/// reject what the schema accepts.
 pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &mut Session) {
     let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
     if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
@@ -29,7 +28,7 @@ pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, 
     }
 }
 
-/// Returns the kind whose type a marker changes: `kind` itself, or the kind of its items or values.
+/// Returns the kind that the marker is about, which may be `kind` or what is in it.
 fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     let is_other = |own: SchemaType| {
         let written = markers.stated().schema_type;
@@ -38,7 +37,7 @@ fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     match kind {
         Kind::Text => is_other(SchemaType::String).then_some(kind),
         Kind::Integer => is_other(SchemaType::Integer).then_some(kind),
-        // A float also accepts integers.
+        // A float accepts integers, too.
         Kind::Number if markers.stated().schema_type == Some(SchemaType::Integer) => None,
         Kind::Number => is_other(SchemaType::Number).then_some(kind),
         Kind::Boolean => is_other(SchemaType::Boolean).then_some(kind),

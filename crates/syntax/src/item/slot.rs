@@ -1,4 +1,4 @@
-//! Slots: placeholders for the schemas of the types that a container refers to.
+//! A slot stands for the schema of a type that a container refers to.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::session::SlotType;
 use crate::{Diagnostic, SchemaFunction, Session};
 
 impl Reader<'_, '_> {
-    /// Adds the slot of `from`, `try_from` or `into`.
+    /// For `from`, `try_from` and `into`.
     pub(super) fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
         match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Adds the slot of a field, after applying markers that replace its type.
+    /// For a field. Some markers replace its type.
     pub(super) fn slot(&mut self, ty: TypeRef, attrs: &FieldAttrs, read: &marker::FieldMarkers) -> usize {
         if let Some((slot, text)) = &read.schema_type {
             return self.add_slot(slot.clone(), || SlotType::Text(text.clone()));
@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
                 );
                 return self.schemaless(&ty);
             }
-            // schemars ignores these functions, and so does the CRD that the program prints.
+            // schemars ignores these functions, so the CRD that the program prints does as well.
             let message = if opaque.writes {
                 "a function serializes this field; its schema describes its type, as that of schemars does"
             } else {
@@ -57,8 +57,8 @@ impl Reader<'_, '_> {
         self.add_slot(ty, || SlotType::Written(span))
     }
 
-    /// Adds a slot for a type that needs no schema. `String` takes its place, wrapped in an
-    /// `Option` if the type is an `Option`.
+    /// For a type that needs no schema. We put `String` in its place, in an `Option` if the type is
+    /// one.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
@@ -69,7 +69,7 @@ impl Reader<'_, '_> {
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
     }
 
-    /// Adds a slot whose schema is the result of a function.
+    /// The function returns the schema.
     pub(super) fn add_function(
         &mut self,
         ty: TypeRef,
@@ -82,14 +82,14 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn add_slot(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {
-        // Types with other derives are only checked if a kind needs them.
+        // With another derive, we only check the type if a kind needs it.
         if self.session.is_ours() {
             self.check_type(&slot);
         }
         self.add_unchecked(slot, ty)
     }
 
-    /// Reports types that never have a schema. Named types are checked after resolution.
+    /// Reports types that never have a schema. We check named types once they are resolved.
     fn check_type(&mut self, ty: &TypeRef) {
         report_refused(ty, self.session);
         if holds(ty, self.ident) {
@@ -122,7 +122,7 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
     }
 }
 
-/// Returns the path of a fully qualified std type. A single segment is also returned, since it may
+/// Returns the path of a fully qualified type in std. A single segment counts as well, since it may
 /// be a primitive type.
 fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
@@ -134,7 +134,7 @@ fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns whether a type, seen through std containers, contains the item `ident` that uses it.
+/// Whether the type contains the item `ident` that uses it. We only see through std's containers.
 fn holds(ty: &TypeRef, ident: &str) -> bool {
     let (segments, args) = match &ty.kind {
         TypeKind::Array(item, _) => return holds(item, ident),

@@ -55,7 +55,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Records the discriminant of a variant: the explicit one, or the next number.
+    /// Records the discriminant of a variant, which is the next number unless it's explicit.
     fn number(&mut self, variant: &VariantItem<'_>) {
         let next = |numbers: &Vec<i64>| numbers.last().map_or(Some(0), |last| last.checked_add(1));
         let number = match (&self.numbers, variant.discriminant) {
@@ -159,7 +159,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Warns about a variant that serde never deserializes. It is not in the schema, since the program
+/// Warns about a variant that serde never reads. The schema does not have it, because the program
 /// could not read such an object.
 fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!(
@@ -170,8 +170,8 @@ fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help(help));
 }
 
-/// Warns about a variant that serde cannot serialize: a program that reads such an object cannot
-/// write it back.
+/// Warns about a variant that serde cannot write. A program that reads such an object cannot write
+/// it back.
 fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!("serde deserializes `{}` but fails to serialize it", ident.text);
     let help = "remove `skip_serializing`, or only patch other fields of an object that has it";

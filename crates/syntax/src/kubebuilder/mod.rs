@@ -1,5 +1,4 @@
-//! Go markers in comments, `// +kubebuilder:…`, which have no effect in Rust: what to write
-//! instead.
+//! Go markers such as `// +kubebuilder:…` have no effect in Rust. We tell what to write instead.
 
 mod schemars;
 
@@ -8,21 +7,20 @@ use rbuilder_schema::{Form, Key};
 
 use crate::Diagnostic;
 
-/// How to write a marker in Rust.
 enum Spelling<'a> {
-    /// An attribute without the value.
+    /// An attribute that takes no value.
     As(&'a str),
-    /// An attribute with the value in place of `{}`, unquoted: a number or a boolean.
+    /// An attribute with the value for `{}`. It's a number or a boolean, so it needs no quotes.
     Value(&'a str),
-    /// An attribute with the value as a string in place of `{}`.
+    /// An attribute with the value for `{}`, as a string.
     Text(&'a str),
-    /// An attribute with a list of strings in place of `{}`.
+    /// An attribute with a list of strings for `{}`.
     List(&'a str),
-    /// An attribute with a list of names in place of `{}`.
+    /// An attribute with a list of names for `{}`.
     Names(&'a str),
-    /// An attribute with the arguments as `name = "…"` in place of `{}`.
+    /// An attribute with the arguments for `{}`, as `name = "…"`.
     Args(&'a str),
-    /// An attribute with the arguments as a JSON object in place of `{}`.
+    /// An attribute with the arguments for `{}`, as a JSON object.
     Json(&'a str),
     /// Other advice.
     Else(&'a str),
@@ -30,12 +28,12 @@ enum Spelling<'a> {
 
 use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 
-/// The help for constraints on list items, `items:…`.
+/// For `items:…`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
-/// The markers supported by controller-tools, including Kubernetes' own, and how to write them in
-/// Rust. Does not include the constraints in `kubebuilder:validation:…`, which are in the table of
-/// schema keys. The help for fields and variants contains `#[kube(…)]` in place of `#[crd(…)]`.
+/// The markers that controller-tools supports, including Kubernetes' own, and how to write them in
+/// Rust. The constraints in `kubebuilder:validation:…` are missing here, because the table of
+/// schema keys has them. On fields and variants, the help says `#[kube(…)]` instead of `#[crd(…)]`.
 #[rustfmt::skip] // one row per line
 const MARKERS: &[(&str, Spelling<'static>)] = &[
     ("default", Value("#[crd(default = {})]")),
@@ -123,8 +121,8 @@ pub enum Commented {
 }
 
 impl Commented {
-    /// Determines what a comment is about from the text after it: the first line that is neither a
-    /// comment nor an attribute.
+    /// Finds out what a comment is about. `text` is what follows it, up to the first line that is
+    /// neither a comment nor an attribute.
     pub fn by(text: &str) -> Commented {
         const ITEMS: [&str; 12] = [
             "struct", "enum", "union", "type", "fn", "impl", "mod", "use", "const", "static", "trait",
@@ -170,7 +168,7 @@ pub fn warn_of_go_marker(
     Some(Diagnostic::warning(span, message).help(help))
 }
 
-/// Finds the row of a marker by the longest matching name.
+/// The longest name wins, e.g. `kubebuilder:subresource:scale`.
 fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     let fits = |name: &str| {
         marker
@@ -182,8 +180,8 @@ fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     Some((name, spelling))
 }
 
-/// Finds the constraint that a marker sets, such as `kubebuilder:validation:MaxItems=9`. Also
-/// returns the name of the marker.
+/// Returns the constraint that a marker sets, together with the name of the marker. For example,
+/// this is `maxItems` for `kubebuilder:validation:MaxItems=9`.
 fn constraint(marker: &str) -> Option<(&str, &'static Key)> {
     const START: &str = "kubebuilder:validation:";
     let rest = marker.strip_prefix(START)?;
@@ -198,7 +196,7 @@ fn is_kubebuilder(marker: &str) -> bool {
 
 const UNKNOWN: &str = "see docs/markers.md for the markers of rbuilder";
 
-/// Returns the spelling for a schema source, given the spelling for our derive.
+/// Returns what to write for a schema source instead of `spelling`, which is for our derive.
 fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &'static Spelling<'static> {
     let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
     | Else(ours)) = spelling;
@@ -209,8 +207,7 @@ fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &
     }
 }
 
-/// Returns the help for a constraint. With schemars, `extend` sets keys that do not have an
-/// attribute.
+/// With schemars, `extend` sets the keys that it has no attribute for.
 fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     let ours = spelling_of(key);
     let extended = format!("#[schemars(extend(\"{}\" = {{}}))]", key.name);
@@ -229,7 +226,7 @@ fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     spelled(&spelling, value)
 }
 
-/// Returns the attribute that sets a constraint, with `{}` in place of its value.
+/// Returns an attribute with `{}` for the value.
 fn spelling_of(key: &Key) -> String {
     format!("#[crd(validation({} = {{}}))]", key.argument)
 }
@@ -251,7 +248,7 @@ fn spelled(spelling: &Spelling<'_>, value: &str) -> String {
     format!("write `{written}`")
 }
 
-/// Splits `a;b` or `{a,b}`.
+/// Splits `a;b` as well as `{a,b}`.
 fn items(value: &str) -> impl Iterator<Item = &str> {
     let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
     inner
@@ -260,7 +257,7 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// Formats a value: numbers and booleans as they are, anything else as a string.
+/// Numbers and booleans stay as they are, and anything else becomes a string.
 fn literal(value: &str) -> String {
     let value = value.trim();
     let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);
@@ -272,7 +269,7 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// Converts a Go string literal or a bare word to a Rust string literal.
+/// Turns a Go string literal or a bare word into a Rust string literal.
 fn quoted(value: &str) -> String {
     let value = value.trim();
     let between = |quote: char| {
@@ -291,7 +288,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Converts `a=b,c="d"` to `a = "b", c = "d"`, with names in snake case.
+/// Turns `a=b,c="d"` into `a = "b", c = "d"`, with names in snake case.
 fn arguments(value: &str) -> String {
     let written = named_values(value).into_iter().map(|(name, value)| {
         let mut spelled = String::new();
@@ -306,7 +303,7 @@ fn arguments(value: &str) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-/// Converts `a=b,c="d"` to `{ "a": "b", "c": "d" }`.
+/// Turns `a=b,c="d"` into `{ "a": "b", "c": "d" }`.
 fn json_object(value: &str) -> String {
     let written = named_values(value).into_iter();
     let written = written.map(|(name, value)| format!("\"{name}\": {value}"));
@@ -330,7 +327,7 @@ fn named_values(value: &str) -> Vec<(&str, String)> {
     list
 }
 
-/// Converts `{a,b}` to `a;b`, and leaves other values unchanged.
+/// Turns `{a,b}` into `a;b`. Other values stay as they are.
 fn items_text(value: &str) -> String {
     let value = value.trim();
     if value.starts_with('{') {
@@ -340,7 +337,8 @@ fn items_text(value: &str) -> String {
     }
 }
 
-/// Returns the end of the value at the start of `text`: a comma outside of quotes and braces.
+/// Returns the end of the value that `text` starts with, which is a comma outside of quotes and
+/// braces.
 fn end_of_value(text: &str) -> usize {
     let mut quote = None;
     let mut depth = 0usize;

@@ -1,14 +1,14 @@
-//! How to write Go markers on types whose schema comes from schemars, where `#[crd(…)]` does not
-//! compile.
+//! How to write Go markers if the schema of a type comes from schemars, since `#[crd(…)]` does not
+//! compile there.
 
 use super::Spelling::{self, As, Else, Json, List, Text, Value};
 
-/// Any JSON, no matter what serde serializes.
+/// Accepts any JSON, no matter what serde writes.
 const ANY: Spelling<'static> =
     As("#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]");
 
-/// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a schema key; it is
-/// only used where schemars has no attribute for the key.
+/// Attributes of `CrdSchema`, and what to write for schemars. We only use `extend`, which sets a
+/// schema key, where schemars has no attribute.
 #[rustfmt::skip] // one row per line
 pub(super) const SPELLINGS: &[(&str, Spelling<'static>)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),

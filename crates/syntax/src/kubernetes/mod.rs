@@ -1,8 +1,8 @@
 //! The built-in kinds and resources of Kubernetes: groups, plurals and scopes, by the paths of
 //! their types in `k8s-openapi`.
 //!
-//! `cargo xtask catalogue` generates the table from the discovery documents published by
-//! Kubernetes. Roles and webhooks are checked against it, and `create` looks up kinds in it.
+//! `cargo xtask catalogue` generates the table from the discovery documents that Kubernetes
+//! publishes. We check roles and webhooks against it, and `create` looks up kinds in it.
 
 pub mod resources;
 mod table;
@@ -112,10 +112,11 @@ impl BuiltinKind {
     }
 }
 
-/// Explains a likely mistake in a rule for this resource and these groups: a message and its help.
+/// Returns message and help for a likely mistake in a rule for this resource and these groups.
 ///
-/// Only reports likely typos: the plural of another group, a short name, or a misspelled plural in
-/// one of these groups. An entirely unknown resource may be newer than the table.
+/// We only report what is probably a typo: the plural of another group, a short name, or a
+/// misspelled plural in one of these groups. If we don't know a resource at all, it may be newer
+/// than the table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups
@@ -182,7 +183,7 @@ mod tests {
             (&["example.com"], "deployments", None),
             (&["apps", "*"], "pods", None),
             (&[], "pods", None),
-            // Unknown here, and similar to no known name.
+            // Not in the table, and not similar to a name in there.
             (&["certificates.k8s.io"], "signers", None),
             (&[""], "users", None),
             (&["authentication.k8s.io"], "userextras/scopes", None),

@@ -1,5 +1,5 @@
-//! The built-in resources of Kubernetes: their scopes, their subresources and the verbs of
-//! subresources.
+//! The built-in resources of Kubernetes, with their scopes, their subresources and the verbs of
+//! these.
 
 use super::table::RESOURCES;
 use crate::suggest;
@@ -8,22 +8,21 @@ use crate::suggest;
 #[derive(Debug)]
 pub struct Resource {
     pub(super) group: &'static str,
-    /// The module in `k8s_openapi`, without the version.
+    /// Without the version, e.g. `api::apps`.
     pub(super) module: &'static str,
     pub(super) kind: &'static str,
     pub(super) plural: &'static str,
     short_names: &'static str,
     /// Whether the resource is namespaced.
     pub is_namespaced: bool,
-    /// Comma-separated verbs of a resource that cannot be watched. Empty if it can. Reviews can
-    /// only be created.
+    /// The verbs of a resource that cannot be watched, separated by commas. For example, reviews
+    /// can only be created. Empty for all others.
     limited_verbs: &'static str,
-    /// The names of subresources. A `:` and the verbs follow the name if they differ from
-    /// `STATUS_VERBS`.
+    /// Names of subresources. If the verbs aren't `STATUS_VERBS`, they follow after a `:`.
     subresources: &'static str,
 }
 
-/// Creates a row of the table, which documents the columns.
+/// A row of the table, which documents the columns.
 #[allow(clippy::too_many_arguments)] // the columns of a table
 pub(super) const fn row(
     group: &'static str,
@@ -47,10 +46,10 @@ pub(super) const fn row(
     }
 }
 
-/// The verbs of `status`, `scale` and most other subresources.
+/// Goes for `status`, `scale` and most others.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Subresources that only exist for authorization, by plural, e.g. those of the kubelet, of
+/// Nobody serves these subresources. They only exist for authorization, e.g. of the kubelet, of
 /// certificate signers, and of admission plugins in OpenShift (RestrictedEndpointsAdmission).
 const VIRTUAL: &[(&str, &str)] = &[
     ("nodes", "log metrics stats spec checkpoint configz healthz pods"),
@@ -63,7 +62,7 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("endpointslices", "restricted"),
 ];
 
-/// A group that is no longer served but still appears in old projects.
+/// No longer served, but still around in old projects.
 const FORMER_GROUP: &str = "extensions";
 
 /// Finds a resource by group and plural. `core` also means the core group.
@@ -74,14 +73,13 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
         .find(|resource| resource.group == group && resource.plural == plural)
 }
 
-/// Returns the help for a resource with superfluous slashes or more than one subresource, or `None`
-/// if it has neither.
+/// Returns help for a resource with too many slashes or subresources. `None` if it has neither.
 pub(crate) fn explain_path(resource: &str) -> Option<String> {
     let parts: Vec<&str> = resource.split('/').collect();
     if parts.iter().any(|part| part.len() > 1 && part.contains('*')) {
         return Some("write the whole plural: `*` cannot stand for a part of a name".to_owned());
     }
-    // In impersonation, the subresource is the name of an extra field, which may contain slashes.
+    // When impersonating, the subresource is the name of an extra field, which may have slashes.
     if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
         return None;
     }
@@ -102,30 +100,28 @@ pub fn is_kubernetes_group(group: &str) -> bool {
 }
 
 impl Resource {
-    /// Returns the short names that kubectl accepts.
+    /// kubectl accepts these.
     pub(super) fn short_names(&self) -> impl Iterator<Item = &'static str> {
         self.short_names.split_whitespace()
     }
 
-    /// Returns whether objects can be watched.
     pub(super) fn is_watchable(&self) -> bool {
         self.limited_verbs.is_empty()
     }
 
-    /// Returns whether clients can write objects, including reviews.
+    /// Counts reviews, which clients can create.
     pub(super) fn is_written(&self) -> bool {
         self.is_watchable() || self.limited_verbs == "create"
     }
 
-    /// Returns the subresources and their verbs.
     fn subresources(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.subresources
             .split_whitespace()
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
 
-    /// Returns the verbs of a subresource or the resource itself. `None` if there is no restriction
-    /// or it is unknown.
+    /// Without a name, these are the verbs of the resource itself. `None` if we don't know them, or
+    /// if there is no restriction.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
             None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),
@@ -142,8 +138,7 @@ impl Resource {
             || others.any(|(_, names)| names.split_whitespace().any(|known| known == name))
     }
 
-    /// Explains why a rule with these verbs grants nothing on this resource or subresource: a
-    /// message and its help.
+    /// Returns message and help if a rule with these verbs grants nothing.
     pub(crate) fn explain_rule(
         &self,
         subresource: Option<&str>,
@@ -167,7 +162,7 @@ impl Resource {
         Some((message, format!("use one of {}", suggest::list_names(verbs))))
     }
 
-    /// Explains that a subresource does not exist: a message and its help.
+    /// Returns message and help if there is no such subresource.
     pub(crate) fn explain_subresource(&self, name: &str) -> Option<(String, String)> {
         if self.has_subresource(name) {
             return None;
@@ -209,7 +204,7 @@ pub fn explain_group(group: &str) -> Option<(String, String)> {
         named.filter(|group| !group.is_empty()).chain([FORMER_GROUP])
     };
     let near = if group.contains('.') {
-        // Other projects have groups with similar names.
+        // Other projects have groups with similar names, so only correct a single slip.
         known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?
     } else {
         let first_label =

@@ -1,4 +1,4 @@
-//! `title`, `description` and `external_docs`: documentation in the schema.
+//! Documentation in the schema: `title`, `description` and `external_docs`.
 
 use rbuilder_schema::ExternalDocs;
 
@@ -73,7 +73,7 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
     }),
 ];
 
-/// Describes the arguments of `external_docs(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_external_docs_args() -> Vec<ArgDoc> {
     describe_rows(DOCS_ARGS)
 }

@@ -70,7 +70,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Describes the arguments of `cel(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_cel_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
@@ -110,8 +110,8 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Reports what the API server rejects without compiling the expression. Drops an invalid field
-/// path, so that it is not resolved later.
+/// Reports what the API server rejects even without compiling the expression. If a field path is
+/// invalid, we drop it, so that nobody resolves it later.
 fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
@@ -150,7 +150,7 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     }
 }
 
-/// Reads `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
+/// Parses `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
         ArgValue::Expr(expr) => match rule(expr, arg.value_span(), session) {
@@ -174,8 +174,8 @@ pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     (!cel.rule.trim().is_empty()).then_some(cel)
 }
 
-/// Parses a rule or a value that converts to one: `"…"` or `("…", "…")`, possibly with `.into()` or
-/// in `Rule::from(…)`.
+/// Parses a rule, or a value that kube converts to one: `"…"` or `("…", "…")`, possibly with
+/// `.into()` or in `Rule::from(…)`.
 fn rule(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     match &expr.kind {
         ExprKind::Method(inner, "into", args) if args.is_empty() => rule(inner, at, session),
@@ -233,7 +233,7 @@ fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     }
 }
 
-/// Parses `("rule", "message")`, which kube converts to a rule.
+/// kube converts `("rule", "message")` to a rule.
 fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
     let [rule, message] = parts else { return None };
     Some(Cel {
@@ -246,7 +246,7 @@ fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),
-        // Skips conversions such as `"…".to_string()` and `"…".into()`.
+        // Skip conversions such as `"…".to_string()` and `"…".into()`.
         ExprKind::Method(receiver, _, args) if args.is_empty() => text(receiver),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! Checks the markers in one place, independently of other items.
+//! Checks the markers in one place. Other items don't matter here.
 
 use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
@@ -11,7 +11,6 @@ use serde_json::{Number, Value};
 use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
-/// Checks all markers in one place.
 pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     bounds(reading, session);
     subjects(reading, session);
@@ -19,14 +18,14 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     whole_numbers(reading, session);
     texts(reading, session);
     values(reading, session);
-    // A marker that seems to be missing may be one that could not be parsed.
+    // A marker that seems to be missing may be the one that we failed to parse.
     if !reading.is_incomplete {
         companions(reading, session);
     }
 }
 
-/// Checks the markers in one place against each other, if the written type fully determines the
-/// kind.
+/// Checks the markers in one place against each other, as long as the written type tells us
+/// everything about the kind.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         default,
@@ -55,7 +54,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Returns whether a value contains `null`, which an `Option` in the type may allow.
+/// Whether there is a `null` in the value, since an `Option` in the type may allow it.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -65,7 +64,7 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// Returns the schema of a kind, if all its parts are known.
+/// Returns `None` unless we know all parts of the kind.
 fn schema_of(kind: &Kind) -> Option<Schema> {
     Some(match kind {
         Kind::Text => of_type(SchemaType::String),
@@ -78,7 +77,7 @@ fn schema_of(kind: &Kind) -> Option<Schema> {
     })
 }
 
-/// Returns the kind that constraints must match. It is unknown if a marker replaces the type.
+/// Returns the kind that constraints must match. If a marker replaces the type, we don't know it.
 fn effective_kind(reading: &Reading) -> &Kind {
     let Markers {
         int_or_string,
@@ -137,14 +136,14 @@ fn exceeds(left: &Number, right: &Number) -> bool {
     rbuilder_schema::compare_numbers(left, right) == std::cmp::Ordering::Greater
 }
 
-/// Checks that each constraint applies to the kind of value.
+/// Each constraint must apply to the kind of value.
 fn subjects(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
     if *kind == Kind::Unknown {
         return;
     }
     for (name, at) in reading.seen.iter() {
-        // Markers such as `default` are not constraints, and no constraint has the same name.
+        // `default` and others aren't constraints, but no constraint has such a name either.
         let Some(key) = Key::of_argument(name) else {
             continue;
         };
@@ -168,7 +167,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Warns about `preserve_unknown_fields` where it has no effect: only objects, or objects in lists,
+/// Warns about `preserve_unknown_fields` where it does nothing. Only objects, or objects in lists,
 /// have unknown fields.
 fn preserved_subject(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
@@ -183,7 +182,7 @@ fn preserved_subject(reading: &Reading, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help("remove it: it has no effect"));
 }
 
-/// Returns whether values of a kind can be objects or lists of objects.
+/// Lists of objects count as well.
 fn has_objects(kind: &Kind) -> bool {
     match kind {
         Kind::List(items) => has_objects(items),
@@ -191,8 +190,7 @@ fn has_objects(kind: &Kind) -> bool {
     }
 }
 
-/// Checks that the format applies to the type. Otherwise the API server ignores it, and warns on
-/// every apply.
+/// If the format isn't for this type, the API server ignores it and warns on every apply.
 fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
     let Some(format) = &reading.markers.stated().format else {
         return;
@@ -222,7 +220,7 @@ fn fits(subject: Subject, kind: &Kind) -> bool {
     }
 }
 
-/// Returns the constraint that means the same for this kind as `key` does for another.
+/// Returns what we call the same constraint for this kind, e.g. `max_items` for `max_length`.
 fn instead(key: &Key, kind: &Kind) -> Option<&'static str> {
     let (least, most) = match kind {
         Kind::Text => ("min_length", "max_length"),
@@ -275,7 +273,7 @@ fn texts(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Checks that `default`, `example` and `enum` literals match the kind of the value.
+/// Literals in `default`, `example` and `enum` must match the kind of the value.
 fn values(reading: &Reading, session: &mut Session) {
     let default = &reading.markers.default;
     let example = &reading.markers.stated().example;
@@ -324,7 +322,7 @@ fn is(value: &Value, kind: &Kind) -> bool {
     }
 }
 
-/// Returns whether two values are equal. Numbers compare by value, regardless of notation.
+/// Compares numbers by value, so `1` is the same as `1.0`.
 fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => rbuilder_schema::compare_numbers(left, right).is_eq(),
@@ -367,7 +365,7 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Checks markers that require another marker.
+/// Some markers require another one.
 fn companions(reading: &Reading, session: &mut Session) {
     exclusive_bounds(reading, session);
     let topology = &reading.markers.topology;

@@ -1,6 +1,7 @@
-//! `validation(…)`: OpenAPI constraints. `validation = "…"` is kube's syntax for a CEL rule.
+//! `validation(…)` has OpenAPI constraints, whereas `validation = "…"` is kube's syntax for a CEL
+//! rule.
 //!
-//! The constraints are the [arguments](Key::arguments) in the table of schema keys.
+//! The table of schema keys defines these constraints as [arguments](Key::arguments).
 
 use std::sync::Arc;
 
@@ -77,19 +78,19 @@ fn read_values(name: &str, arg: &Arg<'_>, session: &mut Session) -> Option<Vec<V
     None
 }
 
-/// Reads the arguments of `validation(…)`.
+/// Parses `validation(…)`.
 fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     read_args(args, reading, Key::of_argument, read_foreign, session);
 }
 
-/// Reads constraints without a row. They only result from translating other tools' attributes.
+/// Constraints without a row only come from attributes of other tools, which we translate.
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let markers = &mut reading.markers;
     match arg.name {
-        // schemars' `length`, if the kind of value is unknown.
+        // schemars' `length`, if we don't know the kind of value.
         "min_size" => markers.min_size = arg.count(session),
         "max_size" => markers.max_size = arg.count(session),
-        // schemars' `extend`, with OpenAPI's names.
+        // schemars' `extend`, which has OpenAPI's names.
         key @ ("allOf" | "anyOf" | "oneOf") => raw::read_alternatives(key, arg, markers, session),
         name => {
             let help = match name {

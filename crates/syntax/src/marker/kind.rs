@@ -1,11 +1,11 @@
-//! Infers the kind of JSON value from how a type is written.
+//! Guesses the kind of JSON value from the way that a type is written.
 //!
-//! This allows errors to point at a token early. A user's own type named `String` is not recognized
-//! as such. Anything uncertain is checked in the finished schema.
+//! This lets us report errors early, while we know the token. We would take a user's own type
+//! `String` for std's. Whatever we are not certain of is checked in the final schema.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
-/// The kind of JSON value that a type serializes to.
+/// What serde makes of a type in JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -20,8 +20,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the inner type's
-    /// kind.
+    /// `Option`, `Box`, `Arc` and `Rc` don't make a difference.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),
@@ -30,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// Returns the noun for messages.
+    /// For messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Text => "a string",
@@ -59,13 +58,13 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Returns whether a type is written as an `Option`.
+/// Only looks at the name.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["Option"])
 }
 
-/// Returns whether a type is written as one that collects all remaining fields when serde flattens
-/// it.
+/// Whether serde collects all remaining fields in the type when it is flattened. Only looks at the
+/// name.
 pub(crate) fn takes_rest(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["BTreeMap", "HashMap", "IndexMap", "Map", "Value"])
 }

@@ -1,20 +1,20 @@
 //! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
 //! parser.
 //!
-//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. The effect of a
-//! marker on the schema is implemented in `rbuilder-schema`.
+//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. What a marker does to
+//! the schema is implemented in `rbuilder-schema`.
 //!
 //! # Adding a marker
 //!
 //! A key of `validation(…)` is a row in `crates/schema/src/keys/table.rs`, which covers steps 1 to
 //! 5 and the advice in step 6: see `crates/schema/src/schema.rs`.
 //!
-//! 1. Add a row and its parser to a family. Markers that contradict each other are reported in
-//!    `check`. A marker with arguments, such as `cel(…)`, has a table of arguments and a function
+//! 1. Add a row and its parser to a family. `check` is where we report markers that contradict each
+//!    other. A marker with arguments, such as `cel(…)`, has a table of arguments and a function
 //!    `describe_…_args`: re-export the function below, and list the marker in
 //!    `crates/syntax/src/nested_args.rs` for the reference.
 //! 2. A marker that writes a new schema key needs the key first: see `crates/schema/src/schema.rs`.
-//!    The parser of a key that only describes the value just sets it in `Markers::stated`: go on at
+//!    If the key only describes the value, the parser just sets it in `Markers::stated`: go on at
 //!    step 5. For other keys, add a field to `crates/schema/src/markers.rs`, and its effect to
 //!    `crates/schema/src/apply/` or, for presence and one-of rules, to
 //!    `crates/schema/src/object.rs`.
@@ -125,7 +125,6 @@ const ANYWHERE: &[Place] = &[
 const FIELD: &[Place] = &[Place::Field];
 const TYPE: &[Place] = &[Place::Type];
 
-/// All markers, by family.
 const FAMILIES: &[&[Marker]] = &[
     constraint::MARKERS,
     nested::MARKERS,
@@ -153,28 +152,27 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// The markers in one place, while they are being read.
+/// The markers in one place, while we read them.
 struct Reading {
     place: Place,
-    /// Whether this is a kind, whose `#[crd(…)]` also has container keys.
+    /// Set on a kind, whose `#[crd(…)]` also has container keys.
     is_root: bool,
     kind: Kind,
-    /// The part of the source to which `allow(…)` applies.
+    /// What `allow(…)` applies to.
     scope: Span,
     markers: Markers,
-    /// The markers and constraints read so far.
+    /// The markers and constraints so far.
     seen: Seen,
-    /// The fields named in `exactly_one_of` and similar markers.
+    /// The fields that e.g. `exactly_one_of` names.
     one_of_fields: Vec<(String, Span)>,
-    /// The type in `schema_type`, parsed and as written.
+    /// From `schema_type`, parsed and as written.
     schema_type: Option<(TypeRef, String)>,
-    /// The function in `schema_with`.
+    /// From `schema_with`.
     schema_function: Option<SchemaFunction>,
-    /// Whether schemars' `with` sets a type that serde does not use.
+    /// Set if the type is from schemars' `with`, which serde does not use.
     is_with: bool,
-    /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
-    /// Whether an argument could not be parsed. A marker that seems to be missing may be in it.
+    /// We failed to parse an argument. A marker that seems to be missing may be in there.
     is_incomplete: bool,
 }
 
@@ -196,7 +194,7 @@ impl Reading {
         }
     }
 
-    /// Returns the owner of the names, for messages.
+    /// Whose names these are, for messages.
     fn owner(&self) -> Owner {
         match self.is_root {
             true => Owner::KindMarkers,
@@ -208,7 +206,7 @@ impl Reading {
         self.seen.has(name)
     }
 
-    /// Returns the span of a marker's or constraint's value.
+    /// Returns where the value of a marker or constraint is.
     fn at(&self, name: &str) -> Span {
         self.seen.at(name).unwrap_or_default()
     }
@@ -228,8 +226,8 @@ impl Reading {
         }
     }
 
-    /// Checks the markers, and their consistency if there are no new errors. `had` is the number of
-    /// errors before reading the place.
+    /// Checks the markers, and also their consistency if there has been no new error. `had` is the
+    /// number of errors before we read this place.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
@@ -250,7 +248,7 @@ impl Row<Reading> for Marker {
     }
 
     /// `validation` is repeatable, because `validation(…)` and `validation = "…"` are different
-    /// markers. The constraints inside have their own rows.
+    /// markers. The constraints in there have rows of their own.
     fn is_repeatable(&self) -> bool {
         self.repeatable
     }
@@ -292,38 +290,34 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
     );
 }
 
-/// The markers of a container.
 #[derive(Default)]
 pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
-    /// The fields named in `exactly_one_of` and similar markers, not yet checked to exist.
+    /// The fields that e.g. `exactly_one_of` names. We have yet to check that they exist.
     pub(crate) one_of_fields: Vec<(String, Span)>,
-    /// The type in `schema_type`, parsed and as written.
+    /// From `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// The function in `schema_with`.
+    /// From `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
-    /// The value of `serde_defaults`.
     pub(crate) serde_defaults: Option<bool>,
-    /// The spans of the markers and constraints.
+    /// Where the markers and constraints are.
     pub(crate) seen: Seen,
 }
 
-/// The markers of a field.
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
-    /// The type in `schema_type`, parsed and as written.
+    /// From `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// The function in `schema_with`.
+    /// From `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
-    /// Whether schemars' `with` sets a type that serde does not use.
+    /// Set if the type is from schemars' `with`, which serde does not use.
     pub(crate) is_with: bool,
-    /// The spans of the markers and constraints.
+    /// Where the markers and constraints are.
     pub(crate) seen: Seen,
 }
 
-/// Parses the markers on a type. On a kind, `#[kube(…)]` contains kube's own keys, so only
-/// `#[crd(…)]` is parsed.
+/// On a kind, `#[kube(…)]` has kube's own keys, so we only parse `#[crd(…)]` there.
 pub(crate) fn parse_container(
     attrs: &[Attribute<'_>],
     is_root: bool,
@@ -357,13 +351,13 @@ pub(crate) fn parse_container(
     }
 }
 
-/// Returns whether an argument is not a marker: `crate` is for the derive, and the container keys
-/// are parsed with the kind.
+/// Whether an argument is something other than a marker. `crate` is for the derive, and container
+/// keys are parsed with the kind.
 fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
-/// Parses the markers on a field. `allow(…)` applies to `scope`.
+/// `scope` is what `allow(…)` applies to.
 pub(crate) fn parse_field(
     attrs: &[Attribute<'_>],
     ty: &TypeRef,
@@ -389,7 +383,7 @@ pub(crate) fn parse_field(
     }
 }
 
-/// Parses the markers on a variant. Returns them with their spans. `allow(…)` applies to `scope`.
+/// Returns the markers with their spans. `scope` is what `allow(…)` applies to.
 pub(crate) fn parse_variant(attrs: &[Attribute<'_>], scope: Span, session: &mut Session) -> (Markers, Seen) {
     let mut reading = Reading {
         scope,
@@ -412,8 +406,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// Reads other tools' schema attributes. Call it after reading our own markers, which can provide
-/// what these attributes leave unknown.
+/// Reads schema attributes of other tools. Call it after reading our own markers, because these can
+/// tell what the attributes leave open.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],

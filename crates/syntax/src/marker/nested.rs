@@ -1,4 +1,4 @@
-//! `items(…)`, `keys(…)` and `values(…)`: markers one level down.
+//! Markers one level down, in `items(…)`, `keys(…)` and `values(…)`.
 
 use rbuilder_schema::Markers;
 

@@ -1,4 +1,4 @@
-//! `exactly_one_of(…)` and similar markers: how many of some fields must be set.
+//! `exactly_one_of(…)` and similar markers say how many of some fields must be set.
 
 use rbuilder_schema::OneOf;
 

@@ -1,4 +1,5 @@
-//! Markers that override the Rust type: unknown fields, embedded objects, or another type.
+//! Markers that make something else of the Rust type: unknown fields, embedded objects, or another
+//! type.
 
 use rbuilder_reader::TypeRef;
 
