@@ -1,5 +1,5 @@
-//! The model of an item before types are resolved. It owns its values and only refers to the source
-//! by [`Span`].
+//! The model of an item before types are resolved. It owns its values, and refers to the source
+//! only by [`Span`].
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Names derived by other tools: field names by serde's `rename_all`, and plurals by kube-derive.
+//! Names that other tools derive: field names by serde's `rename_all`, and plurals by kube-derive.
 
 /// A rule of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Case {
     ScreamingKebab,
 }
 
-/// The rules by serde's spelling.
+/// As serde spells them.
 const CASES: [(&str, Case); 8] = [
     ("lowercase", Case::Lower),
     ("UPPERCASE", Case::Upper),
@@ -35,12 +35,11 @@ impl Case {
             .map(|(_, case)| *case)
     }
 
-    /// Returns serde's spellings of all rules.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
         CASES.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the JSON name of a field. serde splits words at `_` only: `http2_url` becomes
+    /// Returns the JSON name of a field. serde only splits words at `_`, so `http2_url` becomes
     /// `http2Url`, and `iPv4` stays `iPv4`.
     pub fn field(self, ident: &str) -> String {
         match self {
@@ -53,7 +52,7 @@ impl Case {
         }
     }
 
-    /// Returns the JSON name of a variant. serde starts a new word at every upper-case letter:
+    /// Returns the JSON name of a variant. serde starts a new word at every upper-case letter, so
     /// `HTTPServer` becomes `h-t-t-p-server` in kebab case.
     pub fn variant(self, ident: &str) -> String {
         match self {
@@ -73,12 +72,12 @@ fn pascal(ident: &str) -> String {
     let mut name = String::with_capacity(ident.len());
     let mut rest = Some(ident);
     while let Some(text) = rest {
-        // Names are so short that setting up `split` takes longer than this.
+        // Names are so short that it would take longer to set up `split`.
         let end = text.bytes().position(|byte| byte == b'_').unwrap_or(text.len());
         let start = name.len();
         name.push_str(&text[..end]);
-        // serde only changes ASCII letters. `get_mut` returns `None` if the word starts with
-        // another character.
+        // serde only changes ASCII letters. If the word starts with another character, `get_mut`
+        // returns `None`.
         if let Some(first) = name.get_mut(start..=start) {
             first.make_ascii_uppercase();
         }
@@ -112,7 +111,8 @@ pub fn singular(kind: &str) -> String {
 }
 
 /// Returns the plural that kube-derive uses for a resource without `plural`, given the singular. It
-/// ends in `es` after a sibilant, in `ies` for a `y` after a consonant, and in `s` otherwise.
+/// ends in `es` after a sibilant, in `ies` instead of a `y` after a consonant, and in `s`
+/// otherwise.
 pub fn plural(singular: &str) -> String {
     let hisses = ["s", "x", "z", "ch", "sh"];
     if hisses.iter().any(|ending| singular.ends_with(ending)) {

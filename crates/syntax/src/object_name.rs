@@ -1,6 +1,6 @@
-//! Name formats required by the API server for objects, labels and paths.
+//! What names of objects, labels and paths must look like for the API server.
 
-/// Returns whether a string is an RFC 1123 label, such as a namespace name or a part of a domain.
+/// An RFC 1123 label, such as a namespace or a part of a domain.
 pub(crate) fn is_label(text: &str) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower_or_digit(*byte));
     let bytes = text.as_bytes();
@@ -10,16 +10,14 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| is_lower_or_digit(*byte) || *byte == b'-')
 }
 
-/// Returns whether a string is an RFC 1035 label, such as the name of a Service: it also starts
-/// with a letter.
+/// An RFC 1035 label, such as the name of a Service, which has to start with a letter.
 pub(crate) fn is_service_name(text: &str) -> bool {
     is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// Returns whether a string is an RFC 1123 subdomain, such as an API group or the name of most
-/// objects.
+/// An RFC 1123 subdomain, such as an API group, or the name of most objects.
 pub(crate) fn is_subdomain(text: &str) -> bool {
-    // A part may be longer than 63 characters: Kubernetes only limits the total length.
+    // Kubernetes only limits the total length, so a part may have more than 63 characters.
     let is_part = |part: &str| {
         let bytes = part.as_bytes();
         bytes.first().is_some_and(|byte| is_lower_or_digit(*byte))
@@ -29,7 +27,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-/// Returns whether a string is a label key: `name` or `domain/name`.
+/// Either `name` or `domain/name`.
 pub(crate) fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((domain, name)) => is_subdomain(domain) && is_word(name),
@@ -37,7 +35,7 @@ pub(crate) fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// Returns whether a string is a label value. It may be empty.
+/// May be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_word(text)
 }

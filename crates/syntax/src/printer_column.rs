@@ -1,4 +1,4 @@
-//! Checks printer columns individually, against the other columns of a version, and against the
+//! Checks each printer column on its own, against the other columns of a version, and against the
 //! schema.
 //!
 //! The checks follow the API server's conversion of table cells. A path to a missing field or a
@@ -25,9 +25,7 @@ use rbuilder_schema::{PathEnd, Schema, SchemaType, find_near_field, is_open, mem
 
 use crate::{Diagnostic, PrintColumn, Step, parse_json_path};
 
-/// The types of printer columns.
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
-/// The formats of printer columns.
 const COLUMN_FORMATS: &[&str] = &[
     "int32",
     "int64",
@@ -39,7 +37,7 @@ const COLUMN_FORMATS: &[&str] = &[
     "password",
 ];
 
-/// Checks a single column. `at` returns the span of an argument of `printcolumn(…)` by name.
+/// `at` returns the span of an argument of `printcolumn(…)` by name.
 pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Span) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if column.name.is_empty() {
@@ -73,8 +71,8 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     found
 }
 
-/// Checks the columns of a version against each other and against the schema. Each column was
-/// checked on its own when it was parsed.
+/// Checks the columns of a version against each other and against the schema. We have checked each
+/// column on its own when parsing it.
 pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (position, column) in columns.iter().enumerate() {
@@ -116,8 +114,8 @@ fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnos
     Some(Diagnostic::warning(column.span, message).help(help))
 }
 
-/// Returns the reason why the column cannot show the field's values, and the help. The rules are
-/// those of the API server's conversion of table cells.
+/// Returns why the column cannot show the values of the field, together with help. We follow the
+/// API server's conversion of table cells.
 fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
     let found = schema.schema_type?;
     let is_shown = match column.column_type.as_str() {
@@ -125,7 +123,7 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
         "number" => matches!(found, SchemaType::Integer | SchemaType::Number),
         "boolean" => found == SchemaType::Boolean,
         "date" => found == SchemaType::String,
-        // Any value can be shown as a string.
+        // The API server shows any value as a string.
         _ => true,
     };
     if !is_shown {
@@ -148,7 +146,7 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
     }
 }
 
-/// Resolves the path of a column in a schema.
+/// Finds out where the path of a column leads.
 fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     let mut schema = root;
     let mut is_root = true;
@@ -180,7 +178,7 @@ fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     PathEnd::Schema(schema)
 }
 
-/// The schema of `metadata`. The schema of a CRD does not include it.
+/// The schema of a CRD does not say what is in `metadata`.
 fn object_meta() -> &'static Schema {
     static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
         let text = |format: Option<&str>| Schema {

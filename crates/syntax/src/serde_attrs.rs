@@ -1,7 +1,7 @@
-//! serde attributes that affect the JSON of a type.
+//! Reads the serde attributes that make a difference to the JSON of a type, and skips others.
 //!
-//! Other keys are ignored. serde's derive reports mistakes to the compiler. The generator runs
-//! without a compiler, so it reports unknown keys itself.
+//! serde's derive reports mistakes to the compiler. The generator runs without a compiler, so it
+//! reports unknown keys itself.
 
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
@@ -12,7 +12,7 @@ use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session, suggest};
 
-/// The values for deserializing and serializing, and the span of the attribute.
+/// What goes for deserializing and for serializing, and where the attribute is.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions<T> {
     pub(crate) read: Option<T>,
@@ -31,7 +31,7 @@ impl<T> Default for Directions<T> {
 }
 
 impl<T> Directions<T> {
-    /// Merges another `rename`: serde accepts one per direction.
+    /// serde accepts a `rename` for each direction, so merge them.
     fn add(&mut self, other: Directions<T>, arg: &Arg<'_>, session: &mut Session) {
         let is_duplicate =
             self.read.is_some() && other.read.is_some() || self.written.is_some() && other.written.is_some();
@@ -44,34 +44,31 @@ impl<T> Directions<T> {
     }
 }
 
-/// The parsed `#[serde(…)]` attributes of a container.
 #[derive(Default)]
 pub(crate) struct ContainerAttrs {
     rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) rename_all_fields: Directions<Case>,
-    /// The container default, which provides the values of absent fields.
+    /// serde takes absent fields from this.
     pub(crate) default: Option<DefaultSource>,
     pub(crate) transparent: bool,
     tag: Option<String>,
     content: Option<String>,
     untagged: bool,
-    /// `from`, `try_from` or `into`: the type that replaces this one in JSON.
+    /// The type in `from`, `try_from` or `into`, which is what the JSON looks like.
     pub(crate) stands_for: Option<(String, Span)>,
-    /// `into`, before it is merged with `from`.
+    /// Kept apart until we know whether there is a `from`.
     into: Option<(String, Span)>,
-    /// `deny_unknown_fields`.
     pub(crate) denies_unknown: Option<Span>,
-    /// Set if only one direction is converted: true for `from`, false for `into`.
+    /// Set if only one direction is converted. True is `from`, false is `into`.
     pub(crate) is_one_way: Option<bool>,
-    /// schemars' own `default`, which takes precedence in the schema.
+    /// schemars' own `default` wins in the schema.
     pub(crate) shown_default: Option<DefaultSource>,
-    /// Keys that are set for schemars but not for serde.
+    /// Keys that schemars has, but serde doesn't.
     pub(crate) foreign: Foreign,
 }
 
 impl ContainerAttrs {
-    /// Returns the representation of an enum.
     pub(crate) fn tagging(&self) -> Tagging {
         match (&self.tag, &self.content) {
             _ if self.untagged => Tagging::Untagged,
@@ -81,46 +78,46 @@ impl ContainerAttrs {
         }
     }
 
-    /// Returns the field that `tag` adds to a struct, and the struct's name as its value.
+    /// Returns the field that `tag` adds to a struct. Its value is the name of the struct.
     pub(crate) fn struct_tag(&self, ident: &str) -> Option<(String, String)> {
         let name = self.rename.written.as_deref().unwrap_or(ident);
         self.tag.clone().map(|tag| (tag, name.to_owned()))
     }
 }
 
-/// The parsed `#[serde(…)]` attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) default: Option<DefaultSource>,
-    /// schemars' own `default`, which takes precedence in the schema. serde may still require the
-    /// field.
+    /// schemars' own `default` wins in the schema, though serde may still require the field.
     pub(crate) shown_default: Option<DefaultSource>,
     pub(crate) skip: bool,
-    /// `skip_deserializing`: the field is only serialized.
+    /// serde writes the field, but doesn't read it (`skip_deserializing`).
     pub(crate) output_only: bool,
-    /// `skip_serializing`: the field is only deserialized.
+    /// serde reads the field, but doesn't write it (`skip_serializing`).
     pub(crate) input_only: Option<Span>,
-    /// `skip_serializing_if`: the function that decides whether to omit the field.
+    /// The function in `skip_serializing_if`.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
-    /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not determine the JSON.
+    /// Set by `with`, `serialize_with` or `deserialize_with`, since the Rust type does not tell us
+    /// the JSON then.
     pub(crate) opaque: Option<Opaque>,
-    /// `with` or `deserialize_with`: serde requires the field even if it is an `Option`, since it
-    /// only calls the function for a field that is present.
+    /// Set by `with` and `deserialize_with`. serde only calls the function for a field that is
+    /// present, so it requires the field even if that is an `Option`.
     pub(crate) read_by_function: bool,
-    /// Keys that are set for schemars but not for serde.
+    /// Keys that schemars has, but serde doesn't.
     pub(crate) foreign: Foreign,
 }
 
-/// Functions that serialize or deserialize a field in place of its type.
+/// Functions that serialize or deserialize a field instead of its type.
 #[derive(Clone, Copy)]
 pub(crate) struct Opaque {
     pub(crate) span: Span,
-    /// False if the functions only deserialize: the type then determines the JSON that is written.
+    /// False if there are only functions for reading, because the type determines what is written
+    /// then.
     pub(crate) writes: bool,
-    /// True for `with` and `serde_as`, for which schemars requires a type with a schema. It ignores
-    /// single functions.
+    /// Set by `with` and `serde_as`. For these, schemars requires a type with a schema, while it
+    /// ignores single functions.
     pub(crate) is_module: bool,
 }
 
@@ -133,7 +130,6 @@ impl Opaque {
         }
     }
 
-    /// Adds a function for a single direction.
     fn with_function(known: Option<Self>, span: Option<Span>, writes: bool) -> Option<Self> {
         let Some(span) = span else { return known };
         let first = known.unwrap_or(Opaque {
@@ -148,24 +144,23 @@ impl Opaque {
     }
 }
 
-/// Keys of `#[schemars(…)]` that describe different JSON than serde's.
+/// Keys of `#[schemars(…)]` that describe JSON which serde neither reads nor writes.
 #[derive(Default)]
 pub(crate) struct Foreign {
     /// serde's names, if schemars has its own.
     rename: Option<Directions<String>>,
-    /// `skip`: the field is omitted from the schema.
+    /// schemars leaves the field out of the schema.
     pub(crate) skip: Option<Span>,
-    /// The other keys and their spans.
+    /// Other keys, and where they are.
     pub(crate) keys: Vec<(String, Span)>,
 }
 
 impl Foreign {
-    /// Returns whether schemars has its own name.
     pub(crate) fn is_renamed(&self) -> bool {
         self.rename.is_some()
     }
 
-    /// Records a key that schemars has and serde does not have, or has with another value.
+    /// Records a key that serde does not have, or not with this value.
     fn note(&mut self, arg: &Arg<'_>, serde: &[&Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -188,24 +183,23 @@ impl Foreign {
     }
 }
 
-/// The parsed `#[serde(…)]` attributes of a variant.
 #[derive(Default)]
 pub(crate) struct VariantAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) skip: bool,
-    /// `skip_deserializing`: the variant is only serialized.
+    /// serde writes the variant, but doesn't read it (`skip_deserializing`).
     pub(crate) output_only: Option<Span>,
-    /// `skip_serializing`: the variant is only deserialized.
+    /// serde reads the variant, but doesn't write it (`skip_serializing`).
     pub(crate) input_only: Option<Span>,
     pub(crate) other: bool,
     pub(crate) untagged: bool,
     pub(crate) opaque: Option<Span>,
-    /// Keys that are set for schemars but not for serde.
+    /// Keys that schemars has, but serde doesn't.
     pub(crate) foreign: Foreign,
 }
 
-/// The keys on a container. serde's own derive validates all other keys.
+/// serde's own derive checks all other keys.
 const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ArgRow::repeatable("rename", "Name of the type.", |arg, read, session| {
         read.rename.add(names(arg, session), arg, session);
@@ -261,7 +255,7 @@ const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     }),
 ];
 
-/// The keys on a container that have a different meaning for schemars.
+/// These keys mean something else to schemars.
 const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ArgRow::once(
         "default",
@@ -313,7 +307,7 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
     }),
 ];
 
-/// The keys on a field that have a different meaning for schemars.
+/// These keys mean something else to schemars.
 const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
     ArgRow::once(
         "default",
@@ -358,7 +352,7 @@ const VARIANT: &[ArgRow<VariantAttrs>] = &[
     }),
 ];
 
-/// The directions of `rename(serialize = "x", deserialize = "y")`.
+/// `rename(serialize = "x", deserialize = "y")`
 const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
     ArgRow::once("serialize", "Name that is written.", |arg, to, session| {
         to.written = arg.text(session);
@@ -368,7 +362,7 @@ const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
     }),
 ];
 
-/// All keys of `#[serde(…)]` in serde 1.0.229, from `serde_derive/src/internals/symbol.rs`.
+/// The keys of serde 1.0.229, from `serde_derive/src/internals/symbol.rs`.
 const KEYS: &[&str] = &[
     "alias",
     "borrow",
@@ -402,7 +396,7 @@ const KEYS: &[&str] = &[
     "with",
 ];
 
-/// Warns about an unknown key. A newer serde may support it, so this is not an error.
+/// Only warns, because a newer serde may have the key.
 fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     if KEYS.contains(&arg.name) {
         return;
@@ -418,10 +412,10 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     session.report(Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// Returns the span of a function that reads or writes a value, unless it leaves the JSON
-/// unchanged: `singleton_map` in serde_yaml and its successors gives enums in YAML the same form as
-/// in JSON.
+/// Returns the span of a function that reads or writes a value, if it changes the JSON.
 fn changes_form(arg: &Arg<'_>) -> Option<Span> {
+    // For example, `singleton_map` of serde_yaml and its successors makes enums in YAML look like
+    // in JSON.
     let path = arg.literal().and_then(|literal| literal.value.as_str());
     let keeps_form = path.is_some_and(|path| {
         path.split("::")
@@ -430,7 +424,6 @@ fn changes_form(arg: &Arg<'_>) -> Option<Span> {
     (!keeps_form).then_some(arg.span)
 }
 
-/// Parses `default` or `default = "path"`.
 fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource> {
     match arg.value {
         ArgValue::Flag => Some(DefaultSource::Type),
@@ -438,20 +431,19 @@ fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource>
     }
 }
 
-/// Returns a string and its span.
 fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
     arg.text(session).map(|text| (text, arg.value_span()))
 }
 
-/// The keys for serde, and the keys for schemars, which take precedence in the schema.
+/// serde's keys, and schemars' keys, which win in the schema.
 struct Keys<'t, 'a> {
     serde: Vec<&'t Arg<'a>>,
     schemars: Vec<&'t Arg<'a>>,
 }
 
 impl<'t, 'a> Keys<'t, 'a> {
-    /// Reports errors in `#[serde(…)]`. Errors in `#[schemars(…)]` are reported where its markers
-    /// are read.
+    /// Only reports errors in `#[serde(…)]`. Those in `#[schemars(…)]` are reported along with its
+    /// markers.
     fn of(attrs: &'t [Attribute<'a>], session: &mut Session) -> Self {
         let serde = attrs.iter().filter(|attr| attr.is("serde"));
         Keys {
@@ -462,7 +454,6 @@ impl<'t, 'a> Keys<'t, 'a> {
         }
     }
 
-    /// Reads serde's keys.
     fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
         let mut draft = Draft::default();
         draft.read_known(self.serde.iter().copied(), rows, session);
@@ -473,7 +464,7 @@ impl<'t, 'a> Keys<'t, 'a> {
         draft.value
     }
 
-    /// Reads schemars' keys. The rows of `shown` take precedence.
+    /// The rows of `shown` win.
     fn read_shown<T>(
         &self,
         read: T,
@@ -493,7 +484,7 @@ impl<'t, 'a> Keys<'t, 'a> {
         draft.value
     }
 
-    /// Clears serde's value of a key that schemars overrides. Returns the old value.
+    /// Clears serde's value of a key that schemars overrides, and returns it.
     fn take_renamed<T>(&self, name: &str, to: &mut Directions<T>) -> Option<Directions<T>> {
         let is_told = self.schemars.iter().any(|arg| arg.name == name);
         is_told.then(|| std::mem::take(to))
@@ -529,9 +520,9 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
         (None, Some(_)) => Some(false),
         _ => None,
     };
-    // The schema describes the type that is deserialized. `into` only counts if there is no `from`.
+    // We describe the type that is read, so `into` only counts without a `from`.
     read.stands_for = read.stands_for.or(into);
-    // schemars' `with` on a type: use the schema of the given type.
+    // On a type, schemars' `with` says which schema to use.
     for arg in args::list_args(attrs, &["schemars"]) {
         if arg.name == "with" {
             read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
@@ -541,7 +532,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// Removes all whitespace from a type.
+/// Whitespace doesn't make a difference between types.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -554,7 +545,7 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
         read = keys.read_shown(read, SHOWN_FIELD, FIELD, session);
         keys.note_foreign(&mut read.foreign);
     }
-    // `serde_as` adds `with`, and `default` if the type is an `Option`.
+    // `serde_as` adds `with`, and also `default` if the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
     read.skip |= read.input_only.is_some() && read.output_only;
@@ -615,7 +606,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// Returns these rules, falling back to the container's rules.
+    /// Falls back to the rules of the container.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),
@@ -625,7 +616,7 @@ impl Directions<Case> {
     }
 }
 
-/// Returns the name that serde deserializes. Warns if it serializes a different name.
+/// Returns the name that serde reads, and warns if it writes another one.
 pub(crate) fn wire_name(
     ident: &str,
     rename: &Directions<String>,
@@ -634,7 +625,7 @@ pub(crate) fn wire_name(
     session: &mut Session,
 ) -> String {
     let read = pick(&rename.read, rename_all.read, ident, by_case);
-    // Most fields have the same rules in both directions, so the second name is rarely needed.
+    // Most fields have the same rules in both directions, so we rarely need the second name.
     let has_two_rules = rename.read != rename.written || rename_all.read != rename_all.written;
     if has_two_rules
         && pick(&rename.written, rename_all.written, ident, by_case) != read
@@ -647,8 +638,8 @@ pub(crate) fn wire_name(
     read
 }
 
-/// Reports keys with which schemars describes different JSON than serde's. Only call it for types
-/// that derive `Deserialize`.
+/// Reports keys with which schemars describes other JSON than serde reads. Only call this for types
+/// that derive `Deserialize`, because nobody reads the others.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
         let message = format!("`{key}` is set for schemars but not for serde");
@@ -657,8 +648,7 @@ pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     }
 }
 
-/// Reports a field or variant whose name in the schema, `shown`, is not the name that serde
-/// deserializes.
+/// Reports a field or variant if the schema calls it `shown`, but serde reads another name.
 pub(crate) fn check_foreign_name(
     foreign: &Foreign,
     shown: &Directions<String>,

@@ -1,4 +1,4 @@
-//! State shared by all parts of a parse: diagnostics, constants, and types that the derive emits.
+//! What all parts of a parse share: diagnostics, constants, and the types that the derive emits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +16,20 @@ pub struct Session {
     pub allows: Vec<Allow>,
     /// The current item with its attributes, to which `allow(…)` on it applies.
     pub scope: Span,
-    /// The slot types of the last item. Only kept for the derive, which emits them.
+    /// Only kept for the derive, which emits them.
     slot_types: Option<Vec<SlotType>>,
-    /// Whether a marker of the last item could not be parsed.
+    /// We failed to parse a marker of the last item.
     pub(crate) is_incomplete: bool,
-    /// The library that generates the schema of the last item.
+    /// Which library generates the schema of the last item.
     pub(crate) schema_source: SchemaSource,
-    /// Patterns known to be valid. Many fields share a pattern.
+    /// Patterns that we know to be valid. Many fields share a pattern, so there's no need to parse
+    /// it each time.
     good_patterns: BTreeSet<String>,
     /// The values of the program's constants, by path as written in attributes.
     constants: BTreeMap<String, Value>,
-    /// Constants used in attributes whose values are unknown.
+    /// Constants in attributes whose values we don't know.
     missing_constants: BTreeSet<String>,
-    /// The version for which stackable-versioned generates the items.
+    /// Which version stackable-versioned generates the items for.
     pub(crate) module_version: Option<ModuleVersion>,
 }
 
@@ -74,7 +75,7 @@ impl Session {
         std::mem::take(&mut self.missing_constants)
     }
 
-    /// Returns the value of a constant. Records the constant if its value is unknown.
+    /// If we don't know the value, we record that someone asked for it.
     pub(crate) fn constant(&mut self, path: &str) -> Option<Value> {
         let value = self.constants.get(path).cloned();
         if value.is_none() {
@@ -83,13 +84,12 @@ impl Session {
         value
     }
 
-    /// Returns whether the derive is parsing the item. It sees the item's markers but not its other
+    /// Whether the derive is parsing the item. It sees the item's markers, but not its other
     /// derives.
     pub(crate) fn is_of_derive(&self) -> bool {
         self.slot_types.is_some()
     }
 
-    /// Returns whether `CrdSchema` generates the schema of the item.
     pub(crate) fn is_ours(&self) -> bool {
         self.schema_source == SchemaSource::CrdSchema
     }
@@ -100,7 +100,7 @@ impl Session {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Resets the state of the previous item.
+    /// Forgets what belongs to the previous item.
     pub(crate) fn start_item(&mut self, schema_source: SchemaSource) {
         self.schema_source = schema_source;
         self.is_incomplete = false;
@@ -115,7 +115,6 @@ impl Session {
         }
     }
 
-    /// Returns whether a pattern is known to be valid.
     pub(crate) fn is_good_pattern(&self, pattern: &str) -> bool {
         self.good_patterns.contains(pattern)
     }

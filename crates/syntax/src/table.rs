@@ -1,8 +1,8 @@
-//! Reads argument lists. Each list is described by a table with one row per argument.
+//! Reads lists of arguments. A table describes each list, with one row per argument.
 //!
-//! All lists behave alike. An unknown name is an error with a suggestion from the table. A
-//! duplicate is an error at the second occurrence, and the first value is kept. Reading continues
-//! after either error to find further mistakes.
+//! All lists behave the same. An unknown name is an error, with a suggestion from the table. So is
+//! a duplicate, at its second place, and the first value stays. We go on after either error, to
+//! find further mistakes.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
@@ -10,31 +10,26 @@ use rbuilder_reader::Span;
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
-/// A row in a table of arguments.
 pub(crate) trait Row<T> {
-    /// The name of the argument.
     fn name(&self) -> &'static str;
 
-    /// Whether the argument may be repeated.
     fn is_repeatable(&self) -> bool;
 
-    /// Checks that the argument is allowed in this list. Reports it otherwise.
+    /// Returns false after reporting that the argument is not allowed in this list.
     fn check_place(&self, _arg: &Arg<'_>, _target: &mut T, _session: &mut Session) -> bool {
         true
     }
 
-    /// Stores the value of the argument in the target.
+    /// Stores the value in `target`.
     fn read(&self, arg: &Arg<'_>, target: &mut T, session: &mut Session);
 }
 
-/// A value that arguments are read into.
+/// What arguments are read into.
 pub(crate) trait Target {
-    /// The arguments read so far.
     fn seen(&mut self) -> &mut Seen;
 }
 
-/// Reads arguments. `find` looks up an argument's row, and `report_unknown` reports an argument
-/// without a row.
+/// `find` looks up the row of an argument, and `report_unknown` reports an argument that has none.
 pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
     args: impl IntoIterator<Item = &'t Arg<'a>>,
     target: &mut T,
@@ -55,25 +50,24 @@ pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
     }
 }
 
-/// The arguments read so far, with the spans of their values.
+/// The arguments that we have read, and where their values are.
 #[derive(Default)]
 pub(crate) struct Seen {
     list: Vec<(&'static str, Span)>,
 }
 
 impl Seen {
-    /// Returns whether the argument has been read.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.list.iter().any(|(seen, _)| *seen == name)
     }
 
-    /// Returns the span of the argument's value, or of the first value of a repeated one.
+    /// For a repeated argument, this is the first value.
     pub(crate) fn at(&self, name: &str) -> Option<Span> {
         let found = self.list.iter().find(|(seen, _)| *seen == name);
         found.map(|(_, span)| *span)
     }
 
-    /// Returns the names and value spans in source order.
+    /// In the order of the source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
         self.list.iter().copied()
     }
@@ -82,7 +76,7 @@ impl Seen {
         self.list.is_empty()
     }
 
-    /// Records an argument. Reports a duplicate and returns `false`.
+    /// Returns false after reporting a duplicate.
     fn add(&mut self, name: &'static str, repeatable: bool, arg: &Arg<'_>, session: &mut Session) -> bool {
         if !repeatable && self.has(name) {
             report_duplicate(arg, session);
@@ -93,7 +87,6 @@ impl Seen {
     }
 }
 
-/// Reports the second argument with the same name.
 pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
@@ -120,7 +113,7 @@ pub struct ArgDoc {
     pub repeatable: bool,
 }
 
-/// Describes all arguments of a table for the reference.
+/// For the reference.
 pub(crate) fn describe_rows<T>(rows: &[ArgRow<T>]) -> Vec<ArgDoc> {
     rows.iter().map(ArgRow::describe).collect()
 }
@@ -135,7 +128,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// Creates a row for an argument that may be given once.
+    /// For an argument that may only be given once.
     pub(crate) const fn once(
         name: &'static str,
         doc: &'static str,
@@ -149,7 +142,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// Creates a row for an argument that may be repeated.
+    /// For an argument that may be repeated.
     pub(crate) const fn repeatable(
         name: &'static str,
         doc: &'static str,
@@ -178,12 +171,12 @@ impl<T> Row<Draft<T>> for ArgRow<T> {
     }
 }
 
-/// A value whose arguments are being read.
+/// A value that we are reading arguments into.
 #[derive(Default)]
 pub(crate) struct Draft<T> {
     pub(crate) value: T,
     pub(crate) seen: Seen,
-    /// Whether an unknown argument was found. It may be a misspelling of a required one.
+    /// We found an unknown argument, which may be a required one that is misspelled.
     pub(crate) has_unknown: bool,
 }
 
@@ -202,7 +195,7 @@ impl<T: 'static> Draft<T> {
         }
     }
 
-    /// Reads the arguments of `owner`. `advice` maps names used by other tools to what to write
+    /// Reads the arguments of `owner`. `advice` has names from other tools, and what to write
     /// instead.
     pub(crate) fn read(
         &mut self,
@@ -224,7 +217,7 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), report_unknown, session);
     }
 
-    /// Reads the arguments that have a row and ignores all others, which are checked elsewhere.
+    /// Ignores arguments without a row, which are checked elsewhere.
     pub(crate) fn read_known<'t, 'a: 't>(
         &mut self,
         args: impl IntoIterator<Item = &'t Arg<'a>>,
@@ -234,13 +227,13 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 
-    /// Checks that required arguments are present. Reports missing ones, unless an unknown argument
-    /// may be a misspelling. `samples` lists the required names with a value to suggest. Returns
-    /// whether all of them are present.
+    /// Checks that required arguments are there, and returns whether all of them are. `samples` has
+    /// their names, each with a value to suggest.
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;
         for (name, sample) in samples.iter().filter(|(name, _)| !self.seen.has(name)) {
             is_whole = false;
+            // The unknown argument may be a misspelling of this one.
             if self.has_unknown {
                 continue;
             }
@@ -252,7 +245,7 @@ impl<T: 'static> Draft<T> {
 }
 
 impl<T: Default + 'static> Draft<T> {
-    /// Reads `name(…)`. Returns `None` if the argument has no parentheses.
+    /// Reads `name(…)`. Returns `None` without the parentheses.
     pub(crate) fn of_list(arg: &Arg<'_>, rows: &'static [ArgRow<T>], session: &mut Session) -> Option<Self> {
         let mut draft = Draft::default();
         draft.read(arg.name, arg.list(session)?, rows, &[], session);
@@ -260,7 +253,6 @@ impl<T: Default + 'static> Draft<T> {
     }
 }
 
-/// Returns a function that looks up rows by name.
 pub(crate) fn find_row<T>(rows: &'static [ArgRow<T>]) -> impl Fn(&str) -> Option<&'static ArgRow<T>> {
     |name| rows.iter().find(|row| row.name == name)
 }

@@ -1,4 +1,4 @@
-//! `schema = { … }`: an explicit schema, for everything that neither the Rust type nor other
+//! `schema = { … }` gives the schema itself, for everything that neither the Rust type nor other
 //! markers can express.
 
 use rbuilder_re2::Pattern;
@@ -41,8 +41,8 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
-/// Reads the keys of `root_schema`. Whether the result is structural is only checked once the
-/// schema is complete.
+/// Reads the keys of `root_schema`. We can't check yet whether the result is structural, because it
+/// isn't complete.
 pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
     let value = arg.any(session)?;
     let mut schema = schema_of(&value, arg, session)?;
@@ -60,8 +60,8 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
         );
         session.error_help(at, message, "remove `type`");
     }
-    // Remove everything that has been reported, so that the checks of the complete schema do not
-    // report it again.
+    // Remove what we have reported, so that the checks of the complete schema don't report it
+    // again.
     schema.schema_type = None;
     schema.nullable = false;
     schema.default = None;
@@ -69,7 +69,7 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     Some(schema)
 }
 
-/// Parses a schema in manifest notation.
+/// The value is a schema as in a manifest.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
         Ok(schema) => {
@@ -94,8 +94,7 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     }
 }
 
-/// Returns the key of each empty list of alternatives in a schema. The parsed schema does not
-/// distinguish an empty list from an absent one, so it would be dropped silently.
+/// Returns the key of each empty list of alternatives in a schema.
 fn empty_alternatives(schema: &Value) -> Vec<&str> {
     let Value::Object(keys) = schema else {
         return match schema {
@@ -103,6 +102,8 @@ fn empty_alternatives(schema: &Value) -> Vec<&str> {
             _ => Vec::new(),
         };
     };
+    // In the parsed schema, an empty list is the same as none, so nobody would notice that it's
+    // gone.
     let is_value = |key: &str| ["default", "enum", "example"].contains(&key);
     keys.iter()
         .filter(|(key, _)| !is_value(key))
@@ -120,7 +121,7 @@ fn report_empty(key: &str, arg: &Arg, session: &mut Session) {
     session.error_help(arg.value_span(), message, help);
 }
 
-/// Reads `validation(one_of = [{ "required": ["a"] }, …])`. `key` is the name of the list in a
+/// Parses `validation(one_of = [{ "required": ["a"] }, …])`. `key` is what the list is called in a
 /// manifest.
 pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
@@ -138,7 +139,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, ses
     known.not = new.not.or(known.not.take());
 }
 
-/// Checks every pattern and format in a schema, including its alternatives.
+/// Includes the alternatives of the schema.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)

@@ -1,9 +1,9 @@
 //! Translates `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]` to markers.
 //!
-//! schemars takes constraints from all three attributes, and so does rbuilder: the attributes in an
-//! existing kube-rs project apply to the derive and to the generator. Keys that serde also supports
-//! are read in `serde_attrs`. A key that would require running code is an error, unless a marker
-//! provides the result.
+//! schemars takes constraints from all three attributes, and so do we. That way, the attributes in
+//! an existing kube-rs project apply to the derive and to the generator. `serde_attrs` reads the
+//! keys that serde supports as well. If we would have to run code to know what a key does, that's
+//! an error, unless a marker tells us.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
@@ -14,16 +14,16 @@ use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
 use crate::{SchemaFunction, Session, suggest};
 
-/// The owner of an attribute, which determines the valid keys.
+/// Whose attribute it is, since the valid keys depend on that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Schemars,
-    /// validator or garde. Only their constraints are read.
+    /// validator or garde, of which we only read the constraints.
     Validator,
 }
 
-/// Ignored keys of `#[schemars(…)]`: serde's keys, which are read elsewhere, and keys that only
-/// affect schemars' own output.
+/// We skip these keys of `#[schemars(…)]`. Some are serde's, which are read elsewhere, and others
+/// only make a difference to schemars' own output.
 const PASSED: &[&str] = &[
     "alias",
     "bound",
@@ -57,7 +57,7 @@ const PASSED: &[&str] = &[
     "ref_variants",
 ];
 
-/// Supported keys, for suggestions.
+/// For suggestions.
 const READ: &[&str] = &[
     "contains",
     "email",
@@ -79,7 +79,7 @@ const READ: &[&str] = &[
     "with",
 ];
 
-/// Reads an attribute of another tool, if it affects the schema.
+/// Reads an attribute of another tool, as long as it makes a difference to the schema.
 pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
     let owner = if attr.is("schemars") {
         Owner::Schemars
@@ -93,7 +93,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     };
     let args = match owner {
         Owner::Schemars => args::check_args(attr, session),
-        // Their own derives report errors in them.
+        // The derives of these tools report errors in their attributes.
         Owner::Validator => &attr.args().list,
     };
     let mut markers = Vec::new();
@@ -107,15 +107,14 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
         }
     }
     if owner == Owner::Validator {
-        // A constraint can be repeated for each tool that checks it. The one for schemars takes
-        // precedence.
+        // Users may repeat a constraint for each tool that checks it. The one for schemars wins.
         markers.iter_mut().for_each(|marker| drop_read(marker, reading));
         markers.retain(|marker| marker.name == "validation" || !reading.is_read(marker.name));
     }
     reading.read(&markers, session);
 }
 
-/// Returns the function in `schema_with = "path"`.
+/// Parses `schema_with = "path"`.
 fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     let literal = arg.literal().filter(|_| arg.name == "schema_with")?;
     let path = literal.value.as_str()?;
@@ -128,7 +127,7 @@ fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     })
 }
 
-/// Removes constraints that have been read already.
+/// Drops constraints that we have read already.
 fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     if let ArgValue::List(constraints) = &mut marker.value
         && marker.name == "validation"
@@ -137,7 +136,7 @@ fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     }
 }
 
-/// Returns `description = "…"`, which replaces the doc comment.
+/// Returns `description = "…"`, which wins over the doc comment.
 pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     let mut args = args::list_args(attrs, &["schemars"]);
     match args.find(|arg| arg.name == "description")?.literal() {
@@ -149,14 +148,13 @@ pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
-/// Returns whether only other tools' attributes contain `required`. They apply it to an `Option`,
-/// and it has no effect on a field with a default.
+/// Whether `required` is only in attributes of other tools. They mean an `Option`, and on a field
+/// with a default, it does nothing.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     let says = |names| args::list_args(attrs, names).any(|arg| arg.name == "required");
     says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])
 }
 
-/// Translates one key to markers.
 fn translate<'a>(
     arg: &Arg<'a>,
     owner: Owner,
@@ -186,7 +184,7 @@ fn translate<'a>(
         "required" if !matches!(arg.value, ArgValue::Literal(_)) => markers.push(flag("required", span)),
         "inner" => markers.extend(inner(arg, owner, kind, reading, session)),
         _ if owner == Owner::Validator => {}
-        // On a type, it is read together with serde's `from`.
+        // On a type, this is read along with serde's `from`.
         "with" if reading.place == Place::Type => {}
         "title" | "with" => match &arg.value {
             ArgValue::Literal(_) => markers.push(Arg {
@@ -200,7 +198,7 @@ fn translate<'a>(
             _ => opaque(arg, "the title", reading, session),
         },
         "example" => {
-            // A computed value is only documentation. kube omits it, too.
+            // A computed example is just documentation, and kube leaves it out as well.
             let is_first = !markers.iter().any(|marker| marker.name == "example");
             if let Some(value) = literal(&arg.value)
                 && is_first
@@ -224,7 +222,7 @@ fn translate<'a>(
     }
 }
 
-/// Reports a key that would require running code, unless a marker provides the result.
+/// Reports a key if we would have to run code to know what it does, unless a marker tells us.
 fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     if ["schema", "schema_type", "schemaless"]
         .iter()
@@ -263,12 +261,12 @@ fn list<'a>(name: &'static str, span: Span, args: Vec<Arg<'a>>) -> Arg<'a> {
     }
 }
 
-/// Creates `validation(name = value)`.
+/// Returns `validation(name = value)`.
 fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
     list("validation", span, vec![valued(name, span, value)])
 }
 
-/// Translates `range(min = 1, max = 5)`, including validator's `exclusive_min` and `exclusive_max`.
+/// Parses `range(min = 1, max = 5)`. validator also has `exclusive_min` and `exclusive_max`.
 fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let mut constraints = Vec::new();
     for bound in arg.list(session)? {
@@ -294,7 +292,7 @@ fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(list("validation", arg.span, constraints))
 }
 
-/// Translates `length(min = 1, max = 5)` or `length(equal = 3)` for a string, list or map.
+/// Parses `length(min = 1, max = 5)` or `length(equal = 3)`, on a string, list or map.
 fn length<'a>(arg: &Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
     let (least, most) = match kind {
         Kind::List(_) => ("min_items", "max_items"),
@@ -319,8 +317,8 @@ fn length<'a>(arg: &Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'
     Some(list("validation", arg.span, constraints))
 }
 
-/// Translates `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`,
-/// which names a static.
+/// Parses `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, which
+/// names a static.
 fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {
@@ -346,7 +344,7 @@ fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Optio
     }
 }
 
-/// Returns the pattern of a regular expression or string in the program, given its path.
+/// The path leads to a regular expression or a string in the program.
 fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
@@ -363,7 +361,7 @@ fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     }
 }
 
-/// Translates `contains(pattern = "…")`. The text is matched literally.
+/// Parses `contains(pattern = "…")`, where the text isn't a regular expression.
 fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let text = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| literal(&inner.value)),
@@ -387,9 +385,7 @@ fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(constraint("pattern", arg.span, Value::String(escaped)))
 }
 
-/// Translates `inner(…)`, which applies to the items of a list or the values of a map. garde also
-/// applies it to the value of an `Option`, where schemars finds no items and omits the constraint
-/// from `Kind::crd()`.
+/// Parses `inner(…)`, which is about the items of a list or the values of a map.
 fn inner<'a>(
     arg: &Arg<'a>,
     owner: Owner,
@@ -401,6 +397,8 @@ fn inner<'a>(
         Kind::List(item) | Kind::Map(item) => (**item).clone(),
         Kind::Unknown => Kind::Unknown,
         _ if reading.is_with => Kind::Unknown,
+        // garde also applies it to what is in an `Option`. schemars finds no items there, and
+        // leaves the constraint out of `Kind::crd()`.
         other => {
             warn_of_inner(arg, other, session);
             return None;
@@ -433,7 +431,7 @@ fn warn_of_inner(arg: &Arg<'_>, kind: &Kind, session: &mut Session) {
     session.report(crate::Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// Evaluates a number: a literal, arithmetic on literals, or a constant such as `u16::MAX`.
+/// Evaluates literals, arithmetic on literals, and constants such as `u16::MAX`.
 fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     let value = match &arg.value {
         ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
@@ -467,7 +465,7 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// Returns the value of a constant named in a string, the syntax before schemars 1.
+/// Before schemars 1, constants were named in a string.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
     is_path(text).then(|| session.constant(text))?
 }
@@ -492,8 +490,7 @@ fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     }
 }
 
-/// Returns the value of `u8::MAX` and similar constants. The range of these types is
-/// platform-independent.
+/// Knows e.g. `u8::MAX`, but not `usize::MAX`, since that depends on the platform.
 fn constant(names: &[&str]) -> Option<i128> {
     let [.., of, which] = names else { return None };
     let (low, high) = match *of {
@@ -514,7 +511,7 @@ fn constant(names: &[&str]) -> Option<i128> {
     }
 }
 
-/// Evaluates a literal, including `&"…"` and `"…".to_string()`.
+/// Also accepts `&"…"` and `"…".to_string()`.
 fn literal(value: &ArgValue<'_>) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => Some(literal.value.clone()),
@@ -536,7 +533,7 @@ fn literal_of(expr: &Expr<'_>) -> Option<Value> {
     }
 }
 
-/// Evaluates `json!` with literals.
+/// Only accepts `json!` with literals.
 fn json_of(json: &Json<'_>) -> Option<Value> {
     match json {
         Json::Null => Some(Value::Null),
@@ -552,7 +549,7 @@ fn json_of(json: &Json<'_>) -> Option<Value> {
     }
 }
 
-/// Keys with a boolean value that is a flag here.
+/// These keys have a boolean value, while the markers are flags.
 const FLAGS: &[(&str, &str)] = &[
     ("x-kubernetes-preserve-unknown-fields", "preserve_unknown_fields"),
     ("x-kubernetes-embedded-resource", "embedded_resource"),
@@ -560,7 +557,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("nullable", "nullable"),
 ];
 
-/// Keys for which a marker with the same value exists.
+/// These keys have a marker with the same value.
 const VALUES: &[(&str, &str)] = &[
     ("x-kubernetes-list-type", "list_type"),
     ("x-kubernetes-list-map-keys", "list_map_keys"),
@@ -570,7 +567,7 @@ const VALUES: &[(&str, &str)] = &[
     ("example", "example"),
 ];
 
-/// Translates `extend("x-kubernetes-…" = value, …)`.
+/// Parses `extend("x-kubernetes-…" = value, …)`.
 fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
     let find = |table: &[(&str, &'static str)], key: &str| {
         table
@@ -615,19 +612,19 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
     }
 }
 
-/// Returns the name in `validation(…)` for a key in `extend("key" = value)`. Alternatives keep
-/// their own names, because several `extend` add up.
+/// Returns the name in `validation(…)` for a key of `extend("key" = value)`. Alternatives keep
+/// their names, because several `extend` add up.
 fn constraint_in_extend(key: &str) -> Option<&'static str> {
     let key = Key::named(key).filter(|key| !key.argument.is_empty())?;
     match key.form {
-        // JSON Schema uses a number here, OpenAPI a flag.
+        // This is a number in JSON Schema, but a flag in OpenAPI.
         Form::Flag(_) => None,
         Form::Parts(_) => Some(key.name),
         _ => Some(key.argument),
     }
 }
 
-/// Translates `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
+/// Parses `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
 fn rules<'a>(value: Value, span: Span, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
     const KEYS: &[(&str, &str)] = &[
         ("rule", "rule"),

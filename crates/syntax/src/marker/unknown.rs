@@ -1,4 +1,4 @@
-//! Help for unknown names, which may be misspelled or belong to another place.
+//! Help for unknown names, which may be misspelled or belong somewhere else.
 
 use rbuilder_diagnostic::suggest::{find_keyword, list_names};
 use rbuilder_schema::Key;
@@ -6,22 +6,21 @@ use rbuilder_schema::Key;
 use super::{Place, is_marker, markers};
 use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 
-/// The place of an unknown name.
+/// Where an unknown name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// `#[kube(…)]` on a kind, which accepts kube's own keys.
+    /// `#[kube(…)]` on a kind, which has kube's own keys.
     KindKeys {
-        /// Whether the kind also supports `#[crd(…)]`, which schemars' derive rejects.
+        /// Whether the kind may have `#[crd(…)]` as well. schemars' derive rejects it.
         takes_markers: bool,
     },
-    /// `#[crd(…)]` on a kind, which accepts markers and keys that kube does not have.
+    /// `#[crd(…)]` on a kind, which has markers, and the keys that kube lacks.
     KindMarkers,
-    /// Either attribute on another item.
+    /// Either attribute on any other item.
     Elsewhere(Place),
 }
 
 impl Owner {
-    /// Returns the names that are valid here.
     fn names(self) -> Vec<&'static str> {
         match self {
             Owner::KindKeys { .. } => KUBE_KEYS.iter().map(|key| key.name).collect(),
@@ -40,7 +39,6 @@ fn markers_at(place: Place) -> impl Iterator<Item = &'static str> {
         .map(|marker| marker.name)
 }
 
-/// Returns the help for an unknown name.
 pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
     if let Some(help) = find_elsewhere(name, owner) {
         return help;
@@ -53,18 +51,18 @@ pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
     }
 }
 
-/// Returns the help for a name that is valid in another place.
+/// Returns help if the name is valid somewhere else.
 fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
     match owner {
-        // The name of this key before kube 1.0.
+        // What this key was called before kube 1.0.
         Owner::KindKeys { .. } if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
-        // The argument of kubebuilder's marker.
+        // What kubebuilder's marker calls it.
         Owner::KindKeys { .. } if name == "scope" => {
             return Some("write `namespaced`, or leave it out for a cluster-scoped kind".to_owned());
         }
-        // The attribute would not compile, so neither a marker nor a similarly named key is a
-        // useful suggestion.
+        // The attribute would not compile, so suggest neither a marker nor a key with a similar
+        // name.
         Owner::KindKeys { takes_markers: false } => {
             let is_ours = is_marker(name) || is_key(CRD_KEYS);
             return is_ours.then(|| format!("use one of: {}", list_names(owner.names())));
@@ -97,7 +95,7 @@ fn on_kind(attribute: &str, name: &str) -> String {
     format!("write `#[{attribute}({name}…)]` on the type that derives `CustomResource`")
 }
 
-/// Returns all names that may be meant, and how to write them. Names that are valid here come
+/// Returns all names that may be meant, and how to write them. The ones that are valid here come
 /// first.
 fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
@@ -114,7 +112,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let others = others
         .into_iter()
         .map(|name| (name, format!("#[{attribute}({name}…)]")));
-    // `crate` is only suggested as a correction and never listed, since only the derive reads it.
+    // Only the derive reads `crate`, so don't list it, but still correct a misspelling.
     let is_type = matches!(owner, Owner::KindMarkers | Owner::Elsewhere(Place::Type));
     let derive_key = is_type.then(|| ("crate", "crate".to_owned()));
     here.chain(wrapped).chain(derive_key).chain(others).collect()

@@ -1,5 +1,4 @@
-//! Translates `#[x_kube(…)]`, the attribute of kube's `KubeSchema`, to markers: rules and merge
-//! strategies.
+//! Translates `#[x_kube(…)]` of kube's `KubeSchema` to markers. It has rules and merge strategies.
 
 use rbuilder_reader::{Expr, ExprKind, Span};
 use serde_json::Value;
@@ -14,7 +13,7 @@ pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut
     for arg in args {
         match arg.name {
             "validation" => reading.read([arg], session),
-            // The name in kube 0.98, in `#[cel_validate(…)]`.
+            // kube 0.98 had this name in `#[cel_validate(…)]`.
             "rule" => {
                 let name = "validation";
                 reading.read(&[Arg { name, ..arg.clone() }], session);
@@ -23,7 +22,7 @@ pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut
                 let markers = merge_strategy(arg, session);
                 reading.read(&markers, session);
             }
-            // Only used by kube's derive. It ignores `cel`.
+            // Only kube's derive uses this. It ignores `cel`.
             "crates" | "cel" => {}
             name => {
                 let help = suggest::describe_candidates(name, KEYS.iter().copied());
@@ -33,7 +32,7 @@ pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut
     }
 }
 
-/// Translates `ListMerge::Atomic`, `ListMerge::Map(vec!["name".into()])`, `MapMerge::Granular` or
+/// Parses `ListMerge::Atomic`, `ListMerge::Map(vec!["name".into()])`, `MapMerge::Granular` or
 /// `StructMerge::Atomic`.
 fn merge_strategy<'a>(arg: &Arg<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let strategy = match &arg.value {
@@ -97,7 +96,7 @@ fn strategy(expr: &Expr<'_>) -> Option<Strategy> {
     }
 }
 
-/// Evaluates `"…"`, possibly followed by `.into()`, `.to_string()` or `.to_owned()`.
+/// Accepts `"…"`, maybe with `.into()`, `.to_string()` or `.to_owned()`.
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Checks RBAC rules: API server validations, and cases in which a rule grants nothing.
+//! Checks RBAC rules. We report what the API server rejects, and rules that grant nothing.
 
 use rbuilder_reader::Span;
 
@@ -33,11 +33,10 @@ pub const RBAC_VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
-/// The verbs of requests to non-resource URLs: the HTTP methods.
+/// The verbs of requests to non-resource URLs, i.e. the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
-/// The HTTP methods that are not verbs of resource requests, with the verbs that were probably
-/// meant.
+/// HTTP methods that aren't verbs of resources, and which verbs were probably meant.
 const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
     ("post", "create"),
     ("put", "update"),
@@ -45,11 +44,10 @@ const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
     ("options", "get"),
 ];
 
-/// A function that returns the span of an argument's value, or of the marker if there is no such
-/// argument.
+/// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Checks the value of each argument, and the arguments against each other.
+/// Includes checks of the arguments against each other.
 pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
     let rule = &parts.rule;
     let at = |name: &str| {
@@ -73,7 +71,7 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
     check_role(rule, &at, session);
 }
 
-/// Rejects arguments of a written rule in a derived one.
+/// In a derived rule, the arguments of a written one make no sense.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
     let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
@@ -93,7 +91,7 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
         .iter()
         .filter(|verb| !verb.is_empty() && !RBAC_VERBS.contains(&verb.as_str()))
     {
-        // HTTP methods are verbs of requests to URLs.
+        // For URLs, the HTTP methods are verbs, too.
         let is_method = |verb: &&str| INSTEAD_OF_METHODS.iter().any(|(method, _)| method == verb);
         let is_possible = |verb: &&str| !parts.rule.urls.is_empty() || !is_method(verb);
         let help = match suggest::find_nearest(verb, RBAC_VERBS.iter().copied().filter(is_possible)) {
@@ -161,8 +159,8 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     }
 }
 
-/// Checks a rule for a built-in resource, unless another of its groups could also have a resource
-/// of this name.
+/// If another group of the rule could have a resource of this name, we don't know which one is
+/// meant.
 fn check_known_resource(
     rule: &RbacRule,
     (whole, part): (&str, Option<&str>),
@@ -178,8 +176,8 @@ fn check_known_resource(
         return;
     };
     // A Role grants access to its own namespace. The API server authorizes `bind` of a ClusterRole
-    // in the RoleBinding's namespace, but `escalate` in the role's namespace, which a ClusterRole
-    // does not have.
+    // in the namespace of the RoleBinding, but `escalate` in that of the role, which a ClusterRole
+    // doesn't have.
     let has_bind = || rule.verbs.iter().any(|verb| verb == "bind" || verb == "*");
     let has_effect = whole == "namespaces" || whole == "clusterroles" && has_bind();
     if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {
@@ -197,7 +195,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
         session.error_help(at("resource_names"), "invalid object name `*`", help);
     }
     let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
-    // For subresources, `resource_names` does not refer to the created object.
+    // For a subresource, `resource_names` isn't about the object that is created.
     if rule.resource_names.is_empty() || rule.resources.iter().any(|resource| resource.contains('/')) {
         return;
     }
@@ -208,7 +206,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
             "move this verb to a separate rule without `resource_names`",
         );
     }
-    // Server-side apply of a new object requires both verbs on its name.
+    // To apply a new object, server-side apply needs both verbs on its name.
     if has("create") && !has("patch") && !has("*") {
         let message =
             "`create` limited by name allows only server-side apply, which requires `patch` as well";
@@ -239,7 +237,7 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// Reports HTTP methods, which are only verbs of requests to URLs.
+/// HTTP methods only apply to URLs.
 fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     for (method, verb) in INSTEAD_OF_METHODS {
         if rule.verbs.iter().any(|written| written == method) {
@@ -249,7 +247,8 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// Reports verbs other than HTTP methods: `list` and `watch` only apply to resources.
+/// Reports verbs that aren't HTTP methods, e.g. `list` and `watch`, since these only apply to
+/// resources.
 fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let is_known = |verb: &String| RBAC_URL_VERBS.contains(&verb.as_str());
     let verbs = &parts.rule.verbs;

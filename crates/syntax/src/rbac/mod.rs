@@ -1,4 +1,4 @@
-//! `#[rbac(…)]`: the permissions that a function needs, declared on the function.
+//! `#[rbac(…)]` on a function declares the permissions that it needs.
 
 mod check;
 #[cfg(test)]
@@ -24,7 +24,7 @@ pub type RbacArg = ArgRow<Parts>;
 #[derive(Default)]
 pub struct Parts {
     rule: RbacRule,
-    /// Verbs that are not validated.
+    /// We don't check these verbs.
     custom_verbs: Vec<String>,
 }
 

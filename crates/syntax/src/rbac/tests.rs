@@ -121,7 +121,7 @@ fn reports_invalid_rules() {
             "`deletecollection` cannot be limited by name\nhelp: move this verb to a separate rule without `resource_names`",
         ),
     );
-    // Least privilege for server-side apply of one object.
+    // With least privilege, to apply one object by server-side apply.
     check(
         r#"groups = "", resources = "pods", resource_names = "a", verbs = "create;patch""#,
         Ok("create,patch"),
@@ -203,7 +203,7 @@ fn reports_other_separators_than_semicolons() {
             "`fill,break` is read as a single word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
         ),
     );
-    // A comma is valid in a URL path.
+    // The path of a URL may contain a comma.
     check(r#"urls = "/a,b", verbs = "get""#, Ok("get"));
 }
 
@@ -241,7 +241,7 @@ fn reports_cluster_scoped_resources_in_a_role() {
             "`storageclasses` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
-    // The API server authorizes `bind` in the RoleBinding's namespace.
+    // The API server authorizes `bind` in the namespace of the RoleBinding.
     check(
         r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", resource_names = "view", verbs = "bind", namespace = "n""#,
         Ok("bind"),
@@ -260,12 +260,12 @@ fn reports_cluster_scoped_resources_in_a_role() {
         r#"groups = "rbac.authorization.k8s.io", resources = "roles", verbs = "bind;escalate", namespace = "n""#,
         Ok("bind,escalate"),
     );
-    // The Role's own namespace.
+    // A Role may be about its own namespace.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
         Ok("get"),
     );
-    // `nodes` could also be a resource of the second group.
+    // The second group may have `nodes` as well.
     check(
         r#"groups = ["", "example.com"], resources = "nodes", verbs = "get", namespace = "n""#,
         Ok("get"),

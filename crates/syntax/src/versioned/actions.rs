@@ -1,5 +1,4 @@
-//! The actions on a field or variant: since which versions it exists, was changed, and was
-//! deprecated.
+//! The actions on a field or variant, i.e. in which versions it was added, changed and deprecated.
 
 use rbuilder_reader::{Arg, ArgValue, Attribute, Expr, ExprKind, Span, TypeRef};
 
@@ -7,7 +6,7 @@ use super::VERSIONED;
 use super::module::{ModuleVersion, list_of, text_of, unknown};
 use crate::Diagnostic;
 
-/// The actions on a field or variant. Versions are positions in the module's list of versions.
+/// Versions are positions in the module's list of versions.
 #[derive(Default)]
 pub(super) struct Actions<'a> {
     added: Option<usize>,
@@ -16,25 +15,24 @@ pub(super) struct Actions<'a> {
     deprecated: Option<(usize, Attribute<'a>)>,
 }
 
-/// How an item differed before a version.
+/// What an item was like before a version.
 struct Change<'a> {
     since: usize,
     name: Option<&'a str>,
     ty: Option<TypeRef>,
 }
 
-/// An item as it is in a particular version.
 pub(super) struct Past<'a> {
     pub(super) name: &'a str,
-    /// `None` if the type is the declared one.
+    /// `None` if it has the declared type.
     pub(super) ty: Option<TypeRef>,
-    /// The deprecation, with the arguments of rustc's `#[deprecated]`.
+    /// With the arguments of rustc's `#[deprecated]`.
     pub(super) deprecated: Option<Attribute<'a>>,
 }
 
 impl<'a> Actions<'a> {
-    /// Reads an item's actions. `prefix` is the prefix of deprecated items' names. Returns `None`
-    /// if there are none.
+    /// Reads the actions of an item. `prefix` is what the names of deprecated items start with.
+    /// Returns `None` if there are no actions.
     ///
     /// # Errors
     ///
@@ -98,13 +96,13 @@ impl<'a> Actions<'a> {
                 self.changes.push(change);
                 Ok(())
             }
-            // Hints for conversions.
+            // These are about conversions.
             "hint" | "nested" => Ok(()),
             _ => Err(unknown(arg, VERSIONED)),
         }
     }
 
-    /// Checks that the item is first added, then changed, and then deprecated.
+    /// An item must be added first, then changed, and then deprecated.
     fn check_order(&self, at: Span) -> Result<(), Diagnostic> {
         let changes = self.changes.iter().map(|change| change.since);
         let deprecated = self.deprecated.as_ref().map(|(since, _)| *since);
@@ -117,7 +115,7 @@ impl<'a> Actions<'a> {
         Err(Diagnostic::error(at, message).help(help))
     }
 
-    /// Returns the item as it is in a version. `None` if it does not exist in the version.
+    /// Returns `None` if the item isn't in this version.
     pub(super) fn at(&self, version: &ModuleVersion, name: &'a str, prefix: &str) -> Option<Past<'a>> {
         let position = version.position;
         if self.added.is_some_and(|since| since > position) {
@@ -151,7 +149,8 @@ fn refuse_second(arg: &Arg<'_>, is_second: bool) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the position of the version in `since`. Other arguments must be among `others`.
+/// Returns the position of the version in `since`. `others` are the other arguments that are
+/// allowed.
 fn read_since(owner: &Arg<'_>, others: &[&str], version: &ModuleVersion) -> Result<usize, Diagnostic> {
     let mut since = None;
     for arg in list_of(owner)? {
@@ -199,7 +198,7 @@ fn read_change<'a>(
     Ok(change)
 }
 
-/// Returns an earlier name, as part of the source.
+/// The name is a part of the source, so that it lives long enough to replace an identifier.
 fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'a str, Diagnostic> {
     let value = text_of(arg)?;
     let span = arg.value_span();
@@ -220,7 +219,7 @@ fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'
         })
 }
 
-/// Returns an earlier type, given as a string or a path.
+/// Accepts a string or a path.
 fn read_type(arg: &Arg<'_>) -> Result<TypeRef, Diagnostic> {
     let span = arg.value_span();
     let text = match &arg.value {

@@ -1,4 +1,4 @@
-//! A struct or enum as it is in a single version of its module.
+//! What a struct or enum is like in one version of its module.
 
 use rbuilder_reader::grammar::{Body, FieldItem, Fields, TypeItem, VariantItem};
 use rbuilder_reader::token::Ident;
@@ -8,20 +8,20 @@ use super::actions::{Actions, Past};
 use super::module::ModuleVersion;
 use crate::Session;
 
-/// Converts an item to what the macro generates for a version. Reports actions that the macro
-/// rejects; their fields and variants are left unchanged.
+/// Turns an item into what the macro generates for a version. If the macro rejects an action, we
+/// report that, and leave the field or variant as it is.
 pub(crate) fn at_version(item: &mut TypeItem<'_>, version: &ModuleVersion, session: &mut Session) {
     match &mut item.body {
         Body::Struct(Fields::Named(fields)) => {
             fields.retain_mut(|field| keep_field(field, version, session));
         }
         Body::Enum(variants) => variants.retain_mut(|variant| keep_variant(variant, version, session)),
-        // The macro rejects structs without named fields.
+        // The macro rejects these.
         Body::Struct(Fields::Unnamed(_) | Fields::Unit) | Body::Union => {}
     }
 }
 
-/// Changes a field. Returns whether it exists in the version.
+/// Returns false if the field isn't in this version.
 fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     let Some(ident) = &mut field.ident else {
         return true;
@@ -35,7 +35,7 @@ fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut 
     true
 }
 
-/// Changes a variant. Returns whether it exists in the version.
+/// Returns false if the variant isn't in this version.
 fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     change(
         &mut variant.attrs,
@@ -47,15 +47,15 @@ fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session:
     .is_some()
 }
 
-/// A field or variant that exists in a version.
+/// What becomes of a field or variant.
 #[derive(Default)]
 struct Kept {
-    /// `None` if the type is the declared one.
+    /// `None` if it has the declared type.
     ty: Option<TypeRef>,
 }
 
-/// Changes the name and the attributes of a field or variant. Returns `None` if it does not exist
-/// in the version.
+/// Changes the name and the attributes. Returns `None` if the field or variant isn't in this
+/// version.
 fn change<'a>(
     attrs: &mut Vec<Attribute<'a>>,
     ident: &mut Ident<'a>,

@@ -1,9 +1,9 @@
-//! stackable-versioned's `#[versioned]`, which generates a module for each version of an API.
+//! stackable-versioned's `#[versioned]` generates a module for each version of an API.
 //!
-//! The source describes the newest version of each type. Actions on fields and variants specify how
-//! earlier versions differ: `added(since = "…")`, `changed(since = "…", from_name = "…")` and
-//! `deprecated(since = "…")`. [`read_versioned_module`] reads a module's versions, and `at_version`
-//! converts an item to what the macro generates for a version.
+//! The source describes the newest version of each type. Actions on fields and variants say how
+//! earlier versions differ, with `added(since = "…")`, `changed(since = "…", from_name = "…")` and
+//! `deprecated(since = "…")`. [`read_versioned_module`] reads the versions of a module, and
+//! `at_version` turns an item into what the macro generates for a version.
 
 mod actions;
 mod item;
@@ -12,5 +12,4 @@ mod module;
 pub(crate) use item::at_version;
 pub use module::{ModuleVersion, VersionedModule, read_versioned_item, read_versioned_module};
 
-/// The name of the attribute.
 pub(crate) const VERSIONED: &str = "versioned";

@@ -1,4 +1,4 @@
-//! The arguments of `#[versioned]` on a module, or on a struct or enum outside such a module.
+//! The arguments of `#[versioned]` on a module, or on a struct or enum outside of such a module.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rbuilder_reader::{Arg, ArgValue, Attribute, Span};
 
 use crate::Diagnostic;
 
-/// Maximum number of versions in a module.
+/// How many versions a module may have.
 const MAX_VERSIONS: usize = 100;
 
 /// The arguments of `#[versioned]` on a module.
@@ -21,26 +21,24 @@ pub struct VersionedModule {
 /// A version of a module with `#[versioned]`.
 #[derive(Clone, Debug)]
 pub struct ModuleVersion {
-    /// The names of all versions in ascending order.
     names: Arc<[String]>,
-    /// The position of this version.
     pub(super) position: usize,
-    /// Text that precedes the documentation of each type. Empty if there is none.
+    /// Goes before the documentation of each type. May be empty.
     pub(crate) docs: Arc<str>,
-    /// How the macro converts objects between the versions.
+    /// How the macro converts objects from one version to another.
     pub(crate) conversions: Conversions,
 }
 
-/// Conversion options that change a kind's status.
+/// Options for conversions that change the status of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Conversions {
     /// Whether the status stores values that other versions do not have.
     pub(crate) are_tracked: bool,
-    /// Functions that the macro does not generate.
+    /// What the macro does not generate.
     pub(crate) skipped: Skipped,
 }
 
-/// The functions omitted because of `skip(…)`.
+/// From `skip(…)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skipped {
     pub(crate) merged_crd: bool,
@@ -48,7 +46,6 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// Adds the functions in `skip(…)`.
     pub(crate) fn add(&mut self, skip: &Arg<'_>) {
         let ArgValue::List(args) = &skip.value else { return };
         self.merged_crd |= args.iter().any(|arg| arg.name == "merged_crd");
@@ -89,7 +86,7 @@ pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diag
     read_versioned(attr, &["k8s", "crd"])
 }
 
-/// `ignored` contains the names of arguments that are read elsewhere.
+/// `ignored` are arguments that are read elsewhere.
 fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedModule, Diagnostic> {
     let args = attr.args();
     if let Some(error) = &args.malformed {
@@ -102,7 +99,7 @@ fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedMod
             "version" => read.push(read_version(arg)?),
             "options" => options.read(list_of(arg)?)?,
             "skip" => options.conversions.skipped.add(arg),
-            // Crate paths.
+            // Paths of crates.
             "crates" => {}
             name if ignored.contains(&name) => {}
             _ => return Err(unknown(arg, "versioned")),
@@ -177,7 +174,6 @@ impl Options {
     }
 }
 
-/// The arguments of `version(…)`.
 struct Version {
     name: String,
     span: Span,
@@ -192,7 +188,7 @@ fn read_version(owner: &Arg<'_>) -> Result<Version, Diagnostic> {
         match arg.name {
             "name" => name = Some((text_of(arg)?, arg.value_span())),
             "doc" => docs = read_docs(text_of(arg)?),
-            // `deprecated` is for rustc: the macro does not mark the version in the CRD.
+            // `deprecated` is for rustc, since the macro does not mark the version in the CRD.
             "skip" | "deprecated" => {}
             _ => return Err(unknown(arg, "version")),
         }
@@ -213,13 +209,13 @@ fn read_version(owner: &Arg<'_>) -> Result<Version, Diagnostic> {
     })
 }
 
-/// Removes blank lines around the text, and the indentation of each line.
+/// Strips blank lines around the text, and the indentation of each line.
 fn read_docs(text: &str) -> String {
     text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a sort key for the order of versions in a module: `v1alpha1`, `v1beta1`, `v1`,
-/// `v2alpha1`. Returns `None` for any other form of a name.
+/// Versions in a module are in the order `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`. Returns `None`
+/// for names that look different.
 fn order_of(name: &str) -> Option<(u32, u8, u32)> {
     let rest = name.strip_prefix('v')?;
     let (major, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! Checks webhooks: API server validations, and cases in which a webhook is never called.
+//! Checks webhooks. We report what the API server rejects, and webhooks that are never called.
 
 use rbuilder_reader::Span;
 
@@ -7,11 +7,10 @@ use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 
-/// A function that returns the span of an argument's value, or of the marker if there is no such
-/// argument.
+/// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Checks the value of each argument, and the arguments against each other.
+/// Includes checks of the arguments against each other.
 pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Session) {
     let has = |name: &str| args.iter().any(|arg| arg.name == name);
     let at = |name: &str| {
@@ -95,7 +94,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Checks the name of a built-in resource, which is only known if `groups` is set.
+/// We can only look up a built-in resource if `groups` is set.
 fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     let groups = webhook.groups.as_deref().unwrap_or_default();
     let (whole, part) = match resource.split_once('/') {
@@ -132,7 +131,7 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
-/// Checks a resource. The API server rejects a wildcard next to a resource that it already matches.
+/// The API server rejects a wildcard next to a resource that it already matches.
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "use the lower-case plural, as in `deployments`";
@@ -232,7 +231,7 @@ fn check_review_versions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// The API server's limit on match conditions.
+/// The API server accepts no more than this.
 const MOST_CONDITIONS: usize = 64;
 
 fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
@@ -252,7 +251,7 @@ fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Reads `service_port`: 1 to 65535.
+/// Accepts 1 to 65535.
 pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     let number = arg.number(session)?;
     let port = number
@@ -270,7 +269,7 @@ pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     port
 }
 
-/// Reads `timeout_seconds`: 1 to 30.
+/// Accepts 1 to 30.
 pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     let number = arg.number(session)?;
     let seconds = number
@@ -284,7 +283,7 @@ pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     seconds
 }
 
-/// Reads `side_effects`. The API server rejects `Some` and `Unknown` in `v1`.
+/// In `v1`, the API server rejects `Some` and `Unknown`.
 pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
     let refused = arg
         .literal()

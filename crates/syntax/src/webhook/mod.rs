@@ -1,7 +1,7 @@
-//! `#[webhook(…)]`: the requests for which the API server calls a handler function.
+//! `#[webhook(…)]` says for which requests the API server calls a handler function.
 //!
-//! Group, version, resource, path and name default to those of the handler's type. Finding this
-//! type requires a second item, so the generator fills them in.
+//! Group, version, resource, path and name default to those of the handler's type. We would need a
+//! second item to find that type, so the generator fills them in.
 
 mod check;
 mod selector;
@@ -75,7 +75,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Returns the defaults of kubebuilder's scaffold: create and update, fail closed, no side
+    /// These are the defaults of kubebuilder's scaffold: create and update, fail closed, no side
     /// effects, `v1` reviews.
     fn at(span: Span) -> Webhook {
         Webhook {
@@ -280,8 +280,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
 const OPERATIONS: &[&str] = &["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: &[&str] = &["Namespaced", "Cluster", "*"];
 
-/// Arguments of controller-gen that have a different name or no counterpart here, and the help for
-/// each.
+/// Arguments of controller-gen that we call something else, or don't have, and the help for each.
 const FOREIGN: &[(&str, &str)] = &[
     ("verbs", "write `operations = …`"),
     (
@@ -342,7 +341,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// Reads an enumerated API value. Case is ignored, as in kubebuilder's markers.
+/// Ignores case, like kubebuilder's markers.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)

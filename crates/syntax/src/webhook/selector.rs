@@ -66,12 +66,12 @@ const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
     ),
 ];
 
-/// Describes the arguments of `match_condition(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_condition_args() -> Vec<ArgDoc> {
     describe_rows(CONDITION_ARGS)
 }
 
-/// Reads `match_condition(name = "…", expression = "…")`.
+/// Parses `match_condition(name = "…", expression = "…")`.
 pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
     let draft = Draft::of_list(arg, CONDITION_ARGS, session)?;
     draft.require(arg, &[("name", "…"), ("expression", "…")], session);
@@ -113,12 +113,12 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
     ),
 ];
 
-/// Describes the arguments of `namespace_selector(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_selector_args() -> Vec<ArgDoc> {
     describe_rows(SELECTOR_ARGS)
 }
 
-/// Reads `….selector(match_labels = {…}, match_expression(…))`.
+/// Parses e.g. `object_selector(match_labels = {…}, match_expression(…))`.
 pub(super) fn read_selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
     if arg.list(session)?.is_empty() {
         let help =
@@ -185,7 +185,7 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
     ),
 ];
 
-/// Describes the arguments of `match_expression(…)` for the reference.
+/// For the reference.
 pub(crate) fn describe_requirement_args() -> Vec<ArgDoc> {
     describe_rows(REQUIREMENT_ARGS)
 }
