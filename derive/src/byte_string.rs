@@ -4,8 +4,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Replaces each `ByteString` in a type with `stand_in`. Returns `None` if there is none.
 ///
-/// A macro only sees the name, which may refer to a user's own type. The emitted code lets the
-/// compiler choose between the two types.
+/// A macro only sees the name, which may be a user's own type. The code that we emit lets the
+/// compiler choose between the two.
 pub(crate) fn replace_byte_string(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
     let mut found = false;
     let tokens = replace(ty, stand_in, &mut found);
@@ -33,12 +33,12 @@ fn replace(ty: TokenStream, stand_in: &TokenStream, found: &mut bool) -> TokenSt
     made.into_iter().collect()
 }
 
-/// `ByteString::…` and `ByteString<…>` name other types.
+/// `ByteString::…` and `ByteString<…>` are other types.
 fn is_path(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if matches!(punct.as_char(), ':' | '<'))
 }
 
-/// Removes a leading path such as `k8s_openapi::` from the end of `made`.
+/// Drops a path such as `k8s_openapi::` from the end of `made`.
 fn drop_path(made: &mut Vec<TokenTree>) {
     let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
     while made.len() >= 2 && made[made.len() - 2..].iter().all(is_colon) {

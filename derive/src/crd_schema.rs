@@ -1,9 +1,9 @@
-//! `derive(CrdSchema)`: emits the container as a single JSON literal and the types of its fields as
+//! `derive(CrdSchema)` emits the container as a single JSON literal, and the types of its fields as
 //! slots.
 //!
-//! The emitted `impl JsonSchema` passes both to `rbuilder_schema::private::json_schema`, which
-//! assembles the schema at run time. The slots are calls such as `slot::<T>()`, so the compiler
-//! resolves the types.
+//! The `impl JsonSchema` that we emit passes both to `rbuilder_schema::private::json_schema`, which
+//! assembles the schema at run time. The slots are calls such as `slot::<T>()`, so that the
+//! compiler resolves the types.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -17,9 +17,10 @@ use crate::defaults::default_tokens;
 use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
-/// Expands to the `JsonSchema` implementation, or to the errors and an empty implementation.
-/// Without the latter, a mistake in a marker would also report that the type does not implement
-/// `JsonSchema`.
+/// Expands to the `JsonSchema` implementation.
+///
+/// After an error, we emit an empty implementation as well. Otherwise rustc would also complain
+/// that the type does not implement `JsonSchema`.
 pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
@@ -33,7 +34,6 @@ pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// Parses the item and writes its implementation.
 fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnostic> {
     let tokens = lex(source.text())?;
     let mut items = Items::new(tokens.cursor(), None);
@@ -72,7 +72,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     Ok(implementation(&header, &root, &methods))
 }
 
-/// Returns the container as JSON and the model it comes from, or `None` if the item has errors.
+/// Returns the container as JSON and the model that it's from. `None` if the item has errors.
 fn container(
     attrs: &[Attribute<'_>],
     item: TypeItem<'_>,
@@ -83,7 +83,7 @@ fn container(
         .then(|| serde_json::to_string(&model.container).map(|text| (text, model)))
 }
 
-/// The type of a slot as tokens. `Text` has been parsed as a type before.
+/// `Text` has been parsed as a type already.
 fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     match slot {
         SlotType::Written(span) => source.tokens(*span),
@@ -93,7 +93,6 @@ fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     }
 }
 
-/// The expression that builds the schema of a slot.
 fn slot_schema(root: &TokenStream, slot: &SlotType, ty: &TokenStream) -> TokenStream {
     match slot {
         SlotType::Function(path, _) => {
@@ -128,7 +127,6 @@ fn body(
     }
 }
 
-/// The schema of a type that the container refers to.
 fn type_schema(root: &TokenStream, ty: &TokenStream) -> TokenStream {
     match byte_string::replace_byte_string(ty.clone(), &quote!(#root::__private::Bytes)) {
         None => quote!(#root::__private::slot::<#ty>()),
@@ -149,10 +147,10 @@ fn json_schema(root: &TokenStream, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// A transparent type is an option if its inner type is one.
+/// A transparent type is an option if the type in it is one.
 fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
-    // Only the outermost type matters here, so there is no need to distinguish bytes from a user's
-    // `ByteString`.
+    // Only the outermost type matters here, so it makes no difference whether `ByteString` is a
+    // user's own type.
     let bytes = quote!(#root::__private::Bytes);
     let held = slots
         .iter()
@@ -164,14 +162,14 @@ fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
     }
 }
 
-/// The parts of the item that the `impl` header repeats.
+/// What the header of the `impl` repeats.
 struct Header {
-    /// The name without `r#`.
+    /// Without `r#`.
     name: String,
     ident: TokenStream,
-    /// The generic parameters as declared, without defaults.
+    /// As declared, but without defaults.
     parameters: Vec<TokenStream>,
-    /// The names of the generic parameters.
+    /// Only the names.
     arguments: Vec<TokenStream>,
     /// `JsonSchema` for each type parameter, then the item's own `where` clause.
     predicates: TokenStream,

@@ -1,5 +1,5 @@
-//! Code that evaluates serde's defaults in the user's program, by calling the same functions as
-//! serde. The generator reads the functions instead (`crates/generator/src/defaults/`).
+//! Evaluates serde's defaults in the user's program, by calling the same functions as serde does.
+//! The generator reads these functions instead (`crates/generator/src/defaults/`).
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -7,8 +7,8 @@ use rbuilder_syntax::{AbsentField, DefaultSource, Type};
 
 use crate::source::Source;
 
-/// Returns code that builds the list of default values of absent fields, or `None` if no default
-/// ends up in the schema.
+/// Returns code that builds the list of default values for absent fields. `None` if the schema gets
+/// no default.
 pub(crate) fn default_tokens(
     root: &TokenStream,
     model: &Type,
@@ -43,7 +43,7 @@ fn site(field: &AbsentField<'_>) -> TokenStream {
     }
 }
 
-/// The statement that builds the container's default, if any field takes its value from there.
+/// Builds the default of the container, if a field takes its value from there.
 fn whole(model: &Type) -> Option<TokenStream> {
     let fields = model.absent_fields();
     let takes_whole = fields
@@ -59,7 +59,7 @@ fn whole(model: &Type) -> Option<TokenStream> {
     Some(quote!(let whole: Self = #made;))
 }
 
-/// The expression for a field's value. It is `null` if `skip_serializing_if` skips the value.
+/// The value of a field is `null` if `skip_serializing_if` skips it.
 fn value(
     root: &TokenStream,
     field: &AbsentField<'_>,
@@ -96,7 +96,7 @@ fn value(
     }))
 }
 
-/// Parses a path. serde's derive reports malformed paths.
+/// serde's derive reports a malformed path.
 fn parse(path: &str) -> TokenStream {
     path.parse().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! `#[rbuilder::envtest::test]`: an async test against a real API server. The test is marked
-//! `#[ignore]` with a reason if there is no control plane.
+//! `#[rbuilder::envtest::test]` is an async test against a real API server. If there is no control
+//! plane, we mark the test as `#[ignore]`, with a reason.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rbuilder_syntax::{Diagnostic, describe_malformed};
 use crate::report::compile_error;
 use crate::source::Source;
 
-/// Groups of environment variables. A single complete group is enough to find a cluster.
+/// Groups of environment variables. If all variables of a group are set, we can find a cluster.
 /// `rbuilder::envtest` reads the same variables when the test runs.
 const ASSETS: [&[&str]; 3] = [
     &[EXISTING_CLUSTER],
@@ -27,16 +27,16 @@ const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
-/// The argument for tests that need controllers and nodes.
+/// The argument of tests that need controllers and nodes.
 const CONTROLLERS: &str = "controllers";
 
-/// The binaries, next to kube-apiserver, that such a test starts.
+/// Such a test also starts these binaries, from the folder of kube-apiserver.
 const CONTROLLER_PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
 const IGNORED_CONTROLLERS: &str =
     "needs kube-controller-manager, kube-scheduler and kwok in the folder of KUBEBUILDER_ASSETS";
 
-/// Expands to the test, or to an error followed by the unchanged item.
+/// After an error, the item stays as it is.
 pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let needs_controllers = arguments.to_string() == CONTROLLERS;
     let arguments = if needs_controllers {
@@ -50,7 +50,7 @@ pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStr
     }
 }
 
-/// Returns the reason to ignore a test in this build's environment.
+/// Returns why a test cannot run in the environment of this build.
 fn find_missing(needs_controllers: bool) -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| says(name, &value));
     if !has_assets(is_set) {
@@ -68,16 +68,15 @@ fn has_controllers(folder: &Path) -> bool {
         .all(|program| folder.join(program).is_file())
 }
 
-/// The parts of a test function.
 struct TestFunction {
     attributes: Vec<TokenStream>,
     visibility: TokenStream,
     name: TokenStream,
-    /// `async fn name(…) -> Output`.
+    /// `async fn name(…) -> Output`
     signature: TokenStream,
-    /// `-> Output`.
+    /// `-> Output`
     output: TokenStream,
-    /// The span of the parameter, if the test has one.
+    /// Where the parameter is, if the test has one.
     argument: Option<proc_macro2::Span>,
     body: TokenTree,
 }
@@ -88,7 +87,7 @@ fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, Toke
         let message = "`#[rbuilder::envtest::test]` takes no argument but `controllers`";
         return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
     }
-    // Omit the body from the text: it may be long, and only the signature is parsed.
+    // Leave the body out of the text, because it may be long, and we only parse the signature.
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
     let body = match tokens.pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
@@ -156,7 +155,7 @@ fn take_apart(source: &Source, body: Option<TokenTree>) -> Result<TestFunction, 
 
 const NO_FUNCTION: &str = "the test must be a function";
 
-/// Returns whether this value of the variable selects a control plane.
+/// Whether this value of the variable selects a control plane.
 fn says(variable: &str, value: &OsStr) -> bool {
     if variable == EXISTING_CLUSTER {
         value.eq_ignore_ascii_case("true")
@@ -169,10 +168,10 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
     ASSETS.iter().any(|group| group.iter().all(|name| is_set(name)))
 }
 
-/// Moves the user's function into a function of the same name that libtest can call.
+/// Moves the user's function into one of the same name, which libtest can call.
 ///
-/// The `option_env!` calls make cargo rebuild the test when one of the variables changes, since the
-/// expansion depends on them.
+/// The expansion depends on environment variables, so there is an `option_env!` for each of them,
+/// which makes cargo rebuild the test when one changes.
 fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let TestFunction {
         attributes,
@@ -187,7 +186,8 @@ fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let variables = ASSETS.iter().copied().flatten();
     let call = match argument {
         None => quote!(#name().await),
-        // Use the parameter's span, so that rustc reports a type other than `Environment` there.
+        // Use the span of the parameter, so that rustc reports a type other than `Environment`
+        // there.
         Some(argument) => quote_spanned! {*argument=>
             match ::rbuilder::envtest::Environment::shared().await {
                 ::core::result::Result::Ok(environment) => #name(environment).await,

@@ -1,8 +1,8 @@
 //! The procedural macros of rbuilder. The `rbuilder` crate re-exports and documents them.
 //!
-//! `rbuilder-syntax` parses the items; this crate turns the result into tokens. The emitted code
-//! names the runtime by path (`::rbuilder`, or the path in `#[crd(crate = "…")]`), so this crate
-//! does not depend on it.
+//! `rbuilder-syntax` parses the items, and we turn the result into tokens. The code that we emit
+//! names the runtime by path (`::rbuilder`, or the path in `#[crd(crate = "…")]`), so that this
+//! crate does not have to depend on it.
 
 mod byte_string;
 mod crd_schema;
@@ -21,15 +21,15 @@ pub fn crd_schema(item: TokenStream) -> TokenStream {
     crd_schema::expand_crd_schema(item.into()).into()
 }
 
-/// Declares the permissions that the item needs. `rbuilder manifests` reads them; the item is left
-/// unchanged.
+/// Declares the permissions that the item needs, for `rbuilder manifests` to read. The item stays
+/// as it is.
 #[proc_macro_attribute]
 pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     rbac::expand_rbac(arguments.into(), item.into()).into()
 }
 
-/// Declares how the API server calls the handler. `rbuilder manifests` reads the arguments; the
-/// function is left unchanged.
+/// Declares how the API server calls the handler, for `rbuilder manifests` to read. The function
+/// stays as it is.
 #[proc_macro_attribute]
 pub fn webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
     webhook::expand_webhook(arguments.into(), item.into()).into()

@@ -1,4 +1,4 @@
-//! `#[rbac(…)]`: checks the arguments and leaves the item unchanged.
+//! `#[rbac(…)]` checks its arguments, and leaves the item as it is.
 
 use proc_macro2::TokenStream;
 use rbuilder_reader::token::lex;

@@ -1,15 +1,14 @@
-//! Converts compiler tokens to text, which `rbuilder-syntax` parses, and spans in the text back to
-//! tokens.
+//! Turns tokens of the compiler into text for `rbuilder-syntax` to parse, and spans of the text
+//! back into tokens.
 //!
-//! Tokens are separated by a space, except where the next token continues the same operator. The
-//! offset of each token is kept, so that a span of the text maps to a range of tokens.
+//! There is a space after each token, unless the next one continues the same operator. We keep the
+//! offset of each token, so that a span of the text maps to a range of tokens.
 
 use std::ops::Range;
 
 use proc_macro2::{Delimiter, Group, Spacing, Span as Place, TokenStream, TokenTree};
 use rbuilder_reader::Span;
 
-/// Tokens and their text.
 pub(crate) struct Source {
     text: String,
     /// Sorted by offset in the text.
@@ -18,10 +17,10 @@ pub(crate) struct Source {
 
 struct Token {
     start: usize,
-    /// The compiler's span of the token.
+    /// What the compiler calls its span.
     place: Place,
-    /// The token and its end offset. An opening delimiter contains the entire group, a closing
-    /// delimiter nothing.
+    /// The token, and where it ends. An opening delimiter has the entire group, and a closing one
+    /// nothing.
     tree: Option<(TokenTree, usize)>,
 }
 
@@ -35,12 +34,10 @@ impl Source {
         source
     }
 
-    /// The text to parse.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The span of the entire text.
     pub(crate) fn span(&self) -> Span {
         Span {
             start: 0,
@@ -48,7 +45,7 @@ impl Source {
         }
     }
 
-    /// Returns the compiler spans of the first and the last token within `span`.
+    /// Returns the compiler's spans of the first and the last token in `span`.
     pub(crate) fn places(&self, span: Span) -> (Place, Place) {
         let Range { start, end } = span.range();
         if start >= self.text.len() {
@@ -64,7 +61,6 @@ impl Source {
         (place(first), place(behind(end.saturating_sub(1)).max(first)))
     }
 
-    /// Returns the tokens within `span`.
     pub(crate) fn tokens(&self, span: Span) -> TokenStream {
         let Range { start, end } = span.range();
         let mut from = start;
@@ -97,7 +93,7 @@ impl Source {
                     }
                 }
                 TokenTree::Ident(ident) => {
-                    // Write `$crate` as `crate`, which the grammar supports.
+                    // Write `$crate` as `crate`, which our grammar supports.
                     let name = ident.to_string();
                     self.add(name.trim_start_matches('$'), ident.span(), Some(ident.into()));
                     self.text.push(' ');
@@ -121,13 +117,14 @@ impl Source {
         });
     }
 
-    /// Adds a group. A group without delimiters comes from a macro variable: an expression with an
-    /// operator gets parentheses, so that it keeps its precedence in the text.
+    /// Adds a group.
     fn add_group(&mut self, group: Group) {
         let (open, close) = match group.delimiter() {
             Delimiter::Parenthesis => ("(", ")"),
             Delimiter::Bracket => ("[", "]"),
             Delimiter::Brace => ("{", "}"),
+            // A group without delimiters comes from a macro variable. If it is an expression with
+            // an operator, it needs parentheses to keep its precedence in the text.
             Delimiter::None if has_operator(&group) => ("(", ")"),
             Delimiter::None => return self.add_all(group.stream()),
         };
