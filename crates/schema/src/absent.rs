@@ -1,6 +1,7 @@
-//! Defaults of a schema from the values that serde fills in for absent fields.
+//! Uses the values that serde fills in for absent fields as the defaults in a schema.
 //!
-//! The front ends compute the values. This module decides which of them the schema can have.
+//! The front ends compute the values (e.g. from `impl Default`). This module only decides which of
+//! them the API server would accept as a default.
 
 use std::sync::Arc;
 
@@ -13,10 +14,11 @@ use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
 #[derive(Default)]
 pub(crate) struct AbsentValues<'a> {
     values: &'a [(Site, Option<Value>)],
-    /// Identifiers of fields counted by a rule such as `exactly_one_of(…)`. A default would set
-    /// them.
+    /// Identifiers of the fields that a rule such as `exactly_one_of(…)` counts. They can't have a
+    /// default, because the API server would then set all of them.
     counted: Vec<&'a str>,
-    /// The fields whose value the schema rejects, each with the reason.
+    /// The fields whose value can't be the default because the schema rejects it, each with the
+    /// reason.
     pub(crate) refused: Vec<(Site, String)>,
 }
 
@@ -33,13 +35,15 @@ impl<'a> AbsentValues<'a> {
         }
     }
 
-    /// Sets the default of a field if serde has a usable value for it. Returns whether it did.
+    /// Sets the default of a field if serde has a usable value for it, and returns whether it did.
     pub(crate) fn fill_in(&mut self, site: Site, field: &Field, property: &mut Arc<Schema>) -> bool {
         let Some((_, value)) = self.values.iter().find(|(at, _)| *at == site) else {
             return false;
         };
         let has_marker = field.markers.default.is_some();
         let is_null = value.as_ref().is_some_and(Value::is_null);
+        // A marker wins over serde, and the rules need to see that a counted field is absent. `null`
+        // needs no default, since that is how serde reads an absent field anyway.
         if is_null || has_marker || self.counted.contains(&field.ident.as_str()) {
             return false;
         }
@@ -63,8 +67,9 @@ impl<'a> AbsentValues<'a> {
     }
 }
 
-/// Removes `null` fields where the schema does not allow `null`. The API server drops them from
-/// objects, and rejects them in a default.
+/// Removes the `null` fields that the schema doesn't allow, since the API server would reject a
+/// default with them. In objects that users send, it drops them silently, so the meaning is the
+/// same.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -90,7 +95,6 @@ fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Returns whether a value may have any type.
 fn is_open(schema: &Schema) -> bool {
     schema.schema_type.is_none() && !schema.int_or_string
 }
@@ -105,7 +109,7 @@ mod tests {
     };
     use crate::{Schema, SchemaType};
 
-    /// A struct with one field, `x`.
+    /// A struct whose only field is `x`.
     fn container(markers: Markers, of_field: Markers) -> Container {
         let field = Field {
             ident: "x".into(),

@@ -1,8 +1,8 @@
-//! The addresses in `std::net`, with patterns that match exactly what its parsers accept.
+//! Patterns for the addresses in `std::net` that match exactly what its parsers accept.
 //!
-//! The API server's formats are not exact. Its `ipv4` also accepts `::ffff:1.2.3.4` and `01.2.3.4`,
-//! and it has no format for "IPv4 or IPv6" or for an address with a port. It also accepts a list if
-//! the schema contains a format. So we only use patterns.
+//! We don't use the API server's formats because they aren't exact: its `ipv4` also accepts
+//! `::ffff:1.2.3.4` and `01.2.3.4`, and it has no format for "IPv4 or IPv6" or for an address with
+//! a port. It also accepts a list where the schema has a format.
 
 use crate::build::of_type;
 use crate::{Schema, SchemaType};
@@ -19,7 +19,8 @@ macro_rules! v4 {
     };
 }
 
-/// Eight groups, or fewer with one `::`. The last two may be written as an IPv4 address.
+/// Eight groups, or fewer if there is a `::`. The last two may be written as an IPv4 address, e.g.
+/// `::ffff:1.2.3.4`.
 macro_rules! v6 {
     () => {
         concat!(
@@ -52,7 +53,8 @@ macro_rules! port {
     };
 }
 
-/// The zone of an IPv6 address, as the number of an interface.
+/// The zone of an IPv6 address. `std::net` only reads the number of an interface (`%2`), not its
+/// name.
 macro_rules! scope {
     () => {
         concat!(
@@ -69,7 +71,7 @@ const SOCKET_V4: &str = concat!("^", v4!(), ":", port!(), "$");
 const SOCKET_V6: &str = concat!(r"^\[", v6!(), scope!(), r"\]:", port!(), "$");
 const SOCKET: &str = concat!("^(", v4!(), r"|\[", v6!(), scope!(), r"\]):", port!(), "$");
 
-/// Returns the schema of a type by its name in `std::net`.
+/// `name` is that of a type in `std::net`, e.g. `Ipv4Addr`.
 pub(crate) fn address_schema(name: &str) -> Option<Schema> {
     let pattern = match name {
         "Ipv4Addr" => V4,
@@ -158,8 +160,8 @@ mod tests {
         }
     }
 
-    /// Random strings that resemble addresses, composed of address fragments (xorshift64 with a
-    /// fixed seed).
+    /// Random strings that look like addresses because they are made of parts of addresses. The
+    /// seed of the xorshift64 is fixed, so that a failure can be repeated.
     fn random_texts(count: usize) -> impl Iterator<Item = String> {
         const PARTS: &[&str] = &[
             "0",
@@ -200,7 +202,8 @@ mod tests {
         };
         (0..count).map(move |_| {
             let mut text = String::new();
-            // Build half of the strings as lists of groups: random parts rarely have that form.
+            // Build half of the strings as lists of groups, since random parts rarely have that
+            // form.
             if below(2) == 0 {
                 let groups = below(9);
                 for group in 0..groups {

@@ -15,7 +15,7 @@ use crate::validate::check_default;
 use crate::variant_docs::variant_docs;
 use crate::{Closed, Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
-/// The schema of a container, and the serde defaults that it cannot express.
+/// The schema of a container, along with the serde defaults that it can't express.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
     /// The schema.
@@ -24,23 +24,25 @@ pub struct Assembled {
     pub refused: Vec<(Site, String)>,
 }
 
-/// Builds the schema of a container from the schemas of the types it mentions.
+/// Builds the schema of a container from the schemas of the types that it mentions.
 ///
 /// # Errors
-/// Returns all errors found, in source order: types without a structural schema, and schemas that
-/// the API server would reject.
+///
+/// Returns everything that is wrong, in source order: types that have no structural schema, and
+/// schemas that the API server would reject.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
     assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
 }
 
-/// Like [`assemble`], with the values that serde fills in for absent fields (`None` if a value is
-/// unknown).
+/// Like [`assemble`], but also sets defaults. `defaults` has the values that serde fills in for
+/// absent fields, or `None` where the value is unknown.
 ///
-/// A field without a default marker gets its value as the default, unless the value is `null`, the
-/// schema rejects it, or a rule such as `exactly_one_of(…)` counts the field.
+/// Such a value becomes the default of its field unless a marker already sets one, the value is
+/// `null`, the schema rejects it, or a rule such as `exactly_one_of(…)` counts the field.
 ///
 /// # Errors
-/// Same as [`assemble`].
+///
+/// Fails for the same reasons as [`assemble`].
 pub fn assemble_with_defaults(
     container: &Container,
     slots: &[Slot],
@@ -61,7 +63,7 @@ pub fn assemble_with_defaults(
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
         unite_rules(&mut schema.validations);
-        // Check the default again, now that the schema has these rules.
+        // The default was checked without these rules, so check it again.
         if !container.markers.one_of.is_empty()
             && found.is_empty()
             && let Some(Err(reason)) = schema
@@ -112,7 +114,8 @@ fn shape(
             schema
         }
         Shape::Transparent(slot) => slots.get(*slot).map(held).unwrap_or_default(),
-        // Accept any content: the error about an enum without a schema suggests this marker.
+        // Accept any content, because the error about an enum without a schema tells the user to
+        // add this marker.
         Shape::Enum { tagging, variants }
             if container.markers.preserve_unknown_fields && is_tried(tagging, variants) =>
         {
@@ -128,8 +131,8 @@ fn shape(
     }
 }
 
-/// Returns the schema of a newtype's content. The API server drops a `null` field, but a newtype is
-/// a value, so an `Option` inside it must be nullable.
+/// Returns the schema of the content of a newtype. The API server drops a field that is `null`, but
+/// here the value itself is the `Option`, so it has to be nullable.
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
     if slot.optional {
@@ -138,7 +141,7 @@ fn held(slot: &Slot) -> Schema {
     schema
 }
 
-/// Adds the field that serde writes into a tagged struct and ignores when reading.
+/// Adds the tag of a struct, which serde writes and then ignores when it reads the struct.
 fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Part>>) {
     let property = Schema {
         enumeration: vec![value.into()],
@@ -150,12 +153,12 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<D
     }
 }
 
-/// Returns whether serde tries variants in turn to find a matching one.
+/// Returns whether serde finds the variant by trying one after the other.
 fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
-/// Returns the container's doc comment, followed by the variants' doc comments.
+/// Joins the doc comment of the container and those of its variants.
 fn describe(container: &Container) -> Option<String> {
     let variants = match &container.shape {
         Shape::Enum {

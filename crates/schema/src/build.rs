@@ -1,10 +1,11 @@
-//! Schema constructors for std's containers and for arbitrary content. Both front ends use them.
+//! Constructors for the schemas of std's containers and of arbitrary content, which both front ends
+//! use.
 
 use std::sync::Arc;
 
 use crate::{Closed, ListType, Schema, SchemaType};
 
-/// A value of a single type, without constraints.
+/// A value of a single type without any constraints.
 pub fn of_type(schema_type: SchemaType) -> Schema {
     Schema {
         schema_type: Some(schema_type),
@@ -12,7 +13,7 @@ pub fn of_type(schema_type: SchemaType) -> Schema {
     }
 }
 
-/// Any value, with unknown fields kept: `serde_json::Value`.
+/// Any value, e.g. a `serde_json::Value`. Unknown fields are kept.
 pub fn any() -> Schema {
     Schema {
         preserve_unknown_fields: true,
@@ -20,7 +21,7 @@ pub fn any() -> Schema {
     }
 }
 
-/// Any object, with unknown fields kept: `serde_json::Map`, `RawExtension`.
+/// Any object, e.g. a `serde_json::Map` or a `RawExtension`. Unknown fields are kept.
 pub fn any_object() -> Schema {
     Schema {
         preserve_unknown_fields: true,
@@ -45,8 +46,8 @@ pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// The schema of an `Option` in a list or map. The API server does not drop `null` there, so the
-/// schema must allow it.
+/// The schema of an `Option` inside of a list or a map. The API server only drops `null` from
+/// fields, so here the schema has to allow it.
 pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     let mut schema = schema.into();
     // A schema without a type already accepts `null`.
@@ -56,8 +57,9 @@ pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     schema
 }
 
-/// Makes a value nullable. The API server rejects `null` if the schema has an `enum`, even one that
-/// lists `null`, but does not check `null` against `allOf`. So this moves the `enum` there.
+/// Makes a value nullable. The `enum` moves to `allOf`, because the API server rejects `null` if
+/// the schema itself has an `enum`, even if that lists `null`. It doesn't check `null` against
+/// `allOf`.
 pub(crate) fn allow_null(schema: &mut Schema) {
     schema.nullable = true;
     let mut enumeration = std::mem::take(&mut schema.enumeration);
@@ -79,8 +81,8 @@ pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     }
 }
 
-/// `HashSet<T>`, `BTreeSet<T>`. The API server requires the items of a list of type `set` to be
-/// scalars and not nullable. A set of other items is a plain list.
+/// `HashSet<T>`, `BTreeSet<T>`. The API server only allows scalars that aren't nullable as the
+/// items of a list of type `set`, so a set of anything else is a plain list.
 pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     let items = items.into();
     let list_type = (is_scalar(&items) && !items.nullable).then_some(ListType::Set);
@@ -90,8 +92,9 @@ pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON keys are strings. If the keys are an enum of unit
-/// variants, each variant becomes a property. A map of arbitrary values is any object.
+/// `BTreeMap<K, V>`, `HashMap<K, V>`. Since JSON keys are strings, only an enum of unit variants
+/// says more about the keys: each variant becomes a property. A map of arbitrary values becomes any
+/// object.
 pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     let values = values.into();
     let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();
@@ -112,8 +115,7 @@ pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// Returns whether values are scalars, as required for items of a set and keys of a list of type
-/// `map`.
+/// Only scalars can be the items of a list of type `set` or the keys of a list of type `map`.
 pub(crate) fn is_scalar(schema: &Schema) -> bool {
     use SchemaType::{Boolean, Integer, Number, String};
     schema.int_or_string || matches!(schema.schema_type, Some(Boolean | Integer | Number | String))

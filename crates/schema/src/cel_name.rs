@@ -1,6 +1,7 @@
-//! Field names in CEL expressions.
+//! How a CEL expression refers to a field.
 
-/// Reserved words of CEL. A field with such a name is escaped with double underscores.
+/// CEL's reserved words. To refer to a field with such a name, a rule adds double underscores (e.g.
+/// `self.__namespace__`).
 const RESERVED: &[&str] = &[
     "true",
     "false",
@@ -25,12 +26,12 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Returns whether this is a reserved word in CEL, which cannot be an identifier.
+/// Returns whether this is a reserved word in CEL, and so can't be an identifier.
 pub fn is_cel_word(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Returns the name by which a CEL rule accesses a field, or `None` if no rule can. An accessible
+/// Returns what a CEL rule has to call a field, or `None` if it can't refer to it at all. A usable
 /// name consists of letters, digits, `_`, `.`, `-` and `/`, and starts with a letter or `_`.
 pub fn cel_name(wire_name: &str) -> Option<String> {
     if is_cel_word(wire_name) {

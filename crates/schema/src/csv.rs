@@ -1,91 +1,91 @@
-//! `#[csv(…)]` on kinds and fields: how catalogs and consoles display them.
+//! `#[csv(…)]` on kinds and fields, which tells catalogs and consoles how to display them.
 //!
-//! A field's value is stored in its schema, but does not affect the schema's manifest.
+//! What a field says is kept in its schema, but isn't part of the schema in the manifest.
 
 use crate::origin::Origin;
 
-/// The descriptor of a field in a ClusterServiceVersion, as written in source. Missing parts are
-/// derived from the field's schema.
+/// The descriptor of a field in a ClusterServiceVersion, as it's written in source. What is missing
+/// is derived from the schema of the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Display name in forms. Defaults to the field's name, split into words.
+    /// The name that forms show. It defaults to the name of the field, split into words.
     pub display_name: Option<String>,
-    /// Help text below the name. Defaults to the field's description.
+    /// The help text below the name. It defaults to the description of the field.
     pub description: Option<String>,
-    /// Controls and hints, such as `urn:alm:descriptor:com.tectonic.ui:podCount`. If empty, they
-    /// are derived from the field's type.
+    /// Controls and hints, e.g. `urn:alm:descriptor:com.tectonic.ui:podCount`. If there are none,
+    /// they are derived from the type of the field.
     pub x_descriptors: Vec<String>,
-    /// Position among the fields. Lower numbers come first; fields without a number come last.
+    /// Lower numbers come first, and fields without a number come last.
     pub order: Option<u64>,
-    /// True if the field should not have a descriptor.
+    /// True if the field shouldn't get a descriptor at all.
     pub skip: bool,
-    /// Location of the marker.
+    /// Where the marker is.
     pub origin: Origin,
 }
 
-/// Returns whether a field name can be part of a descriptor path. A path separates names with dots
-/// and marks list items with `[0]`, and cannot escape either.
+/// Returns whether a field of this name can be in the path of a descriptor. Such a path uses dots
+/// as separators and `[0]` for the items of a list, and has no way to escape them.
 pub fn fits_descriptor_path(name: &str) -> bool {
     !name.contains(['.', '[', ']'])
 }
 
-/// The description of a kind in a ClusterServiceVersion, as written in source.
+/// The description of a kind in a ClusterServiceVersion, as it's written in source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvKind {
-    /// Display name in catalogs. Defaults to the kind's name, split into words.
+    /// The name that catalogs show. It defaults to the name of the kind, split into words.
     pub display_name: Option<String>,
-    /// Text below the name. Defaults to the kind's description.
+    /// The text below the name. It defaults to the description of the kind.
     pub description: Option<String>,
-    /// Position among the kinds. Lower numbers come first; kinds without a number come last.
+    /// Lower numbers come first, and kinds without a number come last.
     pub order: Option<u64>,
-    /// Kinds of objects owned by an object of this kind. Defaults to the kinds that the manager may
-    /// create.
+    /// The kinds of the objects that an object of this kind owns. It defaults to the kinds that the
+    /// manager may create.
     pub resources: Vec<CsvResource>,
-    /// CRDs of other operators that must be installed.
+    /// CRDs of other operators that have to be installed as well.
     pub required: Vec<RequiredCrd>,
 }
 
-/// A kind of objects owned by another object.
+/// A kind of objects that another object owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvResource {
-    /// Kind, such as `Deployment`.
+    /// The kind, e.g. `Deployment`.
     pub kind: String,
-    /// Version, such as `v1`.
+    /// The version, e.g. `v1`.
     pub version: String,
-    /// Name of its CRD. Empty for built-in kinds.
+    /// The name of its CRD, or empty for a built-in kind.
     pub name: String,
 }
 
-/// A CRD provided by another operator.
+/// A CRD that another operator provides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequiredCrd {
-    /// Name, such as `certificates.cert-manager.io`.
+    /// The name of the CRD, e.g. `certificates.cert-manager.io`.
     pub name: String,
-    /// Version, such as `v1`.
+    /// The version, e.g. `v1`.
     pub version: String,
-    /// Kind, such as `Certificate`.
+    /// The kind, e.g. `Certificate`.
     pub kind: String,
-    /// Display name in catalogs. Defaults to the kind's name, split into words.
+    /// The name that catalogs show. It defaults to the name of the kind, split into words.
     pub display_name: Option<String>,
-    /// What the operator uses it for.
+    /// What the operator needs it for.
     pub description: String,
-    /// Location of the marker.
+    /// Where the marker is.
     pub origin: Origin,
 }
 
-/// The `#[csv(…)]` markers on a version of a kind and on its fields.
+/// The `#[csv(…)]` markers on one version of a kind and on its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvMarkers {
-    /// Group of the kind.
+    /// The group of the kind.
     pub group: String,
-    /// Version of the kind.
+    /// The version of the kind.
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// `#[csv(…)]` on the kind.
+    /// What `#[csv(…)]` on the kind says.
     pub of_kind: CsvKind,
-    /// `#[csv(…)]` on fields of the spec, by path.
+    /// What `#[csv(…)]` on each field of the spec says, by path.
     pub spec: Vec<(String, Descriptor)>,
-    /// `#[csv(…)]` on fields of the status, by path.
+    /// What `#[csv(…)]` on each field of the status says, by path.
     pub status: Vec<(String, Descriptor)>,
 }

@@ -1,4 +1,4 @@
-//! Looks up fields in a schema by path.
+//! Looks up a field in a schema by its path.
 
 use std::borrow::Cow;
 
@@ -6,28 +6,28 @@ use rbuilder_diagnostic::suggest::find_nearest;
 
 use crate::{Schema, SchemaType};
 
-/// The end of a path into a schema.
+/// Where a path into a schema ends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathEnd<'s> {
-    /// A value with a schema.
+    /// At a value that has a schema.
     Schema(&'s Schema),
-    /// Content that the schema does not describe.
+    /// In content that the schema doesn't describe.
     Open,
-    /// No such field.
+    /// At a field that doesn't exist.
     Missing {
-        /// The segment that is missing.
+        /// The segment of the path that is missing.
         name: String,
-        /// The most similar field name, if any.
+        /// The name of the most similar field, for a suggestion.
         near: Option<&'s str>,
     },
 }
 
-/// Returns the name of an object's field that is most similar to an unknown name.
+/// Returns the name of the field that is most similar to a name that isn't a field.
 pub fn find_near_field<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     find_nearest(name, schema.properties.keys().map(AsRef::as_ref))
 }
 
-/// Returns the schema of a field of an object, or of the values of a map.
+/// Returns the schema of a field of an object, or that of the values if it's a map.
 pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
     schema
         .properties
@@ -36,8 +36,9 @@ pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
         .or(schema.additional_properties.as_deref())
 }
 
-/// Returns the schema of a list's items. If the list preserves unknown fields, its items do as
-/// well: the API server passes the setting on to items and to nested lists, but to nothing else.
+/// Returns the schema of the items of a list. They preserve unknown fields if the list does,
+/// because the API server passes this setting on to the items and to nested lists (but not to
+/// anything else).
 pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     let items = list.items.as_deref()?;
     if !list.preserve_unknown_fields || items.preserve_unknown_fields {
@@ -49,7 +50,7 @@ pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     }))
 }
 
-/// Returns whether an object may contain fields that its schema does not describe.
+/// Returns whether an object may have fields that its schema doesn't describe.
 pub fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
         || schema.embedded_resource
@@ -58,8 +59,8 @@ pub fn is_open(schema: &Schema) -> bool {
             && schema.additional_properties.is_none()
 }
 
-/// Resolves a path such as `.spec.replicas`. The scale subresource and field selectors support no
-/// other syntax.
+/// Looks up a path like `.spec.replicas`. That is the only syntax that the scale subresource and
+/// field selectors support.
 pub fn find_field<'s>(root: &'s Schema, path: &str) -> PathEnd<'s> {
     let mut schema = root;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {

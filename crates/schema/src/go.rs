@@ -1,9 +1,9 @@
-//! Formats text like Go. It is part of the API server's messages, and of the YAML written by its
-//! tools.
+//! Formats text the way Go does, since it appears in the messages of the API server and in the YAML
+//! that its tools write.
 
 use std::fmt::Write;
 
-/// Quotes a string like `strconv.Quote`.
+/// Quotes a string like Go's `strconv.Quote`.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -26,16 +26,17 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// Returns whether `unicode.IsPrint` accepts a character other than `"` and `\`.
+/// Returns whether `unicode.IsPrint` accepts a character. (`"` and `\` have been handled before.)
 fn is_printable(character: char) -> bool {
-    // Rust escapes combining characters only at the start of a string, where Go prints them.
+    // At the start of a string, Rust escapes combining characters although Go prints them. So put
+    // another character in front.
     let text = String::from_iter(['a', character]);
     character == '\'' || text.escape_debug().nth(1) == Some(character)
 }
 
 fn push_escape(character: char, quoted: &mut String) {
     let code = u32::from(character);
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = match code {
         0..0x20 | 0x7f => write!(quoted, "\\x{code:02x}"),
         0..0x10000 => write!(quoted, "\\u{code:04x}"),
@@ -43,19 +44,20 @@ fn push_escape(character: char, quoted: &mut String) {
     };
 }
 
-/// Formats a float like Go's `%g`: the shortest digits, with an exponent below 1e-4 and from 1e6
-/// on.
+/// Formats a float like Go's `%g`: with as few digits as possible, and with an exponent below 1e-4
+/// and from 1e6 on.
 pub fn general(number: f64) -> String {
     with_exponent(number, 6)
 }
 
-/// Formats a float like Go's `%v`: like [`general`], but with an exponent from 1e21 on.
+/// Formats a float like Go's `%v`. It only differs from [`general`] in that the exponent starts at
+/// 1e21.
 pub fn shortest(number: f64) -> String {
     with_exponent(number, 21)
 }
 
-/// Formats a float with the shortest digits, and with an exponent if it is below -4 or at least
-/// `limit`.
+/// Formats a float with as few digits as possible. The exponent is only written if it's below -4 or
+/// at least `limit`.
 fn with_exponent(number: f64, limit: i32) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -73,7 +75,7 @@ fn with_exponent(number: f64, limit: i32) -> String {
     format!("{number}")
 }
 
-/// Formats a float with an exponent of at least two digits, like Go's `%e`.
+/// Formats a float like Go's `%e`, whose exponent always has at least two digits.
 pub fn scientific(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     match text.split_once('e') {

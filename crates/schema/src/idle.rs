@@ -1,4 +1,4 @@
-//! Removes schema keys that have no effect on values from a published schema.
+//! Removes the keys of a schema that have no effect, before it's published.
 
 use std::sync::Arc;
 
@@ -9,21 +9,20 @@ use crate::apply::drop_implied_bounds;
 use crate::literal::misplaced;
 use crate::number::as_float;
 
-/// A key removed by [`remove_idle_keys`].
+/// A key that [`remove_idle_keys`] has removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleKey {
-    /// The path of the schema that contained the key, such as `.spec.ports[].name`. Empty for the
-    /// root.
+    /// The path of the schema that had the key, e.g. `.spec.ports[].name`. It's empty for the root.
     pub path: String,
-    /// The reason, as a sentence that names the key.
+    /// Why it was removed, as a sentence that names the key.
     pub message: String,
 }
 
-/// Removes keys without effect from a schema and the schemas nested in it: keys that apply to
-/// values of another type, and bounds outside the range of a number format, because of which the
-/// API server would reject every value.
+/// Removes the keys that have no effect from a schema and from the schemas in it. These are the
+/// keys that apply to values of another type, and bounds outside of the range of a number format,
+/// with which the API server would reject every value.
 ///
-/// Returns the removed keys, except bounds that equal the limits of the format.
+/// Returns the keys that were removed, except for bounds that are just the limits of the format.
 pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {
     let mut removed = Vec::new();
     remove_at(schema, &mut String::new(), &mut removed);
@@ -71,7 +70,6 @@ fn remove_at(schema: &mut Schema, path: &mut String, removed: &mut Vec<IdleKey>)
     }
 }
 
-/// Removes and returns the bounds that the format implies.
 fn take_bounds(schema: &mut Schema) -> Vec<(&'static str, Number)> {
     let before = [
         ("minimum", schema.minimum.clone()),
@@ -162,7 +160,8 @@ mod tests {
         for schema in [
             long(json!({"minimum": 0, "maximum": 4_294_967_295_u32})),
             json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX}),
-            // No value is valid. Keep it, because only the author knows the intended bound.
+            // No value is valid here, but keep the bound, since only the author knows what was
+            // meant.
             long(json!({"minimum": u64::MAX})),
         ] {
             check(schema.clone(), schema, &[]);

@@ -1,6 +1,6 @@
-//! Leaf types with a fixed schema: primitives, std's strings, times and addresses, the Kubernetes
-//! types that are not serialized as their fields (`Quantity`, `IntOrString`, `Time`, …), and types
-//! from other crates.
+//! Leaf types whose schema never changes: primitives, std's strings, times and addresses, types
+//! from other crates, and the Kubernetes types that aren't serialized as their fields (e.g.
+//! `Quantity`, `IntOrString` and `Time`).
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use crate::build::{any, any_object, int_or_string, of_type};
 use crate::leaves::leaf_schema;
 use crate::{Schema, SchemaType};
 
-/// Returns the schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
-/// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`), or `None` if the path is unknown.
+/// Returns the schema of a leaf type, or `None` if we don't know it. It's given as a full Rust
+/// path, e.g. `std::string::String`, `i32` or
+/// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`.
 pub fn known(path: &str) -> Option<Arc<Schema>> {
     let leaf = match path.split_once("::") {
         None => primitive(path)?,
@@ -49,8 +50,9 @@ fn primitive(name: &str) -> Option<Schema> {
     })
 }
 
-/// Returns the schema of an integer type by its Rust name. Adds bounds if the format allows more
-/// than the Rust type. No format fits 128 bits.
+/// Returns the schema of one of Rust's integer types. It has bounds if the format allows more
+/// values than the type (e.g. `u8` is an `int32` between 0 and 255). There is no format for 128
+/// bits.
 pub(crate) fn integer_type(name: &str) -> Option<Schema> {
     let (format, minimum, maximum) = match name {
         "i8" => ("int32", Some(i8::MIN.into()), Some(i8::MAX.into())),
@@ -83,8 +85,8 @@ fn standard(rest: &str) -> Option<Schema> {
     })
 }
 
-/// std's times as serde and schemars write them, for types that derive `JsonSchema`. New types must
-/// [not use them](crate::refused).
+/// std's times the way serde and schemars write them. We need them for types that derive
+/// `JsonSchema`, but new types must [not use them](crate::refused).
 fn parts_of_time(seconds: &str, nanoseconds: &str) -> Option<Schema> {
     let properties = [
         (seconds, integer_type("u64")?),
@@ -119,8 +121,8 @@ fn non_zero(suffix: &str) -> Option<Schema> {
     })
 }
 
-/// Kubernetes types by their path below `k8s_openapi`, with the schemas that controller-gen
-/// generates.
+/// Kubernetes types by their path below `k8s_openapi`, with the same schemas that controller-gen
+/// gives them.
 fn kubernetes(rest: &str) -> Option<Schema> {
     if let Some(name) = rest.strip_prefix("apimachinery::pkg::apis::meta::v1::") {
         return meta(name);
@@ -139,7 +141,7 @@ fn kubernetes(rest: &str) -> Option<Schema> {
     })
 }
 
-/// The types of JSON schemas. They are recursive, so any content of the right type is accepted.
+/// The types of JSON schemas. Since they are recursive, we accept any content of the right type.
 fn extensions(name: &str) -> Option<Schema> {
     Some(match name {
         "JSON" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => any(),
@@ -148,7 +150,8 @@ fn extensions(name: &str) -> Option<Schema> {
     })
 }
 
-/// The pattern of a quantity: a number with a decimal, binary or exponent suffix.
+/// A number that can have a decimal suffix, a binary one or an exponent, e.g. `500m`, `1Gi` or
+/// `1e3`.
 const QUANTITY: &str = concat!(
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"

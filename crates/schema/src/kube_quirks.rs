@@ -21,19 +21,21 @@ use serde_json::{Map, Value};
 
 use crate::Schema;
 
-/// Rewrites a schema to an equivalent one that kube does not break.
+/// Rewrites a schema into one that means the same and that kube doesn't break.
 pub(crate) fn shield_from_kube(schema: &mut Schema) {
     if schema.int_or_string {
+        // kube would remove the types from these members. They are implied anyway.
         schema.any_of.clear();
     }
     for member in schema.one_of.iter_mut().chain(&mut schema.any_of) {
         if !member.properties.is_empty() {
+            // kube hoists the `properties` of a member, but it doesn't look for them in an `allOf`.
             let whole = std::mem::take(member);
             member.all_of = vec![whole];
         }
     }
-    // Members may contain alternatives themselves: two enums flattened into one struct, or an enum
-    // inside a variant.
+    // A member may have alternatives of its own, e.g. if two enums are flattened into one struct,
+    // or if there is an enum inside of a variant.
     let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
     members.chain(&mut schema.any_of).for_each(shield_from_kube);
     let inner = schema.properties.values_mut().chain(&mut schema.items);
@@ -42,7 +44,8 @@ pub(crate) fn shield_from_kube(schema: &mut Schema) {
         .for_each(|part| shield_from_kube(Arc::make_mut(part)));
 }
 
-/// Sets `nullable: false` on every integer-or-string that is not nullable.
+/// Sets `nullable: false` on every integer-or-string that isn't nullable, because kube would
+/// otherwise make it so.
 pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
         schema.entry("nullable").or_insert(Value::Bool(false));
@@ -60,15 +63,15 @@ pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Removes everything that kube added to a version of a CRD (an item of `spec.versions` as JSON),
-/// and everything that protected the schema from kube. Does not change a version that contains
-/// neither.
+/// Takes a version of a CRD (an item of `spec.versions` as JSON), and removes everything that kube
+/// has added to it and everything that protected its schema from kube. If there is neither, the
+/// version stays as it is.
 pub fn undo_kube_quirks(version: &mut Value) {
     let columns = version
         .get_mut("additionalPrinterColumns")
         .and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
-        // The API server's default.
+        // This is the default of the API server.
         if column.get("priority") == Some(&Value::from(0)) {
             column.remove("priority");
         }
@@ -93,7 +96,7 @@ fn undo_in_status(status: &mut Value) {
     }
 }
 
-/// Reverts [`shield_from_kube`] and [`deny_null`], and removes the members that
+/// Undoes [`shield_from_kube`] and [`deny_null`], and also removes the members that
 /// `x-kubernetes-int-or-string` implies.
 fn unshield(schema: &mut Value) {
     match schema {
@@ -131,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the schema that kube receives, and that undoing restores the original.
+    /// Checks what kube gets to see, and that undoing it yields the original again.
     fn check(schema: Value, guarded: Value) {
         let mut typed: Schema = serde_json::from_value(schema.clone()).unwrap();
         shield_from_kube(&mut typed);

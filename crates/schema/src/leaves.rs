@@ -1,34 +1,30 @@
-//! Types from other crates that are serialized as a single value, with the sources of their
-//! formats.
+//! Types from other crates that are serialized as a single value, and where that is documented.
 
 use serde_json::json;
 
 use crate::build::{any, any_object, of_type};
 use crate::{Schema, SchemaType};
 
-/// A type and its JSON form. If `schemars` supports the type, the schema is the same, except for
-/// formats that the API server does not know or interprets differently.
+/// A type and what it looks like in JSON. If `schemars` supports the type, we have the same schema,
+/// except for formats that the API server doesn't know or takes for something else.
 struct Leaf {
-    /// The full Rust path.
     path: &'static str,
     wire: Wire,
-    /// Where the representation is documented.
+    /// Where that is documented, for whoever extends the table.
     #[allow(dead_code)] // for who reads the table
     source: &'static str,
 }
 
 enum Wire {
-    /// A string, with a format if the API server checks one.
+    /// A string. It only has a format if the API server checks that one.
     Text(Option<&'static str>),
-    /// A string with a pattern.
     Pattern(&'static str),
-    /// A string with a format and a pattern, because the format accepts more than the type.
+    /// A string with both a format and a pattern, because the format alone accepts more than the
+    /// type does.
     Both(&'static str, &'static str),
-    /// One of several strings.
     OneOf(&'static [&'static str]),
     Number,
     AnyObject,
-    /// An object with these required string fields.
     Texts(&'static [&'static str]),
     Any,
 }
@@ -39,8 +35,9 @@ const CIDR: Wire = Wire::Text(Some("cidr"));
 const PLAIN: Wire = Wire::Text(None);
 const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
-/// The API server's `date-time` requires an offset and nothing after it, so local times and zones
-/// in brackets are plain strings. Its `duration` has no years and months.
+/// The API server's `date-time` needs an offset and nothing after it, so local times and times with
+/// a zone in brackets are plain strings. Its `duration` has no years and months, so jiff's
+/// durations have a pattern.
 #[rustfmt::skip] // a row is a line
 const LEAVES: &[Leaf] = &[
     Leaf { path: "jiff::Timestamp", wire: DATE_TIME, source: "jiff 0.2, Timestamp: Display, RFC 3339 in UTC" },
@@ -75,36 +72,36 @@ const LEAVES: &[Leaf] = &[
     Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube: the object" },
 ];
 
-/// Absolute URLs. The format alone also accepts a path without a scheme.
+/// Only absolute URLs, whereas the format alone would also accept a path without a scheme.
 const URL: &str = "^[a-zA-Z][a-zA-Z0-9+.-]*:";
 
-/// With all hyphens or with none. The format alone accepts any subset of the hyphens, and accepts
-/// lists.
+/// Either all hyphens or none. The format alone would accept any subset of them, and it also
+/// accepts lists.
 const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
 
-/// A duration as formatted by Go. Limits the size of the parts, because kube panics if the sum
+/// A duration as Go writes it. The number of digits is limited because kube panics if the sum
 /// overflows.
 const GO_DURATION: &str = concat!(
     r"^[+-]?(0|((0*[0-9]{1,14}(\.[0-9]*)?|\.[0-9]+)(m|h)",
     "|(0*[0-9]{1,17}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s)){1,20})$"
 );
 
-/// The separator before a further unit in jiff's friendly format.
+/// What comes between two units in jiff's friendly format, e.g. the comma in `1 hour, 30 minutes`.
 macro_rules! next {
     () => {
         r"(,\s)?\s*"
     };
 }
 
-/// An optional number and unit in jiff's friendly format. The limit on digits keeps the sum from
-/// overflowing.
+/// A number with its unit in jiff's friendly format, which may be left out. We limit the digits so
+/// that the sum can't overflow.
 macro_rules! unit {
     ($digits:literal, $label:literal) => {
         concat!("(", next!(), r"\d{1,", $digits, r"}\s*", $label, ")?")
     };
 }
 
-/// Like `unit!`, but may contain a fraction, after which the string must end.
+/// Like `unit!`, except that the number may have a fraction. If it has one, it must be the last.
 macro_rules! last_unit {
     ($digits:literal, $label:literal) => {
         concat!(
@@ -121,8 +118,8 @@ macro_rules! last_unit {
     };
 }
 
-/// Hours and smaller units in jiff's friendly format, or a clock time. Every part is optional, so
-/// the callers put a word boundary before them to require a digit.
+/// Hours and smaller units in jiff's friendly format, or a clock time. All of it is optional, so
+/// whoever uses this has to put a word boundary in front to make sure that there is a digit.
 macro_rules! friendly_time {
     () => {
         concat!(
@@ -140,8 +137,8 @@ macro_rules! friendly_time {
     };
 }
 
-/// Hours and smaller units in ISO 8601 format. Every part is optional, so `\B` after `T` requires a
-/// digit.
+/// Hours and smaller units in ISO 8601. All of them are optional, so the `\B` after the `T` makes
+/// sure that there is a digit.
 macro_rules! iso_time {
     () => {
         concat!(
@@ -151,10 +148,10 @@ macro_rules! iso_time {
     };
 }
 
-/// Durations in hours and smaller units, such as `PT1H30M` and `1h 30m`.
+/// A duration in hours and smaller units, e.g. `PT1H30M` or `1h 30m`.
 const JIFF_DURATION: &str = concat!(r"^[+-]?([Pp]", iso_time!(), r"|\b", friendly_time!(), ")$");
 
-/// Like `JIFF_DURATION`, with days and larger units, such as `P1Y2M` and `2 weeks, 3 days`.
+/// Like `JIFF_DURATION`, but also with days and larger units, e.g. `P1Y2M` or `2 weeks, 3 days`.
 const JIFF_SPAN: &str = concat!(
     r"^[+-]?([Pp]\B(\d{1,4}[Yy])?(\d{1,5}[Mm])?(\d{1,6}[Ww])?(\d{1,6}[Dd])?(",
     iso_time!(),
@@ -174,7 +171,6 @@ const SEMVER: &str = concat!(
     r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$"
 );
 
-/// Returns the schema of a type in `LEAVES`.
 pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     let leaf = LEAVES.iter().find(|leaf| leaf.path == path)?;
     let text = of_type(SchemaType::String);
@@ -187,7 +183,7 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
             pattern: Some(pattern.into()),
             ..text
         },
-        // Put the format under `allOf`: next to the type, it would make the API server accept a
+        // Put the format under `allOf`. If it were next to the type, the API server would accept a
         // list.
         Wire::Both(format, pattern) => Schema {
             all_of: vec![Schema {
@@ -215,7 +211,8 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     })
 }
 
-/// Finds the path of a type in `LEAVES` or `std::net` by the crate that declares it and its name.
+/// Finds a type in `LEAVES` or `std::net` by its name and the crate that declares it. The crate may
+/// be an internal one (e.g. `kube_core`), whereas our paths are those that users write.
 #[cfg(feature = "schemars")]
 pub(crate) fn leaf_of(home: &str, name: &str) -> Option<&'static str> {
     const ADDRESSES: &[&str] = &[

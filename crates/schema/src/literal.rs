@@ -1,4 +1,4 @@
-//! A schema that the user writes out as JSON, for types that cannot be described in any other way.
+//! A schema that the user writes out as JSON, because the type can't be described in any other way.
 
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
@@ -7,7 +7,7 @@ use crate::satisfy::find_contradiction;
 use crate::validate::{check_default, find_repeated, fits_constraints, is_type_of};
 use crate::{KEYS, Key, ListType, Schema, SchemaType, format_type};
 
-/// The keys of a rule in `x-kubernetes-validations`.
+/// The keys that a rule in `x-kubernetes-validations` may have.
 const RULE_KEYS: &[&str] = &[
     "fieldPath",
     "message",
@@ -17,21 +17,22 @@ const RULE_KEYS: &[&str] = &[
     "rule",
 ];
 
-/// The reason why a JSON value is not a schema.
+/// Why a JSON value isn't a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// An unknown key, and the path of the schema that contains it.
+    /// There is no such key. The second string is the path of the schema that has it.
     UnknownKey(String, String),
-    /// The mistake, and the path of the schema that contains it.
+    /// What is wrong, and the path of the schema in which it is.
     Malformed(String, String),
 }
 
 impl Schema {
-    /// Reads a schema from JSON, as written in a manifest, and keeps it unchanged.
+    /// Reads a schema from JSON, the way it's written in a manifest, and keeps it as it is.
     ///
     /// # Errors
-    /// Returns an error if a key is unknown or its value has the wrong type. Does not check whether
-    /// the schema is structural; see [`check_structural`](crate::check_structural).
+    ///
+    /// Returns an error if a key is unknown or its value has the wrong type. Whether the schema is
+    /// structural is not checked here but in [`check_structural`](crate::check_structural).
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
         let mut value = value.clone();
@@ -41,12 +42,13 @@ impl Schema {
     }
 }
 
-/// Checks a schema written out by the user: constraints must apply to the type and not contradict
-/// each other, and values in the schema must be valid.
+/// Checks a schema that the user wrote out. Its constraints have to apply to its type and must not
+/// contradict each other, and the values in it have to be valid.
 ///
-/// Mistakes that the API server accepts are only warnings, because a user may have to repeat a
-/// published schema. [`check_structural`](crate::check_structural) checks the structure. The caller
-/// checks patterns.
+/// If the API server accepts a mistake, it's only a warning, because the user may have to repeat a
+/// schema that has already been published. This doesn't check the structure, which
+/// [`check_structural`](crate::check_structural) does, nor the patterns, which are up to the
+/// caller.
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
@@ -101,7 +103,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     diagnostics
 }
 
-/// Returns the message and the help for each key that has no effect as written.
+/// Returns the message and the help for each key that has no effect the way it's written.
 fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     let has_break = |text: Option<&str>| text.is_some_and(|text| text.trim().contains(['\n', '\r']));
@@ -168,7 +170,7 @@ fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     found.map(|(_, message, help)| (message, help)).collect()
 }
 
-/// Visits a schema and the schemas of its fields, items and map values.
+/// Visits a schema, and then those of its fields, its items and its values.
 fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)) {
     look(schema, path);
     let length = path.len();
@@ -188,7 +190,8 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
     }
 }
 
-/// Returns the keys that do not apply to the schema's type, each with the noun that it applies to.
+/// Returns the keys that don't apply to a value of this type, each with a noun for what it does
+/// apply to (e.g. `strings`).
 pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
     let Some(found) = schema.schema_type else {
         return Vec::new();
@@ -247,8 +250,8 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Replaces `additionalProperties: true` with `x-kubernetes-preserve-unknown-fields`, which the API
-/// server treats the same way.
+/// `additionalProperties: true` becomes `x-kubernetes-preserve-unknown-fields`, because the API
+/// server treats them the same and `Schema` only has room for a schema there.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
     if keys.get("additionalProperties") == Some(&Value::Bool(true)) {

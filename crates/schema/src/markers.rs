@@ -1,4 +1,4 @@
-//! Markers as data, shared by both front ends.
+//! Markers as data, which both front ends share.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,53 +9,54 @@ use crate::origin::Origin;
 use crate::values::{Cel, ListType, MapType};
 use crate::{Descriptor, Schema};
 
-/// The arguments of `#[kube(…)]` and `#[crd(…)]` on a value: a field, a type, or the items of a
-/// list.
+/// The arguments of `#[kube(…)]` and `#[crd(…)]` on a value, i.e. on a field, a type, or the items
+/// of a list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
-    /// `validation(…)`, `title`, `description`, `example` and `external_docs`: a schema that only
-    /// contains these keys. Constraints tighten those of the type, whereas texts replace them. An
-    /// empty description removes the type's.
+    /// The keys that `validation(…)`, `title`, `description`, `example` and `external_docs` set, as
+    /// a schema that has no others. Constraints tighten those of the type, whereas texts replace
+    /// them. An empty description removes that of the type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Box<Schema>>,
-    /// The minimum number of characters, items or keys. schemars' `length` applies to whichever
-    /// fits the type, which is only known in the finished schema.
+    /// The minimum number of characters, items or keys. schemars' `length` applies to whichever of
+    /// them fits the type, and we only know that once the schema is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
     /// The maximum number of characters, items or keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u64>,
-    /// `items(…)`: the same arguments for the items of a list.
+    /// `items(…)`, which has the same arguments for the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Markers>>,
-    /// `keys(…)`: the same arguments for the keys of a map. Written as CEL rules.
+    /// `keys(…)`, which has the same arguments for the keys of a map. They become CEL rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Box<Markers>>,
-    /// `values(…)`: the same arguments for the values of a map.
+    /// `values(…)`, which has the same arguments for the values of a map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Box<Markers>>,
     /// `cel(…)` and `validation = "…"`, in source order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cel: Vec<Cel>,
-    /// `exactly_one_of(…)`, `at_most_one_of(…)`, `at_least_one_of(…)`, in source order. Fields are
-    /// Rust identifiers; [`assemble`](crate::assemble) replaces them with their names in JSON.
+    /// `exactly_one_of(…)`, `at_most_one_of(…)` and `at_least_one_of(…)`, in source order. Fields
+    /// are Rust identifiers here, and [`assemble`](crate::assemble) replaces them by their names in
+    /// JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<OneOf>,
     /// `immutable`.
     #[serde(skip_serializing_if = "is_default")]
     pub immutable: bool,
-    /// `default = …`. `null` removes the type's default, because the API server does not support
-    /// `null` as a default.
+    /// `default = …`. A `null` removes the default of the type, since the API server doesn't
+    /// support `null` as a default anyway.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
-    /// `optional` (`Some(true)`) or `required` (`Some(false)`).
+    /// `optional` is `Some(true)`, and `required` is `Some(false)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
     /// `nullable`.
     #[serde(skip_serializing_if = "is_default")]
     pub nullable: bool,
-    /// `list_type`, `list_map_keys`, `map_type`, `struct_type`.
+    /// `list_type`, `list_map_keys`, `map_type` and `struct_type`.
     #[serde(skip_serializing_if = "is_default")]
     pub topology: Topology,
     /// `embedded_resource`.
@@ -67,50 +68,52 @@ pub struct Markers {
     /// `int_or_string`.
     #[serde(skip_serializing_if = "is_default")]
     pub int_or_string: bool,
-    /// `schemaless`: ignore the Rust type, and use only markers and the description.
+    /// `schemaless`, which ignores the Rust type and uses nothing but the markers and the
+    /// description.
     #[serde(skip_serializing_if = "is_default")]
     pub schemaless: bool,
-    /// `schema = { … }`: replaces the schema of the Rust type.
+    /// `schema = { … }`, which replaces the schema of the Rust type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<Schema>>,
-    /// `embedded_object_meta`: keep the metadata of objects in the value. With `= false`, drop it
-    /// without a warning.
+    /// `embedded_object_meta` keeps the metadata of objects in the value. With `= false`, it may be
+    /// dropped without a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_object_meta: Option<bool>,
     /// `max_description_length = …`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_description_length: Option<usize>,
-    /// `#[csv(…)]` on a field. Not embedded in the program.
+    /// `#[csv(…)]` on a field. The derive doesn't embed it in the program.
     #[serde(skip)]
     pub descriptor: Option<Arc<Descriptor>>,
-    /// The location of a marker that creates rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
+    /// Where the marker is that adds rules (`immutable`, `keys(…)`, `exactly_one_of(…)`).
     #[serde(skip)]
     pub origin: Origin,
 }
 
 impl Markers {
-    /// The empty markers, created once because nearly every value is compared with them.
+    /// Having no markers. There is just one value of it, because we compare nearly everything with
+    /// it.
     pub(crate) fn none() -> &'static Markers {
         static NONE: LazyLock<Markers> = LazyLock::new(Markers::default);
         &NONE
     }
 
-    /// Returns the keys set by markers.
+    /// Returns the keys that markers set.
     pub fn stated(&self) -> &Schema {
         static NONE: LazyLock<Schema> = LazyLock::new(Schema::default);
         self.stated.as_deref().unwrap_or(&NONE)
     }
 
-    /// Returns the keys set by markers, for adding one.
+    /// Returns the keys that markers set, so that another one can be added.
     pub fn stated_mut(&mut self) -> &mut Schema {
         self.stated.get_or_insert_default()
     }
 
-    /// Merges a newtype's markers with those of its field. Rules from both are kept. For everything
-    /// else, `self` wins over `other`.
+    /// Merges the markers of a newtype with those of its field. The rules of both are kept. For
+    /// everything else, `self` wins over `other`.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
-        // Lists every field so that the compiler reports a new marker that is not merged here.
+        // List every field, so that a new marker doesn't compile until it's merged here.
         Markers {
             stated: merge_stated(self.stated, other.stated),
             min_size: self.min_size.or(other.min_size),
@@ -138,7 +141,6 @@ impl Markers {
     }
 }
 
-/// Merges keys. `own` wins over `other`.
 fn merge_stated(own: Option<Box<Schema>>, other: Option<Box<Schema>>) -> Option<Box<Schema>> {
     match (own, other) {
         (Some(own), Some(mut merged)) => {
@@ -150,7 +152,6 @@ fn merge_stated(own: Option<Box<Schema>>, other: Option<Box<Schema>>) -> Option<
 }
 
 impl Topology {
-    /// Merges topology. `self` wins over `other`.
     fn or(self, other: Topology) -> Topology {
         Topology {
             list_type: self.list_type.or(other.list_type),
@@ -160,12 +161,11 @@ impl Topology {
     }
 }
 
-/// Returns the first list, or the second if the first is empty.
 fn first_filled<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first }
 }
 
-/// A rule about how many of several fields are set. Fields are Rust identifiers.
+/// A rule about how many of several fields may be set. The fields are Rust identifiers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OneOf {
     /// `at_most_one_of(a, b)`.
@@ -183,15 +183,15 @@ pub struct Topology {
     /// `list_type = "map" | "set" | "atomic"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_type: Option<ListType>,
-    /// `list_map_keys = ["…"]`, by their names in JSON.
+    /// `list_map_keys = ["…"]`, with the names that the fields have in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub list_map_keys: Vec<String>,
-    /// `map_type` on a map, or `struct_type` on a struct.
+    /// Either `map_type` on a map or `struct_type` on a struct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
 }
 
-/// Keeps an explicit `null`, which serde would otherwise read as `None`.
+/// Without this, serde would read an explicit `null` as `None`.
 fn keep_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

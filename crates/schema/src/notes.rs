@@ -1,11 +1,11 @@
-//! Additional information about the program in a schema, for messages. It is not part of manifests,
-//! so comparisons ignore it.
+//! What we want to know about the program when we write messages about a schema. None of this is in
+//! the manifest, so it's ignored when schemas are compared.
 
 use std::sync::Arc;
 
 use crate::Descriptor;
 
-/// A field's descriptor. It is not part of the manifest, so comparisons ignore it.
+/// The descriptor of a field. It isn't part of the manifest, so comparisons ignore it.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
 
@@ -15,8 +15,8 @@ impl PartialEq for DescriptorSlot {
     }
 }
 
-/// The form in which the program parses a map's keys. `None` if it accepts any string. A manifest
-/// cannot express it, so comparisons ignore it.
+/// What the keys of a map have to look like for the program to parse them, or `None` if it accepts
+/// any string. A manifest can't express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyForm(pub Option<&'static str>);
 
@@ -26,7 +26,7 @@ impl PartialEq for KeyForm {
     }
 }
 
-/// Whether the program rejects fields that the schema does not define. The API server prunes them
+/// Whether the program rejects fields that the schema doesn't define. The API server prunes them
 /// either way, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closed(pub bool);
@@ -37,8 +37,8 @@ impl PartialEq for Closed {
     }
 }
 
-/// Whether serde fills in a value for an absent field that the API server does not. A manifest
-/// cannot express it, so comparisons ignore it.
+/// Whether serde fills in a value for an absent field and the API server doesn't. A manifest can't
+/// express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LacksDefault(pub bool);
 
@@ -48,8 +48,8 @@ impl PartialEq for LacksDefault {
     }
 }
 
-/// Whether a marker allows metadata to be dropped, which is a warning otherwise. A manifest cannot
-/// express it, so comparisons ignore it.
+/// Whether a marker says that metadata may be dropped, so that we don't warn about it. A manifest
+/// can't express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropsObjectMeta(pub bool);
 
@@ -59,7 +59,7 @@ impl PartialEq for DropsObjectMeta {
     }
 }
 
-/// Whether the errors in a schema have been reported. It is not part of the manifest, so
+/// Whether the errors in a schema have been reported already. This isn't part of the manifest, so
 /// comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IsReported(pub bool);

@@ -13,11 +13,9 @@ use crate::site::MarkerName;
 use crate::variant_docs::add_variant_docs;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
-/// A diagnostic about a field, by its position in the list.
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<MarkerName>);
 
-/// Builds the schema of an object from its fields. `site` returns the site of a field by its
-/// position.
+/// `site` returns the site of the field at a position, which differs between structs and variants.
 pub(crate) fn object_schema(
     fields: &[Field],
     slots: &[Slot],
@@ -43,7 +41,7 @@ pub(crate) fn object_schema(
     schema
 }
 
-/// Returns whether an object is valid without the field.
+/// Returns whether an object without the field is valid.
 pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
     field
         .markers
@@ -51,7 +49,7 @@ pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
         .unwrap_or_else(|| reads_without(field, slot))
 }
 
-/// Returns whether serde accepts an object without the field, ignoring markers.
+/// Returns whether serde would accept an object without the field, whatever the markers say.
 fn reads_without(field: &Field, slot: &Slot) -> bool {
     match field.presence {
         Presence::ByType => slot.optional,
@@ -60,7 +58,7 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
     }
 }
 
-/// Reports markers that make the API server accept objects that serde cannot read.
+/// Reports markers that let the API server accept objects that serde can't read.
 fn check_readable(
     field: &Field,
     slot: &Slot,
@@ -92,8 +90,8 @@ fn check_readable(
     }
 }
 
-/// Reports markers on a value, its items and its values that allow more than the Rust type can
-/// hold. `own` is the type's schema without markers.
+/// Reports the markers on a value, its items and its values that allow more than the Rust type can
+/// hold. `own` is the schema of the type without the markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     check_integer(markers.stated(), own, diagnostics);
     let parts = [
@@ -116,8 +114,8 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
     }
 }
 
-/// Adds a field. `fill_in` sets the default that serde uses for an absent field, and returns
-/// whether it did.
+/// Adds a field. `fill_in` sets the default that serde uses if the field is absent, and returns
+/// whether it has set one.
 fn add(
     field: &Field,
     slot: &Slot,
@@ -140,6 +138,8 @@ fn add(
     }
     let mut optional = is_optional(field, slot);
     if diagnostics.len() == had && fill_in(&mut property) {
+        // = field.markers.optional.is_none();|With a default the API server fills it in, so it need
+        // not be required, unless a marker says so.
         optional |= field.markers.optional.is_none();
     }
     check_readable(field, slot, &property, diagnostics);
@@ -177,8 +177,8 @@ fn add(
     }
 }
 
-/// Returns the rule that an optional immutable field must not be removed. It belongs to the parent,
-/// because the rules of an absent field do not run.
+/// Returns the rule that an optional immutable field can't be removed. It has to be on the parent,
+/// since the rules of a field that isn't there don't run.
 fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
@@ -194,7 +194,6 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option
     })
 }
 
-/// Merges the fields of a flattened value into its parent.
 fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if (Markers {
         optional: None,
@@ -227,7 +226,6 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
     hoist(inner, optional, schema, diagnostics);
 }
 
-/// Merges the fields of an object schema into another.
 fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     for (name, property) in &inner.properties {
         if schema.properties.insert(name.clone(), property.clone()).is_some() {
@@ -248,7 +246,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
         );
         diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
     }
-    // The value may be absent, so nothing can be required.
+    // The whole value may be absent, so we can't require anything.
     if optional {
         schema.validations.extend(if_any_is_set(inner));
         return;
@@ -260,8 +258,8 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.min_properties = schema.min_properties.max(inner.min_properties);
 }
 
-/// Restricts the rules of an optional flattened value to objects that contain any of its fields.
-/// Ignores fields with a default, which are always set, unless every field has one.
+/// Restricts the rules of an optional flattened value to objects that have any of its fields.
+/// Fields with a default are always set, so they don't count unless every field has one.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     let has_open = inner
         .properties
@@ -282,8 +280,8 @@ fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     inner.validations.iter().map(guarded).collect()
 }
 
-/// Adds alternatives. A schema can only contain a single list for each keyword, so a second list
-/// goes under `allOf`.
+/// Adds alternatives. A schema can have only one list for each keyword, so a second one goes under
+/// `allOf`.
 fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
     if schema.one_of.is_empty() {
         schema.one_of = one_of.to_vec();
@@ -303,16 +301,16 @@ fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) 
     }
 }
 
-/// Removes a flattened map next to fields. A structural schema either has fields or is a map, so
-/// the map's keys are preserved unchecked.
+/// A structural schema can't both have fields and be a map. So if a map is flattened next to
+/// fields, keep its keys without checking the values.
 fn close_map(schema: &mut Schema) {
     if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
         schema.preserve_unknown_fields = true;
     }
 }
 
-/// Builds the rules about several fields, with controller-gen's expressions and in its order: at
-/// most, exactly, at least.
+/// Builds the rules about several fields. The expressions are those of controller-gen, and so is
+/// the order: at most, exactly, at least.
 pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],
@@ -345,7 +343,7 @@ fn one_of_rule(
     let mut names = Vec::with_capacity(idents.len());
     for ident in idents {
         let Some(field) = fields.iter().find(|field| field.ident == *ident) else {
-            // The front end reports unknown fields at the marker.
+            // The front end has already reported this at the marker.
             continue;
         };
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {

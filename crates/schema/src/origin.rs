@@ -1,17 +1,17 @@
-//! Locations in source.
+//! Where something is in the source.
 
-/// The source location of a rule or description, for messages. The front end assigns the numbers.
-/// Comparisons ignore it.
+/// Where a rule or a description is in the source, so that messages can point there. The front end
+/// chooses the numbers, and comparisons ignore all of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
-    /// The file.
+    /// The number of the file.
     pub file: u32,
-    /// The span in the file. The front end defines the unit.
+    /// The span in that file, in whatever unit the front end uses.
     pub span: Option<(u32, u32)>,
 }
 
 impl Origin {
-    /// Returns this location, or `other` if this one is empty.
+    /// Returns this location, or `other` if there is none.
     pub fn or(self, other: Origin) -> Origin {
         if self.span.is_some() { self } else { other }
     }

@@ -1,5 +1,5 @@
-//! Functions for the code that `derive(CrdSchema)` emits. Not a stable API: they change with the
-//! derive.
+//! What the code that `derive(CrdSchema)` emits calls. This isn't a stable API, since it changes
+//! together with the derive.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use crate::{Container, ESCAPE, Part, Schema, Shape, Slot, assemble_with_defaults
 
 pub use crate::Site;
 
-/// The crate with the trait that the derive implements, so that users do not need to depend on it.
+/// The crate that has the trait which the derive implements. We re-export it so that users don't
+/// need to depend on it.
 pub use schemars;
 
 thread_local! {
-    /// The types whose schemas are being built, outermost first.
+    /// The types whose schemas are being built. The outermost one comes first.
     static STACK: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Pops the innermost type from the stack when dropped, even on a panic.
+/// Takes the innermost type off the stack when it's dropped, so that this also happens on a panic.
 struct Entered;
 
 impl Drop for Entered {
@@ -35,21 +36,23 @@ impl Drop for Entered {
 
 /// Builds the schema of a type that derives `CrdSchema`.
 ///
-/// `container` is the [`Container`] as JSON. `slots` returns the schemas of the types that it
+/// `container` is the [`Container`] as JSON, and `slots` returns the schemas of the types that it
 /// mentions.
 ///
 /// # Panics
-/// Panics if the type has no structural schema because it contains itself or has an invalid marker.
-/// `JsonSchema` cannot return errors. `rbuilder manifests` reports the same problem with its source
-/// location.
+///
+/// Panics if the type has no structural schema, because it contains itself or has an invalid
+/// marker. There is no way to return an error from `JsonSchema`. `rbuilder manifests` reports the
+/// same problem along with the place in the source.
 pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
     json_schema_with_defaults::<T>(container, slots, Vec::new)
 }
 
-/// Like [`json_schema`], with the values that serde uses for absent fields.
+/// Like [`json_schema`], but also with the values that serde uses for absent fields.
 ///
 /// # Panics
-/// Same as [`json_schema`].
+///
+/// Panics for the same reasons as [`json_schema`].
 pub fn json_schema_with_defaults<T: ?Sized>(
     container: &str,
     slots: impl FnOnce() -> Vec<Slot>,
@@ -61,11 +64,12 @@ pub fn json_schema_with_defaults<T: ?Sized>(
     };
     let (_entered, depth) = enter(std::any::type_name::<T>());
     let mut schema = match assemble_with_defaults(&container, &slots(), &defaults()) {
-        // Ignore defaults that the schema rejects: the generator warns about them.
+        // Ignore the defaults that the schema rejects, since the generator warns about them.
         Ok(assembled) => assembled.schema,
         Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
     if depth == 0 {
+        // Only the schema of the outermost type gets to kube. The others have become a part of it.
         shield_from_kube(&mut schema);
     }
     let mut map = match serde_json::to_value(&schema) {
@@ -81,19 +85,19 @@ pub fn json_schema_with_defaults<T: ?Sized>(
         ),
     };
     if depth > 0 {
-        // Mark it as structural for the slot of the outer type.
+        // The outer type reads this as one of its slots, so tell it that this is structural.
         map.insert(OWN.to_owned(), Value::Bool(true));
     }
     schemars::Schema::from(map)
 }
 
-/// Pushes a type on the stack and returns the previous depth.
+/// Puts a type on the stack. Returns how many there were before.
 fn enter(name: &'static str) -> (Entered, usize) {
     STACK.with_borrow_mut(|stack| {
         if let Some(start) = stack.iter().position(|earlier| *earlier == name) {
             let cycle: Vec<_> = stack[start..].iter().chain([&name]).copied().collect();
             let cycle = cycle.join("` -> `");
-            // Leave the stack unchanged: the guards of the outer types pop them.
+            // Don't clean up the stack here, because the guards of the outer types do.
             panic!(
                 "`{name}` contains itself, which a CRD cannot express: `{cycle}`\nhelp: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
             );
@@ -140,15 +144,16 @@ fn place(container: &Container, site: &Site) -> String {
     name.unwrap_or_else(|| container.name.clone())
 }
 
-/// A value that may implement `Serialize`.
+/// A value that may or may not implement `Serialize`.
 ///
-/// `(&Held(&value)).to_json()` returns the value as JSON, or `null` if its type does not implement
-/// `Serialize`: method resolution tries [`Unserialized`] last.
+/// `(&Held(&value)).to_json()` returns the value as JSON, or `null` if its type isn't `Serialize`.
+/// This works because method resolution only tries [`Unserialized`] if [`Serialized`] doesn't
+/// apply.
 pub struct Held<'a, T: ?Sized>(pub &'a T);
 
-/// Method resolution prefers this trait.
+/// The trait that method resolution prefers.
 pub trait Serialized {
-    /// Returns the value as serialized by serde.
+    /// Returns the value the way serde serializes it.
     fn to_json(&self) -> Option<Value>;
 }
 
@@ -158,7 +163,7 @@ impl<T: serde::Serialize + ?Sized> Serialized for Held<'_, T> {
     }
 }
 
-/// Method resolution falls back to this trait if [`Serialized`] does not apply.
+/// The trait that method resolution falls back to if [`Serialized`] doesn't apply.
 pub trait Unserialized {
     /// Returns `null`.
     fn to_json(&self) -> Option<Value>;
@@ -170,10 +175,11 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
     }
 }
 
-/// Builds a slot from the schema returned by a user-provided function. `kubernetes` returns the
-/// schemas of Kubernetes types.
+/// Builds a slot from the schema that a function of the user returns. `kubernetes` has the schemas
+/// of Kubernetes types.
 ///
 /// # Panics
+///
 /// Panics if the schema has no structural form.
 pub fn slot_of(
     function: impl FnOnce(&mut schemars::SchemaGenerator) -> schemars::Schema,
@@ -191,7 +197,7 @@ pub fn slot_of(
     }
 }
 
-/// Returns whether a field of the type may be absent.
+/// Returns whether a field of this type may be absent.
 pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
     T::_schemars_private_is_option()
 }
@@ -199,22 +205,24 @@ pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
 /// Builds the slot of a type from its `JsonSchema`.
 ///
 /// # Panics
+///
 /// Panics if the schema has no structural form.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     slot_with::<T>(&|_| None)
 }
 
-/// Like [`slot`], but looks up schemas of Kubernetes types by Rust path
-/// (`k8s_openapi::api::core::v1::Pod`).
+/// Like [`slot`], but looks up the schemas of Kubernetes types by their Rust path, e.g.
+/// `k8s_openapi::api::core::v1::Pod`.
 ///
 /// # Panics
-/// Panics if the type's schema has no structural form.
+///
+/// Panics if the schema of the type has no structural form.
 pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
     match import_schema(schema.as_value(), &definitions, kubernetes) {
-        // Ask the trait, so that aliases of `Option` are recognized.
+        // Ask the trait, since an alias of `Option` has another name.
         Ok(mut schema) => {
             refine_by_type_name(&mut schema, std::any::type_name::<T>());
             Slot {

@@ -1,14 +1,14 @@
-//! Leaf types whose JSON form does not belong in a CRD, and what to use instead.
+//! Leaf types whose JSON form doesn't belong in a CRD, and what to use instead.
 
-/// Both front ends' help for a type whose JSON representation is unknown.
+/// What both front ends suggest for a type if they don't know what it looks like in JSON.
 pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 
-/// Both front ends' help for a recursive type.
+/// What both front ends suggest for a type that contains itself.
 pub const RECURSION: &str = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
 
-/// Returns the message and the help for a tuple, which has no valid schema.
+/// Returns the message and the help for a tuple, since there is no valid schema for it.
 pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     match is_empty {
         true => (
@@ -22,7 +22,8 @@ pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the message and the help for a type without a valid schema, by its full Rust path.
+/// Returns the message and the help for a type that has no valid schema. `path` is its full Rust
+/// path.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {
         "i128" | "u128" => (

@@ -1,10 +1,12 @@
-//! Rewrites entire schemas: shortens descriptions, and completes the metadata of embedded objects.
+//! Rewrites whole schemas, either to shorten their descriptions or to complete the metadata of
+//! embedded objects.
 
 use std::sync::Arc;
 
 use crate::{DropsObjectMeta, Schema, SchemaType, any_object, array_of, map_of, of_type};
 
-/// Visits a schema and its parts. Skips parts that `wanted` rejects, so that they are not copied.
+/// Visits a schema and the schemas in it. What `wanted` rejects is skipped, so that we don't copy
+/// it (schemas are shared).
 fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
     change(schema);
     let children = schema
@@ -28,10 +30,10 @@ fn any_of(schema: &Schema, test: &dyn Fn(&Schema) -> bool) -> bool {
     test(schema) || children.any(|child| any_of(child, test))
 }
 
-/// Truncates every description to `most` bytes. Removes descriptions if `most` is 0.
+/// Cuts every description to at most `most` bytes. If that's 0, the descriptions are removed.
 ///
-/// Like controller-gen, this cuts after the last complete sentence, or else after the last word and
-/// appends an ellipsis. Unlike controller-gen, it never splits a character.
+/// Like controller-gen, this cuts after the last complete sentence. If there is none, it cuts after
+/// the last word and appends an ellipsis. Unlike controller-gen, it never cuts through a character.
 pub fn shorten_descriptions(schema: &mut Schema, most: usize) {
     let is_long = |schema: &Schema| {
         any_of(schema, &|schema| {
@@ -57,7 +59,7 @@ fn shortened(text: &str, most: usize) -> String {
         end -= 1;
     }
     let text = &text[..end];
-    // Common characters with the Unicode property Sentence_Terminal.
+    // The more common of the characters with the Unicode property Sentence_Terminal.
     let is_end = |letter: char| {
         matches!(
             letter,
@@ -76,8 +78,8 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// The schema for the `metadata` of an embedded object. Without such a schema, the API server drops
-/// labels, annotations and all other fields.
+/// The schema for the `metadata` of an embedded object. It has to be written out, because the API
+/// server would otherwise drop labels, annotations and all other fields.
 pub fn embedded_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let fields = [
@@ -93,8 +95,8 @@ pub fn embedded_object_meta() -> Schema {
     }
 }
 
-/// The schema for the `metadata` of an embedded object with all fields of `ObjectMeta`, like kube's
-/// derive.
+/// The schema for the `metadata` of an embedded object that has all fields of `ObjectMeta`, as
+/// kube's derive has it.
 pub fn whole_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let time = || Schema {
@@ -156,19 +158,19 @@ pub fn whole_object_meta() -> Schema {
 }
 
 /// Adds the fields of [`embedded_object_meta`] to every bare `metadata` of an embedded object.
-/// Returns whether there was one.
+/// Returns whether there was any.
 pub fn keep_object_meta(schema: &mut Schema) -> bool {
     fill_object_meta(schema, &embedded_object_meta)
 }
 
-/// Like [`keep_object_meta`], but skips metadata that a marker allows to be dropped.
+/// Like [`keep_object_meta`], except for metadata that a marker allows to be dropped.
 pub fn keep_unmarked_object_meta(schema: &mut Schema) {
     change_object_meta(schema, &is_dropped_meta, &|metadata| {
         fill(metadata, &embedded_object_meta);
     });
 }
 
-/// Adds fields to every bare `metadata` of an embedded object. Returns whether there was one.
+/// Adds fields to every bare `metadata` of an embedded object. Returns whether there was any.
 pub fn fill_object_meta(schema: &mut Schema, fields: &dyn Fn() -> Schema) -> bool {
     change_object_meta(schema, &is_bare, &|metadata| fill(metadata, fields))
 }
@@ -180,8 +182,8 @@ fn fill(metadata: &mut Schema, fields: &dyn Fn() -> Schema) {
     };
 }
 
-/// Marks every bare `metadata`, or the schema itself if it is bare, as intentionally dropped.
-/// Returns whether there was one.
+/// Notes that every bare `metadata` (or the schema itself, if it's bare) is dropped on purpose.
+/// Returns whether there was any.
 pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
     let note = |metadata: &mut Schema| metadata.drops_object_meta = DropsObjectMeta(true);
     if is_bare(schema) {
@@ -191,8 +193,6 @@ pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
     change_object_meta(schema, &is_bare, &note)
 }
 
-/// Changes every `metadata` of an embedded object that `selects` accepts. Returns whether there was
-/// one.
 fn change_object_meta(
     schema: &mut Schema,
     selects: &dyn Fn(&Schema) -> bool,
@@ -218,7 +218,7 @@ fn change_object_meta(
     found
 }
 
-/// Returns the path of the first `metadata` below `schema` whose content the API server drops.
+/// Returns the path of the first `metadata` in a schema whose content the API server would drop.
 pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     for (name, child) in &schema.properties {
         if &**name == "metadata" && is_dropped_meta(child) && !schema.embedded_resource {
@@ -235,13 +235,13 @@ pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     inner(&schema.items, "[]").or_else(|| inner(&schema.additional_properties, ".*"))
 }
 
-/// Returns whether the API server drops the content of a `metadata` although no marker allows it.
+/// Returns whether the API server drops the content of a `metadata` and no marker allows that.
 pub fn is_dropped_meta(schema: &Schema) -> bool {
     is_bare(schema) && !schema.drops_object_meta.0
 }
 
-/// Returns whether a schema is an object without any constraints, like `ObjectMeta` without its
-/// fields.
+/// Returns whether a schema is just an object and has no constraints, like that of `ObjectMeta`
+/// without its fields.
 pub fn is_bare(schema: &Schema) -> bool {
     let bare = Schema {
         description: schema.description.clone(),

@@ -1,11 +1,11 @@
-//! The API server's rules for the schema of an entire object, in addition to the rules for every
-//! structural schema.
+//! What the API server requires of the schema of a whole object, on top of what it requires of
+//! every structural schema.
 
 use rbuilder_diagnostic::Diagnostic;
 
 use crate::{KEYS, Key, Schema, SchemaType};
 
-/// The parts of an object that determine which rules apply and what the help suggests.
+/// What an object has, which decides both on the rules that apply and on what we suggest.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectParts {
     /// True if the user's fields are in `spec`.
@@ -14,12 +14,12 @@ pub struct ObjectParts {
     pub has_status_subresource: bool,
 }
 
-/// Returns an error for each violated rule about root schemas. The place is the value's path, such
-/// as `.metadata`, and is empty for the object itself. Returns no errors if they
-/// [have been reported](Schema::is_reported).
+/// Checks the rules for root schemas and returns an error for each one that is violated. Its place
+/// is the path of a value (e.g. `.metadata`), which is empty for the object itself. There are no
+/// errors if they [have been reported](Schema::is_reported).
 ///
-/// Follows apiextensions-apiserver: `ValidateStructural`, and `allowedFieldsAtRootSchema` if the
-/// status is a subresource.
+/// This follows apiextensions-apiserver, namely `ValidateStructural`, and
+/// `allowedFieldsAtRootSchema` if the status is a subresource.
 pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> {
     if root.is_reported.0 {
         return Vec::new();
@@ -67,8 +67,8 @@ pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> 
     diagnostics
 }
 
-/// Checks the types of `apiVersion`, `kind` and `metadata` in an entire or embedded object at
-/// `path`.
+/// Checks that `apiVersion`, `kind` and `metadata` have the right types, in a whole or an embedded
+/// object.
 pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String>> {
     let fields = [
         ("apiVersion", SchemaType::String),
@@ -90,8 +90,8 @@ pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String
     fields.into_iter().filter_map(wrong).collect()
 }
 
-/// Returns the keys in a `metadata` schema that are not allowed: everything except the type and the
-/// constraints on two fields.
+/// Returns the keys that a `metadata` schema must not have. Only the type is allowed, and
+/// constraints on `name` and `generateName`.
 fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
     let known = |name: &str| ["name", "generateName"].contains(&name);
     let fields = metadata.properties.keys().filter(|name| !known(name));

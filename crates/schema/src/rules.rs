@@ -1,5 +1,5 @@
-//! CEL rules on a single value. Each expression may occur only once, because server-side apply uses
-//! it as the list key.
+//! The CEL rules on a value. Each expression may occur only once, because server-side apply uses it
+//! as the key of the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use rbuilder_diagnostic::Diagnostic;
 
 use crate::{Cel, MarkerName, Schema};
 
-/// Removes exact duplicates. A type and a field of that type may have the same rule.
+/// Removes exact duplicates, which occur if a type and a field of that type have the same rule.
 pub fn unite_rules(rules: &mut Vec<Cel>) {
     if rules.len() < 2 {
         return;
@@ -16,8 +16,8 @@ pub fn unite_rules(rules: &mut Vec<Cel>) {
     rules.retain(|rule| seen.insert(content_of(rule)));
 }
 
-/// Returns the first rule that repeats the expression of an earlier rule but differs otherwise,
-/// e.g. in its message.
+/// Returns the first rule that has the same expression as an earlier one but isn't equal, e.g.
+/// because its message is different.
 pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     let mut seen: BTreeMap<&str, &Cel> = BTreeMap::new();
     rules.iter().find(|rule| {
@@ -26,7 +26,7 @@ pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     })
 }
 
-/// Reports a repeated rule at the marker that adds it.
+/// Reports a repeated rule at the marker that added it.
 pub(crate) fn refuse_repeated_rules(
     marker: &'static str,
     schema: &Schema,
@@ -38,7 +38,6 @@ pub(crate) fn refuse_repeated_rules(
     }
 }
 
-/// Returns the message about a repeated rule.
 pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
     format!(
         "the rule `{}` is on this value twice, with different contents",
@@ -46,10 +45,9 @@ pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
     )
 }
 
-/// The help for a repeated rule.
 pub(crate) const REPEATED_RULE_HELP: &str = "remove one of them: the type and the field each have it, or a marker such as `immutable`; server-side apply rejects the definition";
 
-/// Returns the parts of a rule that are included in a manifest, for comparison.
+/// Returns what a manifest says about a rule, which is all that we compare.
 fn content_of(rule: &Cel) -> impl Ord + use<> {
     (
         rule.rule.clone(),

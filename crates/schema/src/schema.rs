@@ -42,7 +42,7 @@ use crate::{
     MapType, WeightSlot,
 };
 
-/// The six types of an OpenAPI v3 schema. The API server rejects all others.
+/// The six types of an OpenAPI v3 schema. The API server rejects any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaType {
@@ -61,7 +61,7 @@ pub enum SchemaType {
 }
 
 impl SchemaType {
-    /// Returns the name used in manifests.
+    /// Returns the name that manifests use.
     pub fn as_str(self) -> &'static str {
         match self {
             SchemaType::Array => "array",
@@ -73,7 +73,7 @@ impl SchemaType {
         }
     }
 
-    /// Returns the noun for a value of this type in messages.
+    /// Returns what messages call a value of this type, e.g. "a list".
     pub fn noun(self) -> &'static str {
         match self {
             SchemaType::Array => "a list",
@@ -86,106 +86,107 @@ impl SchemaType {
     }
 }
 
-/// A node in a structural schema (`JSONSchemaProps` in `apiextensions.k8s.io/v1`).
+/// A node of a structural schema (`JSONSchemaProps` in `apiextensions.k8s.io/v1`).
 ///
 /// There is no `$ref` and no `uniqueItems`, because the API server rejects both.
 ///
-/// Parts and strings are shared: a type that is used in many places has a single schema, and a
-/// clone only copies one node. [`Arc::make_mut`] changes a part without affecting other users.
+/// Parts and strings are shared, so a type that is used in many places has just one schema, and a
+/// clone copies a single node. To change a part without affecting anyone else who uses it, call
+/// [`Arc::make_mut`].
 ///
-/// Fields are in alphabetical order, which is also their order in manifests.
+/// The fields are in alphabetical order, because that's their order in a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
-    /// Schema of a map's values. Excludes `properties`.
+    /// The schema of the values of a map. There can't be any `properties` then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<Arc<Schema>>,
-    /// Value validations that must all hold.
+    /// Value validations that all have to hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub all_of: Vec<Schema>,
-    /// Value validations of which at least one must hold.
+    /// Value validations of which at least one has to hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub any_of: Vec<Schema>,
-    /// The value that the API server fills in when the field is absent.
+    /// The value that the API server fills in if the field is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The description that `kubectl explain` shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Arc<str>>,
-    /// The allowed values.
+    /// The values that are allowed.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
-    /// An example, for documentation.
+    /// An example, for documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
-    /// Excludes `maximum` itself (the boolean form of OpenAPI 3.0).
+    /// Excludes `maximum` itself. In OpenAPI 3.0, this is a boolean.
     #[serde(skip_serializing_if = "is_false")]
     pub exclusive_maximum: bool,
-    /// Excludes `minimum` itself (the boolean form of OpenAPI 3.0).
+    /// Excludes `minimum` itself. In OpenAPI 3.0, this is a boolean.
     #[serde(skip_serializing_if = "is_false")]
     pub exclusive_minimum: bool,
     /// A link to further documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<Box<ExternalDocs>>,
-    /// A format known to the API server, such as `int32`, `date-time` or `byte`.
+    /// A format that the API server knows, e.g. `int32`, `date-time` or `byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Arc<str>>,
-    /// Schema of a list's items.
+    /// The schema of the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Arc<Schema>>,
-    /// Maximum number of items in a list.
+    /// How many items a list may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
-    /// Maximum number of characters in a string.
+    /// How many characters a string may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// Maximum number of keys in an object.
+    /// How many keys an object may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<u64>,
-    /// Maximum of a number.
+    /// The largest number that is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// Minimum number of items in a list.
+    /// How many items a list needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// Minimum number of characters in a string.
+    /// How many characters a string needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// Minimum number of keys in an object.
+    /// How many keys an object needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_properties: Option<u64>,
-    /// Minimum of a number.
+    /// The smallest number that is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
-    /// The number must be a multiple of this one.
+    /// A number has to be a multiple of this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<Number>,
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Arc<Schema>>,
-    /// Allows `null`. Otherwise the API server drops `null` values.
+    /// Allows `null`. Otherwise the API server drops fields that are `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
-    /// Value validations of which exactly one must hold.
+    /// Value validations of which exactly one has to hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Schema>,
-    /// The regular expression (RE2) that a string must match.
+    /// The regular expression (RE2) that a string has to match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Arc<str>>,
-    /// The fields of an object, by JSON name.
+    /// The fields of an object, by their names in JSON.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<Arc<str>, Arc<Schema>>,
-    /// The names of required fields.
+    /// The names of the fields that must not be absent.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub required: BTreeSet<Arc<str>>,
-    /// A short name, for documentation.
+    /// A short name, for documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Arc<str>>,
-    /// The type. Absent only in value validations, and if `int_or_string` or
+    /// The type. It's only absent in value validations, or if `int_or_string` or
     /// `preserve_unknown_fields` is set.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub schema_type: Option<SchemaType>,
-    /// The value is a complete Kubernetes object, with `apiVersion`, `kind` and `metadata`.
+    /// The value is a whole Kubernetes object that has an `apiVersion`, a `kind` and `metadata`.
     #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "is_false")]
     pub embedded_resource: bool,
     /// The value is an integer or a string.
@@ -200,7 +201,7 @@ pub struct Schema {
     /// How server-side apply merges the object.
     #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
-    /// Fields that the schema does not define are preserved instead of pruned.
+    /// The API server keeps the fields that the schema doesn't define, instead of pruning them.
     #[serde(
         rename = "x-kubernetes-preserve-unknown-fields",
         skip_serializing_if = "is_false"
@@ -209,36 +210,36 @@ pub struct Schema {
     /// CEL rules, in source order.
     #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
     pub validations: Vec<Cel>,
-    /// The expected form of a map's keys, for messages.
+    /// What the keys of a map have to look like. Only messages use this.
     #[serde(skip)]
     pub keys: KeyForm,
-    /// True if serde rejects unknown fields, for messages.
+    /// True if serde rejects unknown fields. Only messages use this.
     #[serde(skip)]
     pub closed: Closed,
-    /// True if serde fills in a value for the absent field that is not a default in the schema, for
-    /// messages.
+    /// True if serde fills in a value for the absent field that isn't a default in the schema. Only
+    /// messages use this.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
-    /// True on the bare `metadata` of an embedded object if a marker allows the API server to drop
-    /// its content, for messages.
+    /// True on the bare `metadata` of an embedded object if a marker says that the API server may
+    /// drop what is in it. Only messages use this.
     #[serde(skip)]
     pub drops_object_meta: DropsObjectMeta,
-    /// True if the schema's errors have been reported at its definition, so that they are not
-    /// reported for every use.
+    /// True if the errors in this schema have been reported where it's defined, so that they aren't
+    /// reported again wherever it's used.
     #[serde(skip)]
     pub is_reported: IsReported,
-    /// `#[csv(…)]` on the field, for the ClusterServiceVersion.
+    /// What `#[csv(…)]` on the field says, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
-    /// The cached weight of the schema.
+    /// The weight of the schema, if it has been computed before.
     #[serde(skip)]
     pub weight: WeightSlot,
 }
 
 impl Schema {
-    /// Calls `look` with each key in the schema and its value, in manifest order.
+    /// Calls `look` with each key that the schema has and its value, in the order of a manifest.
     pub fn each_key<'s>(&'s self, mut look: impl FnMut(&'static str, KeyValue<'s>)) {
-        // Destructure so that a new field cannot be forgotten.
+        // Destructure it, so that a new field can't be forgotten.
         let Schema {
             additional_properties,
             all_of,
@@ -345,7 +346,7 @@ impl Schema {
         each("x-kubernetes-validations", filled(validations, KeyValue::Rules));
     }
 
-    /// Returns the noun for a value, as in "this value is …".
+    /// Returns what comes after "this value is …" in a message.
     pub(crate) fn noun(&self) -> &'static str {
         match self.schema_type {
             Some(schema_type) => schema_type.noun(),
@@ -355,7 +356,7 @@ impl Schema {
     }
 }
 
-/// The value of a key that is set in a schema.
+/// The value of a key that a schema has.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // like `Form`
 pub enum KeyValue<'s> {
@@ -365,7 +366,7 @@ pub enum KeyValue<'s> {
     Flag,
     Text(&'s str),
     Texts(&'s [String]),
-    /// One of a few strings, which are never quoted in manifests.
+    /// One of a few strings. Manifests never quote them.
     Word(&'static str),
     Value(&'s Value),
     Values(&'s [Value]),

@@ -1,30 +1,30 @@
-//! The part of a container that a diagnostic is about.
+//! Which part of a container a diagnostic is about.
 
 use rbuilder_diagnostic::Diagnostic;
 
-/// The part of a container that has a problem.
+/// The part of a container that something is wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The type as a whole.
     Container,
-    /// A field of a struct, by position in [`Shape::Object`](crate::Shape::Object).
+    /// A field of a struct, by its position in [`Shape::Object`](crate::Shape::Object).
     Field(usize),
-    /// A variant of an enum, by position.
+    /// A variant of an enum, by its position.
     Variant(usize),
-    /// A field of a variant, by both positions.
+    /// A field of a variant, by the positions of the variant and of the field.
     VariantField(usize, usize),
 }
 
-/// The name of a marker or constraint in source, such as `default`. `None` if a diagnostic is not
-/// about a marker.
+/// The name of a marker or a constraint in the source, e.g. `default`. It's `None` if a diagnostic
+/// isn't about a marker.
 pub type MarkerName = Option<&'static str>;
 
-/// The part of a container that a diagnostic is about.
+/// The part of a container that a diagnostic is about, and possibly one of its markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The type, a field or a variant.
+    /// Whether it's about the type, a field or a variant.
     pub site: Site,
-    /// The marker, if the diagnostic is about one.
+    /// The marker, if it's about one.
     pub marker: MarkerName,
 }
 
@@ -35,7 +35,6 @@ impl From<Site> for Part {
 }
 
 impl Site {
-    /// Attaches this site to a diagnostic about one of its markers.
     pub(crate) fn mark(self, diagnostic: Diagnostic<MarkerName>) -> Diagnostic<Part> {
         diagnostic.map_place(|marker| Part { site: self, marker })
     }

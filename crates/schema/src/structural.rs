@@ -1,4 +1,5 @@
-//! The API server's rules for structural schemas and list topology, checked ahead of it.
+//! Checks the API server's rules for structural schemas and the topology of lists, so that we find
+//! a mistake before the server does.
 
 use rbuilder_diagnostic::Diagnostic;
 use rbuilder_diagnostic::suggest::describe_candidates;
@@ -8,16 +9,16 @@ use crate::root::check_stanza;
 use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
 use crate::{KEYS, Key, ListType, Role, Schema, SchemaType};
 
-/// Returns an error for each violated rule, in field order. The place is the value's path, such as
-/// `.spec.items[].name`, and is empty for the schema itself. Skips parts whose errors
-/// [have been reported](Schema::is_reported).
+/// Returns an error for each rule that is violated, in the order of the fields. Its place is the
+/// path of a value (e.g. `.spec.items[].name`), which is empty for the schema itself. Parts whose
+/// errors [have been reported](Schema::is_reported) are skipped.
 pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// Restores `path` before it returns.
+/// Leaves `path` as it was.
 fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     if schema.is_reported.0 {
         return;
@@ -91,14 +92,15 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     }
 }
 
-/// Checks a schema's alternatives. Places are paths relative to the schema.
+/// Checks the alternatives of a schema. The places are paths below that schema.
 pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     check_parts(schema, schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// Checks the alternatives in `holder`, which constrain values that `schema` describes.
+/// Checks the alternatives in `holder`. What they constrain is described by `schema`, which is
+/// another schema if alternatives are nested.
 fn check_parts(
     holder: &Schema,
     schema: &Schema,
@@ -134,14 +136,14 @@ fn check_parts(
     }
 }
 
-/// Returns whether an alternative cannot contain a key. The API server only checks what is part of
-/// its own form of a schema, which includes neither examples nor links.
+/// Returns whether an alternative must not have a key. The API server only looks at what is part of
+/// its own form of a schema, and neither examples nor links are.
 fn is_refused(key: &Key) -> bool {
     key.role != Role::Constraint && !matches!(key.name, "example" | "externalDocs")
 }
 
-/// Checks an alternative. It must only constrain values, so it may neither contain keys that
-/// describe them nor mention fields that `schema` does not define.
+/// Checks an alternative. It may only constrain values, so it must not have keys that describe
+/// them, nor mention fields that `schema` doesn't define.
 fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     let mut error = |path: &str, message: String, help: &str| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
@@ -190,7 +192,6 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     }
 }
 
-/// Returns the errors in a list's topology, each with its marker.
 pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<Diagnostic<&'static str>> {
     let Some(items) = schema.items.as_deref() else {
         return Vec::new();
@@ -216,7 +217,7 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
         Some(SchemaType::Array) => items
             .list_type
             .is_none_or(|list_type| list_type == ListType::Atomic),
-        // The items may have any type, so nothing shows that they are not scalars.
+        // Since the items may have any type, nothing shows that they aren't scalars.
         None => true,
         _ => is_scalar(items),
     };
@@ -228,8 +229,8 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
     vec![Diagnostic::error("list_type", message).help(help)]
 }
 
-/// Warns about a set of atomic objects or lists, like kube-apiserver: it checks that the items are
-/// unique, but server-side apply and CEL's equality treat them differently.
+/// Warns about a set of atomic objects or lists, as kube-apiserver does. It does check that the
+/// items are unique, but server-side apply and equality in CEL treat such items differently.
 fn warn_of_composite_items(items: &Schema) -> Option<Diagnostic<&'static str>> {
     let kind = match items.schema_type {
         Some(SchemaType::Object) => "objects",
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!(texts, expected, "{schema}");
     }
 
-    /// A list of type `map` with the key `k`. `key` is the schema of that field.
+    /// A list of type `map` whose key is the field `k`, which has the schema `key`.
     fn keyed(key: Value, required: bool) -> Value {
         let required = if required { json!(["k"]) } else { json!([]) };
         let items = json!({"type": "object", "properties": {"k": key}, "required": required});

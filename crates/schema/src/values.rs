@@ -1,42 +1,42 @@
-//! The values of schema keys that are more than a number or a string.
+//! The values of those schema keys that need more than a number or a string.
 
 use serde::{Deserialize, Serialize};
 
 use crate::origin::Origin;
 
-/// A CEL rule: an item of `x-kubernetes-validations`.
+/// A CEL rule, which is an item of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Cel {
-    /// Path of the field to report when the rule fails, relative to the value with the rule.
+    /// The path of the field that an error points at, relative to the value that has the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
-    /// The message when the rule fails.
+    /// What the API server says if the rule fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A CEL expression that returns the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_expression: Option<String>,
-    /// Makes `oldSelf` optional, so that the rule also runs on create.
+    /// Makes `oldSelf` optional, so that the rule also runs when an object is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
-    /// The machine-readable reason when the rule fails.
+    /// A machine-readable reason for the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The expression. `self` is the value with the rule.
+    /// The expression, in which `self` is the value that has the rule.
     pub rule: String,
-    /// The location of the rule.
+    /// Where the rule is in the source.
     #[serde(skip)]
     pub origin: Origin,
-    /// The location of the message expression.
+    /// Where the message expression is in the source.
     #[serde(skip)]
     pub message_expression_origin: Origin,
-    /// The location of the field path.
+    /// Where the field path is in the source.
     #[serde(skip)]
     pub field_path_origin: Origin,
 }
 
-/// The four reasons that the API server accepts for a CEL rule.
+/// The four reasons that the API server accepts in a CEL rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
 pub enum Reason {
@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the name used in manifests.
+    /// Returns the name that manifests use.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::FieldValueRequired => "FieldValueRequired",
@@ -58,20 +58,20 @@ impl Reason {
     }
 }
 
-/// `x-kubernetes-list-type`.
+/// How server-side apply merges a list (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListType {
-    /// Replaced as a unit.
+    /// Whoever applies the list replaces all of it.
     Atomic,
-    /// Scalars merged as a set.
+    /// The items are scalars, and the lists are merged as sets.
     Set,
-    /// Objects merged by key.
+    /// The items are objects, and those with the same keys are merged.
     Map,
 }
 
 impl ListType {
-    /// Returns the name used in manifests.
+    /// Returns the name that manifests use.
     pub fn as_str(self) -> &'static str {
         match self {
             ListType::Atomic => "atomic",
@@ -81,18 +81,18 @@ impl ListType {
     }
 }
 
-/// `x-kubernetes-map-type`.
+/// How server-side apply merges an object (`x-kubernetes-map-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MapType {
-    /// Replaced as a unit.
+    /// Whoever applies the object replaces all of it.
     Atomic,
-    /// Merged key by key.
+    /// Each key is merged on its own.
     Granular,
 }
 
 impl MapType {
-    /// Returns the name used in manifests.
+    /// Returns the name that manifests use.
     pub fn as_str(self) -> &'static str {
         match self {
             MapType::Atomic => "atomic",
@@ -101,12 +101,12 @@ impl MapType {
     }
 }
 
-/// `externalDocs`.
+/// A link to further documentation (`externalDocs`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalDocs {
-    /// The description of the document.
+    /// What the document is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The URL.
+    /// The URL of the document.
     pub url: String,
 }

@@ -1,15 +1,15 @@
-//! Doc comments of variants in descriptions: values of an `enum` have no descriptions of their own.
+//! Puts the doc comments of variants into a description, because the values of an `enum` can't have
+//! descriptions of their own.
 //!
-//! The list of variants is the last paragraph in the description of the enum, or of its tag, with
-//! one line for each variant. A field's description replaces its type's, so the list is appended
-//! again.
+//! The list of the variants is the last paragraph in the description of the enum or of its tag, and
+//! has a line for each of them. Since the description of a field replaces that of its type, the
+//! list is appended there again.
 
 use serde_json::Value;
 
 use crate::{Content, Schema, Tagging, Variant};
 
-/// Returns the list for the description of an enum whose values are names; `None` if no variant has
-/// a doc comment.
+/// Returns the list for an enum whose values are names, or `None` if no variant has a doc comment.
 pub(crate) fn variant_docs(tagging: &Tagging, variants: &[Variant]) -> Option<String> {
     let is_named = matches!(tagging, Tagging::External | Tagging::Untagged);
     let is_unit = |variant: &Variant| variant.content == Content::Unit;
@@ -36,8 +36,8 @@ fn list_variants<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<Stri
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Appends the variants of a field's type to the field's description, unless it already contains
-/// the list.
+/// Appends the list of a field's type to the description of the field, unless the list is already
+/// in there.
 pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     let schemas = std::iter::once(schema)
         .chain(schema.items.as_deref())
@@ -48,8 +48,8 @@ pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     }
 }
 
-/// Returns the list of variants in a schema's description: its last paragraph, if each line is
-/// about an allowed value.
+/// Returns the list in a schema's description. It's the last paragraph, provided that each line is
+/// about a value that is allowed.
 fn read_list(schema: &Schema) -> Option<&str> {
     let description = schema.description.as_deref()?;
     let list = description.rsplit("\n\n").next()?;

@@ -1,7 +1,8 @@
-//! Estimates the size of a schema in a manifest, where a type's schema is repeated for each use.
+//! Estimates how large a schema is in a manifest, where the schema of a type is repeated wherever
+//! the type is used.
 //!
-//! Schemas share their parts, so a few types may expand to a manifest that exceeds the memory. Each
-//! part caches its weight, so that computing the total visits each part only once.
+//! Since schemas share their parts, a few types are enough for a manifest that doesn't fit into
+//! memory. Each part remembers its weight, so that we visit it only once.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -14,28 +15,28 @@ use crate::{Cel, Schema};
 /// `{"type":"string"},` plus the quotes and the colon of its name.
 const NODE: usize = 21;
 
-/// The weight of a member of `allOf` and similar lists. Members are copied with their schema
-/// instead of shared, so this counts memory rather than bytes in the manifest.
+/// What a member of `allOf` and similar lists weighs. This is about memory rather than bytes in the
+/// manifest, because such members aren't shared but copied along with their schema.
 const ALTERNATIVE: usize = 256;
 
 impl Schema {
-    /// Estimates the size of the schema and its parts in a manifest. The parts cache the result, so
-    /// they must not be mutated afterwards, except in a clone, as [`Arc::make_mut`] does for shared
-    /// parts.
+    /// Estimates the size of the schema and its parts in a manifest.
+    ///
+    /// The parts remember the result, so don't mutate them afterwards unless it's in a clone (which
+    /// [`Arc::make_mut`] makes if a part is shared).
     pub fn weight(&self) -> Weight {
         let parts = [&self.additional_properties, &self.items, &self.not];
         let shared = parts.into_iter().flatten().chain(self.properties.values());
         shared.map(weight_of_part).fold(self.own_weight(), Add::add)
     }
 
-    /// Counts the members of `allOf`, `anyOf` and `oneOf` at any depth. A clone of the schema
-    /// copies them.
+    /// Counts the members of `allOf`, `anyOf` and `oneOf` at any depth, all of which are copied
+    /// when the schema is cloned.
     pub fn alternatives(&self) -> usize {
         let members = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
         members.map(|member| 1 + member.alternatives()).sum()
     }
 
-    /// Returns the weight without the shared parts.
     fn own_weight(&self) -> Weight {
         let names = self.properties.keys().chain(&self.required);
         let texts = [&self.format, &self.pattern, &self.title].into_iter().flatten();
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use crate::{SchemaType, of_type};
 
-    /// An object with two fields that share a schema.
+    /// An object with two fields that share the schema `inner`.
     fn twice(inner: &Arc<Schema>) -> Arc<Schema> {
         let mut schema = of_type(SchemaType::Object);
         for name in ["a", "b"] {
@@ -114,7 +115,7 @@ mod tests {
         let json = serde_json::to_string(&schema).unwrap().len();
         let weight = schema.weight().total();
         assert!((json / 2..=json).contains(&weight), "{weight} of {json}");
-        // Would not terminate without the cache.
+        // This wouldn't terminate if the weight weren't cached.
         for _ in 0..60 {
             schema = twice(&schema);
         }

@@ -1,14 +1,14 @@
-//! The weight of a schema, and its cache.
+//! The weight of a schema, and the slot in which it's cached.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An estimate of a schema's size as JSON, in bytes. Sums saturate.
+/// About how large a schema is as JSON, in bytes. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// Everything except descriptions.
+    /// Everything but the descriptions.
     pub structure: u32,
-    /// Descriptions, which options can shorten.
+    /// The descriptions, which an option can shorten.
     pub descriptions: u32,
 }
 
@@ -30,8 +30,8 @@ impl Add for Weight {
     }
 }
 
-/// The cached weight of a schema. A clone has an empty cache, because schemas are cloned to be
-/// changed. Comparisons ignore it.
+/// Caches the weight of a schema. A clone starts without a weight, because one only clones a schema
+/// in order to change it. Comparisons ignore the slot.
 #[derive(Debug, Default)]
 pub struct WeightSlot(AtomicU64);
 
@@ -48,7 +48,8 @@ impl PartialEq for WeightSlot {
 }
 
 impl WeightSlot {
-    /// Returns the cached weight. Every schema has some weight, so zero means "not computed".
+    /// Returns the weight if it's cached. There is no schema that weighs nothing, so zero means
+    /// that it hasn't been computed.
     pub(crate) fn get(&self) -> Option<Weight> {
         let both = self.0.load(Ordering::Relaxed);
         (both != 0).then_some(Weight {
@@ -58,6 +59,7 @@ impl WeightSlot {
     }
 
     pub(crate) fn set(&self, weight: Weight) {
+        // Both numbers are in a single atomic, so that nobody can see one without the other.
         let both = u64::from(weight.structure) << 32 | u64::from(weight.descriptions);
         self.0.store(both, Ordering::Relaxed);
     }

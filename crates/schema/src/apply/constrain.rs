@@ -1,5 +1,5 @@
-//! Applies `validation(…)` to a schema: keeps the tighter of two constraints, and reports
-//! contradictions.
+//! Applies `validation(…)` to a schema. If the schema already has a constraint, the tighter of the
+//! two is kept, and constraints that contradict each other are reported.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
 use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbers, format_type};
 
-/// Converts size bounds to bounds on the length, the items or the properties, depending on the
-/// type.
+/// A size may limit the length, the items or the properties. Which one it is depends on the type,
+/// e.g. `min_size` becomes `minItems` on a list.
 fn sized(markers: &Markers, schema: &Schema) -> Schema {
     let mut sized = markers.stated().clone();
     let (least, most) = match schema.schema_type {
@@ -48,7 +48,8 @@ fn tighten_all(constraints: &Schema, schema: &mut Schema, diagnostics: &mut Vec<
         if of_subject.clone().next().is_none() {
             continue;
         }
-        // A flag only changes a bound.
+        // `exclusiveMinimum` and the like are flags that only change a bound, so they are not
+        // reported on their own.
         let stated = of_subject.filter(|key| !matches!(key.form, Form::Flag(_)));
         if !fits(stated.map(|key| key.argument), subject, schema, diagnostics) {
             continue;
@@ -101,7 +102,6 @@ fn bound_sizes_of(subject: Subject, constraints: &Schema, schema: &mut Schema) {
     }
 }
 
-/// Replaces size bounds with tighter new ones.
 pub(super) fn bound_sizes(new: &Schema, schema: &mut Schema) {
     for (_, count, side) in Key::sizes() {
         tighten_size(count.get_mut(schema), *count.get(new), side);
@@ -116,8 +116,8 @@ fn tighten_size(bound: &mut Option<u64>, new: Option<u64>, side: Side) {
     };
 }
 
-/// Adds alternatives to a schema. A schema can only contain a single list for each keyword, so a
-/// second list goes under `allOf`.
+/// A schema can have only one list for each keyword, so if it already has alternatives we put the
+/// new ones under `allOf`.
 fn join_alternatives(
     alternatives: &Schema,
     schema: &mut Schema,
@@ -144,9 +144,9 @@ fn join_alternatives(
     }
 }
 
-/// Returns whether the API server checks a format on this type, and reports it if not: the server
-/// warns about such a format on every apply. An unknown format is reported elsewhere, when the
-/// marker is read.
+/// Reports a format that the API server doesn't check on this type, because the server would warn
+/// about it on every `kubectl apply`. An unknown format has been reported already, when the marker
+/// was read.
 fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
@@ -166,9 +166,11 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
     false
 }
 
-/// Removes a bound that the format already implies. The API server cannot represent `i64::MAX` as a
-/// bound, and rejects every value if the schema has it.
+/// Removes a bound that the format implies anyway. The API server can't represent `i64::MAX` as a
+/// bound, and with it in the schema it would reject every value.
 pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
+    // Only the outer side is implied. A minimum above the range, on the other hand, rejects every
+    // value, and that is reported as a contradiction.
     let is_implied = |bound: &Option<Number>, is_positive: bool| {
         bound.as_ref().is_some_and(|bound| {
             !is_in_format(bound, schema)
@@ -190,7 +192,8 @@ pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
     }
 }
 
-/// Returns whether these constraints apply to the schema, and reports each that does not.
+/// Returns whether the schema has a type that these constraints apply to, and reports each of them
+/// if it doesn't.
 fn fits(
     names: impl Iterator<Item = &'static str>,
     subject: Subject,
@@ -224,7 +227,8 @@ fn check_whole(constraints: &Schema, schema: &Schema, diagnostics: &mut Vec<Diag
     }
 }
 
-/// Replaces a bound if the new one is tighter. Of two equal bounds, the exclusive one is tighter.
+/// Replaces a bound if the new one is tighter. If both are the same number, the exclusive one is
+/// tighter.
 pub(super) fn tighten(
     bound: &mut Option<Number>,
     exclusive: &mut bool,
@@ -244,8 +248,8 @@ pub(super) fn tighten(
     }
 }
 
-/// Adds a `multipleOf`. A second factor goes under `allOf`, because in general neither factor
-/// implies the other.
+/// Adds a `multipleOf`. If there is one already, the new one goes under `allOf`, because neither
+/// factor has to imply the other (e.g. 4 and 6).
 fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
     let Some(new) = new else { return };
     match factor {
@@ -258,7 +262,8 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
     }
 }
 
-/// Adds a pattern. A second pattern goes under `allOf`: no single RE2 pattern means "matches both".
+/// Adds a pattern. If there is one already, the new one goes under `allOf`, because RE2 can't
+/// express "matches both" in a single pattern.
 fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     match (schema.pattern.as_deref(), pattern) {
         (_, None) => {}
@@ -278,6 +283,8 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
         return;
     }
     for value in allowed {
+        // Only the type matters here. Whether the value also meets the other constraints is checked
+        // once all of them are known.
         let type_only = Schema {
             schema_type: schema.schema_type,
             int_or_string: schema.int_or_string,
@@ -314,8 +321,8 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
     schema.enumeration = both;
 }
 
-/// Checks the constraints of the type and the marker in combination: they may contradict each other
-/// even if each is valid on its own.
+/// Checks the constraints of the type together with those of the marker, because two constraints
+/// that are fine on their own may still contradict each other.
 pub(super) fn check_constraints(
     constraints: &Schema,
     schema: &Schema,

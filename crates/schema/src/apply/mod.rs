@@ -1,4 +1,4 @@
-//! Applies markers to a schema. This module defines what each marker means.
+//! Applies markers to a schema. What a marker means is defined here and nowhere else.
 
 mod constrain;
 mod parts;
@@ -19,24 +19,24 @@ pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 
-/// Checks markers on a value of a known type before the rest of its schema is known. The reported
-/// errors apply wherever the value is used.
+/// Checks the markers on a value whose type is known, while the rest of its schema isn't. The
+/// errors it returns apply wherever the value is used.
 pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<MarkerName>> {
     let mut diagnostics = Vec::new();
     apply_markers(markers, &mut schema, &mut diagnostics);
     diagnostics
 }
 
-/// Applies markers to the schema of a value. If the type and the marker constrain the same thing,
-/// the tighter constraint wins.
+/// Applies markers to the schema of a value. If both the type and a marker constrain the same
+/// thing, the tighter constraint wins.
 pub(crate) fn apply_markers(
     markers: &Markers,
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    // Destructured so that the compiler reports a new marker that is not handled here. The parent
-    // object handles markers on a single field (`immutable`, `optional`) and on several fields
-    // (`one_of`).
+    // Destructure it, so that a new marker doesn't compile until it's handled here. The parent
+    // object takes care of the markers on a single field (`immutable`, `optional`) and on several
+    // fields (`one_of`).
     let Markers {
         stated: _,
         min_size: _,
@@ -91,7 +91,7 @@ pub(crate) fn apply_markers(
     if let Some(keys) = keys {
         schema.validations.splice(0..0, key_rules(keys, diagnostics));
     }
-    // Like controller-gen, put the rules of a field before the rules of its type.
+    // Put the rules of a field before those of its type, as controller-gen does.
     schema.validations.splice(0..0, cel.iter().cloned());
     unite_rules(&mut schema.validations);
     if !cel.is_empty() {
@@ -121,17 +121,19 @@ pub(crate) fn apply_markers(
         check_constraints(markers.stated(), schema, diagnostics);
     }
     check_values(markers, schema, diagnostics);
+    // `null` only says that the type's default doesn't apply here. The API server has no `null`
+    // defaults.
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
-    // Do not change a schema written out by the user.
+    // Leave a schema that the user wrote out as it is.
     if schema.nullable && !schema.enumeration.is_empty() && literal.is_none() {
         allow_null(schema);
     }
 }
 
-/// Checks that `default` and `example` are valid for the schema. If the field adds constraints, its
-/// type's default is checked again.
+/// Checks that `default` and `example` are valid for the schema. If the field adds constraints, the
+/// default of its type is checked again, since it may not meet them.
 fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
@@ -160,7 +162,7 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
     }
 }
 
-/// Returns whether markers constrain a value further than its type.
+/// Returns whether the markers constrain a value more than its type does.
 fn narrows(markers: &Markers) -> bool {
     let is_constrained = |stated: &Schema| Key::arguments().any(|key| key.is_set(stated));
     markers.stated.as_deref().is_some_and(is_constrained)
@@ -173,8 +175,8 @@ fn narrows(markers: &Markers) -> bool {
         || markers.embedded_resource
 }
 
-/// Keeps the metadata of embedded objects. The value may be the metadata itself, or contain objects
-/// that have metadata.
+/// Keeps the metadata of embedded objects. The value may either be the metadata itself or contain
+/// objects that have some.
 fn keep_object_meta_of(schema: &mut Schema) -> bool {
     if !is_bare(schema) {
         return keep_object_meta(schema);
@@ -192,7 +194,6 @@ fn override_with<T: Clone>(value: &mut Option<T>, written: Option<&T>) {
     }
 }
 
-/// Replaces the title, the description and so on.
 fn override_words(markers: &Markers, schema: &mut Schema) {
     let Some(stated) = &markers.stated else { return };
     for key in KEYS
@@ -203,8 +204,8 @@ fn override_words(markers: &Markers, schema: &mut Schema) {
     }
 }
 
-/// Replaces the type, for `type = "…"` and `int_or_string`. Drops the constraints of the old type,
-/// because they do not apply to the new one.
+/// Replaces the type for `type = "…"` and `int_or_string`. The constraints of the old type are
+/// dropped, because they mean nothing for the new one.
 fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut Schema) {
     if is_int_or_string && !schema.int_or_string {
         *schema = Schema {
@@ -259,8 +260,8 @@ fn apply_inner(
     }
 }
 
-/// Runs `check` and reports its diagnostics at the marker `name`, because the parts of a marker
-/// have no location of their own.
+/// Runs `check` and reports everything it finds at the marker `name`, because the arguments inside
+/// of a marker have no location of their own.
 pub(crate) fn in_marker(
     name: &'static str,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
@@ -271,7 +272,8 @@ pub(crate) fn in_marker(
     diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Some(name))));
 }
 
-/// Converts constraints on keys to CEL rules: structural schemas do not support `propertyNames`.
+/// Turns constraints on keys into CEL rules, because structural schemas don't support
+/// `propertyNames`.
 fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Vec<Cel> {
     let Schema {
         min_length,
@@ -341,7 +343,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
                     .help("use `message` instead of `message_expression`, and remove `optional_old_self`"),
             );
         }
-        // Bind `self` to the key for the user's rule.
+        // Bind `self` to the key, since that is what the user's rule calls it.
         rules.push(Cel {
             rule: format!("self.all(key, [key].all(self, {}))", cel.rule),
             ..cel.clone()
@@ -354,7 +356,6 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// Quotes a string as a CEL literal.
 pub(crate) fn cel_text(text: &str) -> String {
     let escaped = text
         .replace('\\', "\\\\")

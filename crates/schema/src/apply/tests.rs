@@ -30,7 +30,7 @@ fn refused(markers: Value, schema: Value, message: &str) {
     );
 }
 
-/// Checks a marker's constraints on a value whose type has constraints as well.
+/// The type of the value has constraints, and so does the marker.
 fn both(constraints: Value, of_type: Value, expected: Value) {
     check(json!({"stated": constraints}), of_type, expected);
 }
@@ -329,7 +329,7 @@ fn keeps_satisfiable_constraints() {
         json!({"type": "array", "items": {"type": "boolean"}}),
         json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
     );
-    // The API server cannot represent these bounds, and the format implies them.
+    // The API server can't represent these bounds, and the format implies them anyway.
     kept(
         json!({"minimum": i64::MIN, "maximum": i64::MAX}),
         json!({"type": "integer", "format": "int64"}),
@@ -355,8 +355,8 @@ fn keeps_satisfiable_constraints() {
     );
 }
 
-/// The API server never matches `null` against an `enum`, so the `enum` of a nullable value goes
-/// under `allOf`, where `null` is not checked.
+/// The API server never finds `null` in an `enum`. So the `enum` of a nullable value goes under
+/// `allOf`, where the server doesn't check `null`.
 #[test]
 fn nullable_enum_accepts_null() {
     let nullable = json!({"type": "string", "nullable": true, "allOf": [{"enum": ["A", "B"]}]});

@@ -1,4 +1,4 @@
-//! `"A"` or `{"B": …}`: the name of the variant is the string, or the only key.
+//! `"A"` or `{"B": …}`, where the string or the only key is the name of the variant.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Carried, Case, name, only_of, refuse_rules, requires};
 use crate::build::{any, of_type};
 use crate::{Part, Schema, SchemaType};
 
-/// Builds the schema of an externally tagged enum in which at least one variant has content.
+/// Builds the schema of an externally tagged enum that isn't just names.
 pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
         return mixed(&cases, diagnostics);
@@ -20,7 +20,8 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
             .as_ref()
             .map(|carried| carried.schema.clone())
             .unwrap_or_default();
-        // The key identifies the variant, so the API server must not drop a `null` value.
+        // The key says which variant it is, so the API server must not drop it because its value is
+        // `null`.
         content.nullable |= case.carried.as_ref().is_some_and(|carried| carried.optional);
         schema.properties.insert(key(case), content.into());
     }
@@ -31,8 +32,8 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
     schema
 }
 
-/// Builds the schema for "a string or an object". No structural type can express that, so any
-/// content is accepted and only the names are checked.
+/// Some variants are strings and others are objects, which no structural type can express. So this
+/// accepts anything and only checks the names.
 fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;

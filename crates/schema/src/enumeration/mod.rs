@@ -1,9 +1,9 @@
 //! Serde's four enum representations as structural schemas.
 //!
-//! A structural schema defines every field once, outside of `oneOf` and `anyOf`; the alternatives
-//! only constrain which fields go together. So the fields of all variants are hoisted into a single
-//! object. Each file handles one way to identify the variant: by key (`external`), by tag
-//! (`tagged`), or by trying (`untagged`).
+//! A structural schema has to define every field once, outside of `oneOf` and `anyOf`, whose
+//! alternatives may only say which fields go together. That's why we hoist the fields of all
+//! variants into a single object. There is a file for each way to tell the variants apart: by key
+//! (`external`), by tag (`tagged`), or by trying them (`untagged`).
 
 mod external;
 mod tagged;
@@ -25,21 +25,18 @@ use crate::{
     Content, Field, KEYS, Key, Markers, Part, Role, Schema, SchemaType, Site, Slot, Tagging, Variant,
 };
 
-/// A variant and its content.
 struct Case<'a> {
     position: usize,
     variant: &'a Variant,
-    /// `None` for a unit variant.
     carried: Option<Carried>,
-    /// True if serde rejects fields that do not belong to the variant, including fields of other
-    /// variants.
+    /// True if serde rejects fields that the variant doesn't have, even if other variants have
+    /// them.
     is_closed: bool,
 }
 
-/// The schema of a variant's content.
 struct Carried {
     schema: Schema,
-    /// True if the type is an `Option`, which serde writes as `null` if it is `None`.
+    /// True if the type is an `Option`. Serde writes `None` as `null`.
     optional: bool,
 }
 
@@ -49,8 +46,6 @@ impl Case<'_> {
     }
 }
 
-/// Builds the schema of an enum from its variants. `denies_unknown` is
-/// `#[serde(deny_unknown_fields)]`.
 pub(crate) fn enum_schema(
     tagging: &Tagging,
     (variants, denies_unknown): (&[Variant], bool),
@@ -63,8 +58,8 @@ pub(crate) fn enum_schema(
     }
     let mut none = AbsentValues::default();
     let cases = variants.iter().enumerate().map(|(position, variant)| {
-        // If all variants share a single object, the API server would add a default to objects of
-        // other variants as well.
+        // If all variants share one object, the API server would add the default to the objects of
+        // the other variants, too.
         let is_apart = variants.len() == 1 || *tagging == Tagging::External && !variant.untagged;
         let absent = if is_apart { &mut *absent } else { &mut none };
         let mut carried = carried(position, variant, slots, absent, diagnostics);
@@ -84,13 +79,13 @@ pub(crate) fn enum_schema(
     if untagged.is_empty() {
         return by_tag(tagging, tagged, diagnostics);
     }
-    // serde tries the tagged variants first.
+    // Put them first, since serde tries the tagged variants before the others.
     let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, diagnostics));
     untagged::any_of_these(tagged, untagged, diagnostics)
 }
 
-/// The schema that rejects every value. The API server drops an empty `enum` and would then accept
-/// every string.
+/// A schema that rejects every value. An empty `enum` wouldn't do, because the API server drops it
+/// and would then accept every string.
 fn no_value() -> Schema {
     Schema {
         not: Some(Arc::default()),
@@ -98,7 +93,7 @@ fn no_value() -> Schema {
     }
 }
 
-/// Reports duplicate names: serde only ever reads the first variant of a name.
+/// Reports names that occur twice, because serde only ever reads the first variant of a name.
 fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
@@ -110,7 +105,6 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     }
 }
 
-/// Builds the schema of variants that are identified by a key or a tag.
 fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
@@ -122,7 +116,7 @@ fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Returns a variant's content, or `None` for a unit variant.
+/// Returns the content of a variant, or `None` if it's a unit variant.
 fn carried(
     position: usize,
     variant: &Variant,
@@ -169,7 +163,7 @@ fn carried(
     Some(Carried { schema, optional })
 }
 
-/// Removes the defaults of a variant's fields, except those that markers set.
+/// Removes the defaults of a variant's fields, but keeps those that a marker sets.
 fn drop_defaults(content: &Content, schema: &mut Schema) {
     let fields = match content {
         Content::Object(fields) => fields.as_slice(),
@@ -187,7 +181,7 @@ fn name(case: &Case<'_>) -> Value {
     Value::String(case.variant.name.clone())
 }
 
-/// A string with a variant's name, or any string if a variant is `#[serde(other)]`.
+/// A string that is the name of a variant. If one is `#[serde(other)]`, that can be any string.
 fn name_schema(cases: &[Case<'_>]) -> Schema {
     let is_open = cases.iter().any(|case| case.variant.other);
     Schema {
@@ -207,9 +201,9 @@ fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
     }
 }
 
-/// Restricts a value validation to a single type. A value validation must not contain `type`, so
-/// this adds contradicting bounds for every other type: a bound only applies to values of its own
-/// type.
+/// Restricts a value validation to values of one type. It must not contain `type`, so this adds
+/// bounds that contradict each other for every other type. They don't affect `kept`, since a bound
+/// only applies to values of its own type.
 fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     let mut alternative = alternative;
     if kept != SchemaType::String {
@@ -228,6 +222,7 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
         alternative.min_properties = Some(1);
         alternative.max_properties = Some(0);
     }
+    // There are no bounds for booleans, so exclude both values.
     let truths = Schema {
         enumeration: vec![Value::Bool(true), Value::Bool(false)],
         ..Schema::default()
@@ -238,7 +233,7 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     }
 }
 
-/// Returns the schema without its type and descriptions, which a value validation must not contain.
+/// Removes what a value validation must not contain, such as the type and the descriptions.
 fn value_only(schema: &Schema) -> Schema {
     Schema {
         schema_type: None,
@@ -249,7 +244,7 @@ fn value_only(schema: &Schema) -> Schema {
     }
 }
 
-/// Returns the value validation for the fields that must be present together.
+/// Keeps only what says which fields have to be present together.
 fn presence_of(content: &Schema) -> Schema {
     Schema {
         required: content.required.clone(),
@@ -260,8 +255,8 @@ fn presence_of(content: &Schema) -> Schema {
     }
 }
 
-/// Returns a validation that matches if a field of another variant is present. `None` if the other
-/// variants have no further fields.
+/// Returns a validation that matches if a field of another variant is there, or `None` if the other
+/// variants have no more fields than this one.
 fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<Schema>> {
     let is_other = |name: &&Arc<str>| !own.properties.contains_key(*name) && tag != Some(&***name);
     let mut others = all
@@ -281,8 +276,8 @@ fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<S
     }))
 }
 
-/// Reports the first field of another variant that has a default. The API server adds the default
-/// to objects of this variant, and serde then rejects them.
+/// Reports the first field of another variant that has a default: the API server would add it to
+/// objects of this variant, and serde would then reject them.
 fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic<()>> {
     let is_other = |(name, property): &(&Arc<str>, &Arc<Schema>)| {
         !own.properties.contains_key(*name) && property.default.is_some()
@@ -296,8 +291,8 @@ fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic
     Err(Diagnostic::error((), message).help("remove `deny_unknown_fields`, or the default"))
 }
 
-/// Merges a variant's fields into the enum's fields. Variants that share a field must agree on its
-/// schema.
+/// Adds the fields of a variant to those of the enum. If two variants have a field of the same
+/// name, its schemas have to be the same.
 fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic<()>> {
     if content.preserve_unknown_fields && content.properties.is_empty() {
         schema.preserve_unknown_fields = true;
@@ -339,8 +334,8 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// Reports rules on contents that cannot have any: the type of the value is unknown, or nothing
-/// identifies the variant.
+/// Reports the rules on content that can't have any, either because we don't know the type of the
+/// value or because nothing says which variant it is.
 fn refuse_rules<'a>(
     contents: impl IntoIterator<Item = (Site, &'a Schema)>,
     reason: &str,
@@ -355,7 +350,6 @@ fn refuse_rules<'a>(
     }
 }
 
-/// Returns whether two schemas are equal except for their descriptions.
 fn same(left: &Schema, right: &Schema) -> bool {
     let described = |key: &&Key| key.role != Role::Words;
     KEYS.iter().filter(described).all(|key| key.is_same(left, right))

@@ -12,7 +12,7 @@ use crate::build::{any, of_type};
 use crate::variant_docs::tag_docs;
 use crate::{Cel, Part, Role, Schema, SchemaType, cel_name};
 
-/// An object whose only field is the tag.
+/// An object that has the tag and no other field.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     let names = Schema {
@@ -24,8 +24,8 @@ pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     schema
 }
 
-/// Returns the validation of the tag: the variant's name. For `#[serde(other)]`, it rejects the
-/// names of all other variants.
+/// Returns the validation of the tag, which accepts the name of the variant. For `#[serde(other)]`
+/// it accepts everything but the names of the other variants.
 fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
     let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
         enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
@@ -83,14 +83,14 @@ pub(super) fn internal_enum(
         .collect();
     let is_constrained =
         |alternative: &Schema| presence_of(alternative) != Schema::default() || alternative.not.is_some();
+    // The `enum` of the tag checks the names already, so `oneOf` is only worth it if it says more.
     if one_of.iter().any(is_constrained) {
         schema.one_of = one_of;
     }
     schema
 }
 
-/// Adds a validation to a variant that denies unknown fields: objects must not have the fields of
-/// other variants.
+/// Makes a variant that denies unknown fields also reject the fields of the other variants.
 fn close(
     case: &Case<'_>,
     alternative: Schema,
@@ -110,10 +110,10 @@ fn close(
     }
 }
 
-/// Restricts a variant's rules to objects with its tag.
+/// Restricts a variant's rules to the objects that have its tag.
 fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
-    // If CEL cannot access the tag, the rules apply to every variant: rejecting too much is better
-    // than never running.
+    // If CEL can't refer to the tag, apply the rules to every variant. It's better to reject too
+    // much than to never run them.
     let Some(tag) = cel_name(tag) else {
         return rules.to_vec();
     };
@@ -124,8 +124,8 @@ fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     rules.iter().map(guard).collect()
 }
 
-/// Returns a condition that is true for objects of other variants. A transition rule also checks
-/// the old object, whose fields would otherwise be missing.
+/// Returns a condition that holds for the objects of other variants. A transition rule also checks
+/// the old object, since that may have been another variant and lack the fields.
 fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     let name = cel_text(name);
     let now = format!("self.{tag} != {name}");
@@ -136,8 +136,8 @@ fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     }
 }
 
-/// Returns whether a rule only runs on updates: it uses `oldSelf`, and `optionalOldSelf` is not
-/// set.
+/// Returns whether a rule only runs on updates, i.e. it uses `oldSelf` and doesn't set
+/// `optionalOldSelf`.
 fn is_transition(rule: &Cel) -> bool {
     rule.rule.contains("oldSelf") && rule.optional_old_self.is_none()
 }
@@ -183,7 +183,7 @@ pub(super) fn adjacent_enum(
                 is_constrained = true;
             }
         } else if cases.iter().any(|case| case.carried.is_some()) {
-            // serde rejects content if the variant has none.
+            // Serde rejects content in a variant that has none.
             alternative.not = Some(requires([content.into()]).into());
             is_constrained = true;
         }
@@ -199,15 +199,16 @@ pub(super) fn adjacent_enum(
     schema
 }
 
-/// The common part of all variants' contents.
+/// What the contents of all variants have in common.
 pub(super) enum Common {
-    /// All contents have the same schema.
+    /// All of them have the same schema.
     Same(Schema),
-    /// Objects whose fields can be merged. Each variant specifies which fields it requires.
+    /// They are objects whose fields can be merged. Each variant says which of the fields it
+    /// requires.
     Object(Schema),
-    /// Scalars of a single type. Each variant has its own constraints.
+    /// They are scalars of one type, and each variant has its own constraints.
     Scalar(Schema),
-    /// Nothing, so the schema accepts any content.
+    /// They have nothing in common, so the schema has to accept anything.
     Nothing,
 }
 
@@ -246,8 +247,8 @@ pub(super) fn common(contents: &[&Schema]) -> Common {
 }
 
 impl Common {
-    /// Returns the constraints on a variant's content that are not in the common part, as a value
-    /// validation.
+    /// Returns those constraints on the content of a variant that aren't in the common part, as a
+    /// value validation.
     fn constraints_of(&self, content: &Schema) -> Schema {
         match self {
             Common::Same(_) => Schema::default(),
@@ -256,8 +257,8 @@ impl Common {
                 format: None,
                 ..value_only(content)
             },
-            // The schema does not define fields or items, so the validation must not mention them.
-            // It can still constrain the value itself.
+            // The schema defines no fields and no items, so the validation must not mention any. It
+            // can still constrain the value itself.
             Common::Nothing => content
                 .only(|key| key.role == Role::Constraint && !key.form.has_schemas() && key.name != "format"),
         }
@@ -271,8 +272,8 @@ impl Common {
     }
 }
 
-/// Adds the rules of the contents. They stay on the content if all contents are equal. Otherwise
-/// they move to the parent, because only the parent has the tag.
+/// Adds the rules of the contents. If all contents are the same, the rules can stay there.
+/// Otherwise they move to the parent, since only the parent has the tag.
 fn rules(
     tag: &str,
     content: &str,
@@ -310,8 +311,9 @@ fn rules(
     }
 }
 
-/// Rewrites a rule about a variant's content as a rule about the parent. CEL only binds names in
-/// macros over lists, so `self` is bound to the content through a list with a single item.
+/// Turns a rule about the content of a variant into a rule about its parent. To make `self` mean
+/// the content, we wrap it into a list with a single item, because CEL can only bind a name in a
+/// macro over a list.
 fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
     let other = other_variant(tag, variant, rule);
     let asked = if is_transition(rule) {

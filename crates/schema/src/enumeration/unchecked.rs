@@ -1,8 +1,8 @@
-//! Finds values that a schema accepts and serde rejects, because the schema language cannot
-//! describe them.
+//! Finds the values that a schema accepts although serde rejects them, because schemas can't
+//! express everything that serde checks.
 //!
-//! An object in a structural schema either has fields or is a map, never both. Each field has a
-//! single schema, whatever the variant.
+//! In a structural schema, an object either has fields or is a map, but never both. And a field has
+//! the same schema in every variant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use super::{Carried, carried, same};
 use crate::absent::AbsentValues;
 use crate::{Container, Content, Field, Schema, SchemaType, Shape, Site, Slot, Tagging, Variant};
 
-/// Something that serde checks and the API server does not.
+/// Something that serde checks and the API server can't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
-    /// Values of a map that shares its object with other variants.
+    /// The values of a map, in a variant that shares its object with other variants.
     MapOfVariant,
-    /// Values of a flattened map next to fields.
+    /// The values of a flattened map that has fields next to it.
     FlattenedMap,
-    /// Fields of other variants, in a variant that denies unknown fields.
+    /// The fields of other variants, in a variant that denies unknown fields.
     OtherFields,
     /// The content of an adjacently tagged enum whose variants hold different types.
     Content,
-    /// The content of variants in an enum that also has variants without content.
+    /// The content of the variants of an enum that also has variants without content.
     BesideNames,
-    /// Unknown fields that a marker preserves and the type denies.
+    /// Unknown fields that a marker preserves although the type denies them.
     KeptFields,
 }
 
-/// Finds everything that a container's schema does not check. Does not look into the types of its
-/// fields.
+/// Finds everything that the schema of a container doesn't check. It doesn't look into the types of
+/// the fields.
 pub fn find_unchecked(container: &Container, slots: &[Slot]) -> Vec<(Site, Unchecked)> {
     let markers = &container.markers;
     if markers.schema.is_some() || markers.preserve_unknown_fields {
@@ -63,11 +63,9 @@ fn of_fields(fields: &[Field], slots: &[Slot], has_tag: bool) -> Vec<(Site, Unch
     found.collect()
 }
 
-/// The content of a variant with data.
 struct Held {
     position: usize,
     schema: Schema,
-    /// True if the validation of the variant excludes fields of other variants.
     excludes_others: bool,
 }
 
@@ -108,8 +106,8 @@ fn of_variants(
 }
 
 impl Held {
-    /// Returns whether serde reads every object of another variant as this one if the field `name`
-    /// is added.
+    /// Returns whether serde would read every object of another variant as this one if it also had
+    /// the field `name`.
     fn reads_with(&self, other: &Schema, name: &Arc<str>) -> bool {
         let is_there = |needed: &Arc<str>| needed == name || other.required.contains(needed);
         !self.schema.closed.0 && !self.excludes_others && self.schema.required.iter().all(is_there)
@@ -126,7 +124,6 @@ fn held(position: usize, variant: &Variant, denies_unknown: bool, slots: &[Slot]
     })
 }
 
-/// Returns whether serde accepts every object as this variant.
 fn takes_anything(held: &Held) -> bool {
     held.schema.preserve_unknown_fields && held.schema.properties.is_empty()
 }
@@ -140,8 +137,8 @@ fn of_content(tagged: &[Held]) -> Vec<(Site, Unchecked)> {
     }
 }
 
-/// Finds unchecked values in variants that share an object. If serde tries them in turn, an object
-/// that one variant rejects may be valid for another.
+/// Finds what isn't checked in variants that share an object. If serde tries the variants in turn,
+/// an object that one of them rejects may still be valid for another.
 fn of_shared_object(variants: &[Held], are_tried: bool) -> Vec<(Site, Unchecked)> {
     let names: BTreeSet<&Arc<str>> = variants
         .iter()

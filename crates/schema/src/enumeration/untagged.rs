@@ -1,4 +1,5 @@
-//! `#[serde(untagged)]`: only the content, which serde tries to read as each variant in turn.
+//! `#[serde(untagged)]`, where there is only the content and serde tries to read it as each variant
+//! in turn.
 
 use rbuilder_diagnostic::Diagnostic;
 
@@ -9,14 +10,13 @@ use super::{
 use crate::build::{any, int_or_string, of_type};
 use crate::{Key, Part, Schema, SchemaType, Site, Subject};
 
-/// A possible way to read a value, and its location.
+/// One way to read a value, with the place to report problems at.
 type Alternative = (Site, Schema);
 
-/// The alternatives that reject other variants' fields.
 type ClosedSites = Vec<Site>;
 
-/// Builds the schema of variants that serde tries in turn. `tagged` is the schema of all tagged
-/// variants, which serde tries first.
+/// Builds the schema of the variants that serde tries in turn. `tagged` is the schema of all of the
+/// tagged variants, which serde tries before them.
 pub(super) fn any_of_these(
     tagged: Option<Schema>,
     cases: Vec<Case<'_>>,
@@ -63,7 +63,7 @@ fn merged(contents: &[Alternative], closed: &ClosedSites, diagnostics: &mut Vec<
     let Some((_, first)) = contents.first() else {
         return any();
     };
-    // A map has no fields to merge.
+    // A map has no fields that we could merge.
     if first.additional_properties.is_some() && all(&|content| same(first, content)) {
         return first.clone();
     }
@@ -103,12 +103,12 @@ fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) {
     );
 }
 
-/// Merges variants of a single type. At least one variant's constraints must hold, unless a variant
-/// has none.
+/// Merges variants of the same type. The constraints of at least one of them have to hold, so if a
+/// variant has none, there are none.
 fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     let mut any_of: Vec<_> = contents.iter().map(|(_, content)| value_only(content)).collect();
-    // The API server checks number formats only next to a type, so a format is kept there if all
-    // variants share it.
+    // The API server only checks the format of a number next to the type. So keep it there if all
+    // variants have the same one.
     let is_number = matches!(schema_type, SchemaType::Integer | SchemaType::Number);
     let mut formats: Vec<_> = contents.iter().map(|(_, content)| &content.format).collect();
     formats.dedup();
@@ -129,7 +129,8 @@ fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     }
 }
 
-/// Merges integers and strings. The constraints on either only apply to values of its type.
+/// Merges integers and strings. A constraint on one of them doesn't affect values of the other
+/// type.
 fn int_or_text(contents: &[Alternative]) -> Schema {
     let mut schema = int_or_string();
     let of_sort = |schema_type: SchemaType| -> Vec<Schema> {
@@ -153,7 +154,8 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
             [] => {}
             [only] if !has_values => beside(&mut schema, only),
             _ => {
-                // An `enum` applies to values of every type.
+                // Unlike bounds, an `enum` applies to values of every type, so let the other type
+                // through.
                 if has_values {
                     alternatives.push(only_of(other, Schema::default()));
                 }
@@ -167,13 +169,13 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// Returns a variant's constraints on values of a single type. Replaces a format with its bounds,
-/// because a format only applies next to a type.
+/// Returns what a variant says about values of one type. A format becomes the bounds that it
+/// implies, since it only works next to a type.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);
     let kept = Schema {
         int_or_string: false,
-        // For an integer-or-string, these are just the two types.
+        // For an integer-or-string, `anyOf` only lists the two types.
         any_of: if content.int_or_string {
             Vec::new()
         } else {
@@ -193,7 +195,6 @@ fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     }
 }
 
-/// Adds the constraints on one of the two types to the schema.
 fn beside(schema: &mut Schema, only: &Schema) {
     let is_scalar = |key: &Key| matches!(key.subject, Subject::Number | Subject::Text);
     schema.overlay(&only.only(is_scalar));
@@ -226,7 +227,7 @@ fn objects(
         }
         any_of.push(alternative);
     }
-    // A variant without requirements matches every object.
+    // If a variant requires nothing, it matches every object, so `anyOf` would have no effect.
     if !any_of.contains(&Schema::default()) {
         schema.any_of = any_of;
     }

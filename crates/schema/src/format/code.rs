@@ -1,11 +1,11 @@
-//! Codes consisting of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`,
+//! Codes that consist of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`,
 //! `rgbcolor`, `byte`, `bsonobjectid`.
 
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Standard base64 with padding. Rejects the empty string.
+/// Standard base64 with padding. The empty string isn't accepted.
 pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -17,18 +17,18 @@ pub(super) fn is_base64(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
 }
 
-/// Three or six hexadecimal digits; the `#` is optional.
+/// Three or six hexadecimal digits, with or without a `#`.
 pub(super) fn is_hex_color(text: &str) -> bool {
     let digits = text.strip_prefix('#').unwrap_or(text);
     is_hex(digits, 3) || is_hex(digits, 6)
 }
 
-/// Whitespace as matched by Go's `\s`.
+/// What Go's `\s` matches, which is less than `char::is_whitespace`.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }
 
-/// `rgb(255, 204, 0)`.
+/// E.g. `rgb(255, 204, 0)`.
 pub(super) fn is_rgb_color(text: &str) -> bool {
     let inner = text.strip_prefix("rgb(").and_then(|rest| rest.strip_suffix(')'));
     let is_part = |part: &str| {
@@ -39,8 +39,9 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_part))
 }
 
-/// 8, 4, 4, 4 and 12 hexadecimal digits. Each dash is optional. A version also determines the first
-/// digit of the third group, and versions 4 and 5 restrict the first digit of the fourth.
+/// 8, 4, 4, 4 and 12 hexadecimal digits, with or without dashes between them. If there is a
+/// version, the third group has to start with it. Versions 4 and 5 also restrict the first digit of
+/// the fourth group.
 pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     let mut rest = text.as_bytes();
     for (group, digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -64,8 +65,8 @@ pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     rest.is_empty()
 }
 
-/// Returns the digits without white space and dashes, or `None` if there are other characters. `X`
-/// is allowed as the last digit of an ISBN-10.
+/// Returns the digits without spaces and dashes, or `None` if there is anything else. The last
+/// digit of an ISBN-10 may be an `X`, which stands for 10.
 fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
     let sanitized: Vec<char> = text.chars().filter(|c| !is_space(*c) && *c != '-').collect();
     if sanitized.len() != length {
@@ -95,8 +96,8 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// A number from a known network with a valid Luhn check digit. Ignores everything between the
-/// digits.
+/// A number of a known network whose Luhn check digit is right. Whatever is between the digits is
+/// ignored.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let begins = |from: u32, to: u32| {
@@ -122,7 +123,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
     is_known && luhn()
 }
 
-/// `123-45-6789` or `123 45 6789`. Both separators are required.
+/// `123-45-6789` or `123 45 6789`. The separators can't be left out.
 pub(super) fn is_ssn(text: &str) -> bool {
     text.len() == 11
         && text.bytes().enumerate().all(|(position, c)| match position {

@@ -1,4 +1,4 @@
-//! The formats known to the API server, and the strings that it accepts for each.
+//! The formats that the API server knows, and which strings it accepts for each of them.
 
 mod address;
 mod code;
@@ -8,7 +8,8 @@ mod uri;
 
 use crate::SchemaType;
 
-/// The formats that the API server checks or knows. It warns about other formats on every apply.
+/// The formats that the API server checks or at least knows. It warns about any other format on
+/// every `kubectl apply`.
 pub const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",
@@ -43,8 +44,8 @@ pub const FORMATS: &[&str] = &[
     "uuid5",
 ];
 
-/// Returns the type constrained by a known format, or `None` for an unknown format. On values of
-/// another type, the API server ignores the format and warns on every apply.
+/// Returns the type that a format constrains, or `None` if the format is unknown. On a value of
+/// another type, the API server ignores the format and warns about it on every `kubectl apply`.
 pub fn format_type(format: &str) -> Option<SchemaType> {
     match format {
         "int32" | "int64" => Some(SchemaType::Integer),
@@ -56,9 +57,10 @@ pub fn format_type(format: &str) -> Option<SchemaType> {
 
 /// Returns whether the API server accepts a string for a format.
 ///
-/// Follows `k8s.io/kube-openapi/pkg/validation/strfmt` (recorded in
-/// `crates/schema/tests/formats.jsonl`). Returns `None` if API server versions differ, if the
-/// format does not constrain strings, and for rare inputs that we do not implement.
+/// This follows `k8s.io/kube-openapi/pkg/validation/strfmt`, whose answers are recorded in
+/// `crates/schema/tests/formats.jsonl`. It returns `None` if it depends on the version of the API
+/// server, if the format doesn't constrain strings, and for a few rare inputs that we don't
+/// implement.
 pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     match format {
         "bsonobjectid" => Some(code::is_hex(text, 24)),
@@ -91,7 +93,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     }
 }
 
-/// Returns a string that is valid for a format, for help texts.
+/// Returns a string that has the format. Help texts use it as an example.
 pub fn example_of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "byte" => "aGVsbG8=",

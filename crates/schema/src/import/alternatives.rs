@@ -1,4 +1,5 @@
-//! `oneOf`, `anyOf` and `allOf`: alternatives instead of a type, or constraints next to a type.
+//! `oneOf`, `anyOf` and `allOf`, which either take the place of a type or add constraints next to
+//! one.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use crate::build::{int_or_string, of_type};
 use crate::{Key, Role, Schema, SchemaType};
 
 impl Import<'_> {
-    /// Converts alternatives. They have a structural form if all are strings, or all are objects.
+    /// Converts alternatives, which only have a structural form if all of them are strings, all of
+    /// them are objects, or there are just integers and strings.
     pub(super) fn alternatives(&mut self, parts: &[Value]) -> Result<Schema, Refusal> {
         let parts: Vec<Schema> = parts
             .iter()
@@ -41,7 +43,8 @@ impl Import<'_> {
         Err("it has alternatives of different types".into())
     }
 
-    /// Adds the constraints next to a type. Also merges the fields of parts that are objects.
+    /// Adds the constraints that are next to a type. If a part is an object, its fields are merged
+    /// as well.
     pub(super) fn combine(&mut self, map: &Map<String, Value>, schema: &mut Schema) -> Result<(), Refusal> {
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(parts)) = map.get(key) else {
@@ -72,7 +75,8 @@ impl Import<'_> {
                     ..Schema::default()
                 });
             }
-            // An empty part accepts every value.
+            // An empty part accepts every value, so if there are only such parts, there's nothing
+            // to add.
             let is_empty = kept.iter().all(|part| *part == Schema::default());
             match key {
                 _ if is_empty => {}
@@ -90,7 +94,7 @@ impl Import<'_> {
     }
 }
 
-/// Returns whether a part constrains values without specifying their type.
+/// Returns whether a part constrains values without saying what type they have.
 fn is_constraint(part: &Value) -> bool {
     let all = |parts: Option<&Value>| {
         let parts = parts.and_then(Value::as_array);
@@ -109,8 +113,8 @@ fn is_constraint(part: &Value) -> bool {
             .all(|key| map.get(*key).is_none_or(Value::is_boolean))
 }
 
-/// Merges alternatives that are all objects: the union of their fields, and the combinations that
-/// they require.
+/// Merges alternatives that are objects into one object that has the fields of all of them. `anyOf`
+/// then says which fields each of them requires.
 fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
     let mut schema = of_type(SchemaType::Object);
     for part in &parts {
@@ -123,6 +127,7 @@ fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
             };
         }
     }
+    // A part that requires nothing matches every object, so `anyOf` would have no effect.
     if parts.iter().all(|part| !part.required.is_empty()) {
         let requires = |part: Schema| Schema {
             required: part.required,

@@ -1,4 +1,4 @@
-//! Scalars, and the keys that every typed schema may have.
+//! Scalars, and the keys that any schema with a type may have.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) fn read_several_types(schema_type: &Value) -> Result<Schema, Refusal>
     }
 }
 
-/// Reads an integer. `schemars` names its formats after Rust types.
+/// Reads an integer. The formats that `schemars` writes are the names of Rust types.
 pub(super) fn read_integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
     let rust = match map.get("format").and_then(Value::as_str) {
         Some("int8") => "i8",
@@ -66,9 +66,11 @@ pub(super) fn read_number(map: &Map<String, Value>) -> Schema {
     schema
 }
 
-/// Applies bounds to a schema. The tighter bound wins.
+/// Applies the bounds, unless the type already has tighter ones.
 fn bound(map: &Map<String, Value>, schema: &mut Schema) {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
+    // In JSON Schema, `exclusiveMinimum` is a bound of its own, while in OpenAPI 3.0 it's a flag
+    // that changes `minimum`.
     let exclusive_minimum = number("exclusiveMinimum");
     let exclusive_maximum = number("exclusiveMaximum");
     if let Some(low) = exclusive_minimum.clone().or_else(|| number("minimum"))
@@ -112,21 +114,21 @@ pub(super) fn read_string(map: &Map<String, Value>) -> Schema {
     schema
 }
 
-/// Reads the bounds on the size of strings, lists or objects.
 pub(super) fn read_sizes(map: &Map<String, Value>, subject: Subject, schema: &mut Schema) {
     for (key, count, _) in Key::sizes().filter(|(key, ..)| key.subject == subject) {
         *count.get_mut(schema) = map.get(key.name).and_then(Value::as_u64);
     }
 }
 
-/// Returns the format if the API server knows it; it would warn about others on every apply. A JSON
-/// Schema `duration` is ISO 8601, which the format of the API server does not accept.
+/// Drops the formats that the API server doesn't know, because it would warn about them on every
+/// `kubectl apply`. A `duration` in JSON Schema is in ISO 8601, which isn't what the API server
+/// means by it.
 fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     let format = map.get("format").and_then(Value::as_str)?;
     (FORMATS.contains(&format) && format != "duration").then(|| format.into())
 }
 
-/// Keeps the `x-kubernetes-…` extensions of a foreign `JsonSchema`, as kube's derives do.
+/// Keeps the `x-kubernetes-…` extensions of a `JsonSchema` that isn't ours, as kube's derives do.
 pub(super) fn keep_extensions(map: &Map<String, Value>, schema: &mut Schema) {
     let extensions = map.iter().filter(|(key, _)| key.starts_with("x-kubernetes-"));
     for (key, value) in extensions {

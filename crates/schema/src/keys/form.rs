@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::{Cel, ExternalDocs, ListType, MapType, Schema, SchemaType};
 
-/// Access to one field of [`Schema`].
+/// Gives access to one field of [`Schema`].
 pub struct Access<T: 'static> {
     pub(super) get: fn(&Schema) -> &T,
     pub(super) get_mut: fn(&mut Schema) -> &mut T,
@@ -22,47 +22,48 @@ impl<T> Clone for Access<T> {
 impl<T> Copy for Access<T> {}
 
 impl<T> Access<T> {
-    /// Returns a reference to the field.
+    /// Returns the field.
     pub fn get<'s>(&self, schema: &'s Schema) -> &'s T {
         (self.get)(schema)
     }
 
-    /// Returns a mutable reference to the field.
+    /// Returns the field, to change it.
     pub fn get_mut<'s>(&self, schema: &'s mut Schema) -> &'s mut T {
         (self.get_mut)(schema)
     }
 }
 
-/// The type of a key's value, with access to the field. Absent keys have the default value.
+/// What type of value a key has, with access to the field. If the key is absent, the field has its
+/// default value.
 #[derive(Clone, Copy)]
 pub enum Form {
-    /// A size.
+    /// A size, e.g. `maxItems`.
     Count(Access<Option<u64>>),
-    /// A number.
+    /// A number, e.g. `minimum`.
     Number(Access<Option<Number>>),
-    /// `true`, or absent.
+    /// Either `true` or absent.
     Flag(Access<bool>),
     /// A string.
     Text(Access<Option<Arc<str>>>),
     /// Any JSON value.
     Value(Access<Option<Value>>),
-    /// A list of any JSON values.
+    /// A list of JSON values of any type.
     Values(Access<Vec<Value>>),
     /// A schema.
     Part(Access<Option<Arc<Schema>>>),
     /// A list of schemas.
     Parts(Access<Vec<Schema>>),
-    /// The schemas of fields.
+    /// Fields with their schemas.
     Fields(Access<BTreeMap<Arc<str>, Arc<Schema>>>),
     /// The names of fields.
     Names(Access<BTreeSet<Arc<str>>>),
     /// The type.
     Type(Access<Option<SchemaType>>),
-    /// A link.
+    /// A link to further documentation.
     Docs(Access<Option<Box<ExternalDocs>>>),
     /// How server-side apply merges a list.
     ListType(Access<Option<ListType>>),
-    /// The fields that identify an item.
+    /// The fields that identify an item of a list.
     ListKeys(Access<Vec<String>>),
     /// How server-side apply merges an object.
     MapType(Access<Option<MapType>>),
@@ -71,7 +72,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns whether the value consists of schemas.
+    /// Returns whether there are schemas inside of the value.
     pub fn has_schemas(&self) -> bool {
         matches!(self, Form::Part(_) | Form::Parts(_) | Form::Fields(_))
     }
@@ -98,7 +99,7 @@ impl Form {
     }
 }
 
-/// Operations on a field of any type.
+/// What we can do with a field without knowing its type.
 pub(super) trait Slot {
     fn is_set(&self, schema: &Schema) -> bool;
     fn is_same(&self, left: &Schema, right: &Schema) -> bool;

@@ -1,8 +1,8 @@
-//! The table of schema keys: the properties of each key, so that code that treats keys alike does
-//! not need to list them.
+//! A table of all schema keys and their properties, so that code that treats many keys alike
+//! doesn't have to list them.
 //!
-//! The fields of [`Schema`] and their order in manifests are in `schema.rs`. What a key *does* to
-//! values is code, not data: see "Adding a key" there.
+//! Which fields [`Schema`] has and how they're ordered in a manifest is up to `schema.rs`. What a
+//! key *does* to a value can't be put in a table, so it's in the code (see "Adding a key" there).
 
 mod form;
 mod table;
@@ -19,27 +19,27 @@ use crate::{Schema, SchemaType};
 /// A key of a schema.
 #[derive(Clone, Copy)]
 pub struct Key {
-    /// The name in a manifest, such as `maxItems`. With a capital letter, it is the name in Go and
-    /// in `kubebuilder:validation:…`.
+    /// The name in a manifest, e.g. `maxItems`. With its first letter in upper case, it's the name
+    /// in Go and in `kubebuilder:validation:…`.
     pub name: &'static str,
-    /// The type of the value in Rust, with access to it.
+    /// What type the value has in Rust, and how to get at it.
     pub form: Form,
-    /// The values to which the key applies.
+    /// Which values the key applies to.
     pub subject: Subject,
     /// What the key does.
     pub role: Role,
-    /// The name in `validation(…)`, such as `max_items`. Empty if it is not a constraint that
+    /// The name in `validation(…)`, e.g. `max_items`. It's empty if the key isn't a constraint that
     /// users write there.
     pub argument: &'static str,
-    /// The description of the argument, in one line.
+    /// Describes the argument in one line.
     pub doc: &'static str,
-    /// The side on which the key bounds values. `None` if it is not a bound.
+    /// On which side the key limits values, or `None` if it isn't a bound.
     pub side: Option<Side>,
-    /// Whether the schema of an entire object may contain the key.
+    /// Whether the schema of a whole object may have the key.
     pub root: Root,
 }
 
-/// The values to which a key applies.
+/// Which values a key applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Integers and floating-point numbers.
@@ -50,48 +50,49 @@ pub enum Subject {
     List,
     /// Structs and maps.
     Object,
-    /// Structs, maps, and lists of them.
+    /// Structs and maps, and lists of them.
     Open,
-    /// Any value.
+    /// Values of any type.
     Any,
 }
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Constrains values. The only role that keys in `allOf`, `anyOf`, `oneOf` and `not` may have.
+    /// It constrains values. Within `allOf`, `anyOf`, `oneOf` and `not`, only keys with this role
+    /// are allowed.
     Constraint,
-    /// Describes the value to users.
+    /// It describes the value to users.
     Words,
-    /// Determines which values exist, and how the API server stores and merges them.
+    /// It says which values there can be, or how the API server stores and merges them.
     Structure,
 }
 
-/// The side on which a bound limits values. If there are two bounds, the tighter one wins.
+/// On which side a bound limits values. Of two bounds on the same side, the tighter one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// A minimum.
+    /// It's a minimum.
     Lower,
-    /// A maximum.
+    /// It's a maximum.
     Upper,
 }
 
-/// Whether the schema of an entire object may contain a key. Follows `allowedFieldsAtRootSchema` in
-/// apiextensions-apiserver, and omits keys that have no effect there.
+/// Whether the schema of a whole object may have a key. This follows `allowedFieldsAtRootSchema` in
+/// apiextensions-apiserver, but leaves out the keys that have no effect there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `root_schema` can set it.
     Settable,
-    /// `root_schema` can set it, but the API server rejects it if the status is a subresource.
+    /// `root_schema` can set it, although the API server rejects it if the status is a subresource.
     WithoutStatus,
-    /// The API server rejects it if the status is a subresource.
+    /// `root_schema` can't set it, and the API server rejects it if the status is a subresource.
     Refused,
-    /// It has no effect there, or [`check_root`](crate::check_root) has a special rule for it.
+    /// It has no effect there, or [`check_root`](crate::check_root) treats it specially.
     Unlisted,
 }
 
 impl Subject {
-    /// Returns the noun for the values in messages about schemas.
+    /// Returns what we call the values in messages about schemas.
     pub fn noun(self) -> &'static str {
         match self {
             Subject::Number => "numbers",
@@ -103,7 +104,8 @@ impl Subject {
         }
     }
 
-    /// Returns the noun for the values in messages about markers, in terms of Rust.
+    /// Returns what we call the values in messages about markers. They're about Rust, so objects
+    /// are maps and structs there.
     pub fn rust_noun(self) -> &'static str {
         match self {
             Subject::Object => "maps and structs",
@@ -111,7 +113,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether values of a type are included.
+    /// Returns whether this includes values of the given type.
     pub fn includes(self, schema_type: SchemaType) -> bool {
         match self {
             Subject::Number => matches!(schema_type, SchemaType::Integer | SchemaType::Number),
@@ -124,7 +126,7 @@ impl Subject {
     }
 }
 
-/// The minimum and the maximum of the same size.
+/// The keys for the minimum and the maximum of the same size, e.g. `minItems` and `maxItems`.
 pub type SizePair = [(&'static Key, Access<Option<u64>>); 2];
 
 impl Key {
@@ -133,7 +135,7 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Returns the names of matching keys, in manifest order.
+    /// Returns the names of the keys that match, in the order of a manifest.
     pub fn names(is_listed: impl Fn(&Key) -> bool) -> Vec<&'static str> {
         let listed = KEYS.iter().filter(|key| is_listed(key));
         let mut names: Vec<&str> = listed.map(|key| key.name).collect();
@@ -141,17 +143,17 @@ impl Key {
         names
     }
 
-    /// Returns the keys of `validation(…)`, in reference order.
+    /// Returns the keys that `validation(…)` accepts, in the order of the reference.
     pub fn arguments() -> impl Iterator<Item = &'static Key> + Clone {
         KEYS.iter().filter(|key| !key.argument.is_empty())
     }
 
-    /// Finds a key of `validation(…)`.
+    /// Finds a key by its name in `validation(…)`.
     pub fn of_argument(argument: &str) -> Option<&'static Key> {
         Key::arguments().find(|key| key.argument == argument)
     }
 
-    /// Finds a key of `validation(…)` by its name in Go, such as `MaxItems`.
+    /// Finds a key of `validation(…)` by its name in Go, e.g. `MaxItems`.
     pub fn of_go(name: &str) -> Option<&'static Key> {
         let mut letters = name.chars();
         let first = letters.next().filter(char::is_ascii_uppercase)?;
@@ -162,7 +164,7 @@ impl Key {
         Key::arguments().find(|key| is_same(key))
     }
 
-    /// Returns the bounds on sizes: counts of characters, items or fields.
+    /// Returns the bounds on sizes, i.e. on how many characters, items or fields there are.
     pub fn sizes() -> impl Iterator<Item = (&'static Key, Access<Option<u64>>, Side)> {
         KEYS.iter().filter_map(|key| match (key.form, key.side) {
             (Form::Count(count), Some(side)) => Some((key, count, side)),
@@ -170,9 +172,9 @@ impl Key {
         })
     }
 
-    /// Returns the pairs of a minimum and a maximum of the same size.
+    /// Returns the minimum and the maximum of each size.
     pub fn size_pairs() -> impl Iterator<Item = SizePair> {
-        // Cached, because each field in a package is checked against them twice.
+        // Keep them, since every field of a package is checked against them twice.
         static PAIRS: LazyLock<Vec<SizePair>> = LazyLock::new(|| {
             let lower = Key::sizes().filter(|(.., side)| *side == Side::Lower);
             let pairs = lower.filter_map(|(low, least, _)| {
@@ -186,7 +188,7 @@ impl Key {
         PAIRS.iter().copied()
     }
 
-    /// Returns the keys in a schema whose value is a number.
+    /// Returns those keys of a schema that have a number as their value.
     pub fn numbers(schema: &Schema) -> impl Iterator<Item = (&'static Key, &Number)> {
         KEYS.iter().filter_map(move |key| match key.form {
             Form::Number(number) => Some((key, number.get(schema).as_ref()?)),
@@ -194,17 +196,17 @@ impl Key {
         })
     }
 
-    /// Returns whether the key is set in a schema.
+    /// Returns whether a schema has the key.
     pub fn is_set(&self, schema: &Schema) -> bool {
         self.form.slot().is_set(schema)
     }
 
-    /// Returns whether the key has the same value in both schemas.
+    /// Returns whether both schemas have the same value for the key.
     pub fn is_same(&self, left: &Schema, right: &Schema) -> bool {
         self.form.slot().is_same(left, right)
     }
 
-    /// Copies the value, or removes it if it is absent.
+    /// Copies the value of the key, or removes the key if `from` doesn't have it.
     pub fn copy(&self, from: &Schema, to: &mut Schema) {
         self.form.slot().copy(from, to);
     }
@@ -219,15 +221,15 @@ impl Key {
         matches!(self.root, Root::Settable | Root::WithoutStatus)
     }
 
-    /// Returns whether the API server rejects the key in the schema of an entire object whose
-    /// status is a subresource.
+    /// Returns whether the API server rejects the key in the schema of a whole object if the status
+    /// is a subresource.
     pub fn is_refused_with_status(&self) -> bool {
         matches!(self.root, Root::WithoutStatus | Root::Refused)
     }
 }
 
 impl Schema {
-    /// Returns a copy that only contains matching keys.
+    /// Returns a copy that has only the keys that match.
     #[must_use]
     pub fn only(&self, is_kept: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = Schema::default();
@@ -237,7 +239,7 @@ impl Schema {
         schema
     }
 
-    /// Returns a copy without matching keys.
+    /// Returns a copy that lacks the keys that match.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = self.clone();
@@ -247,7 +249,7 @@ impl Schema {
         schema
     }
 
-    /// Sets all keys that are set in another schema.
+    /// Takes over all keys that the other schema has.
     pub fn overlay(&mut self, other: &Schema) {
         for key in KEYS.iter().filter(|key| key.is_set(other)) {
             key.copy(other, self);

@@ -5,7 +5,6 @@ use super::Side::{Lower, Upper};
 use super::Subject::{List, Number, Object, Open, Text};
 use super::{Access, Form, Key, Role, Root, Side, Subject};
 
-/// Returns the access to a field of [`Schema`](crate::Schema).
 macro_rules! field {
     ($name:ident) => {
         Access {
@@ -15,8 +14,7 @@ macro_rules! field {
     };
 }
 
-/// All keys. Messages and documents list keys in this order, except for manifests, where they are
-/// sorted.
+/// All keys. Messages and documents list them in this order. (Manifests sort them.)
 #[rustfmt::skip] // one key per paragraph
 pub static KEYS: &[Key] = &[
     key("minimum", Form::Number(field!(minimum))).of(Number).bound(Lower)
@@ -76,10 +74,10 @@ pub static KEYS: &[Key] = &[
     key("externalDocs", Form::Docs(field!(external_docs))).words(),
 
     key("x-kubernetes-list-type", Form::ListType(field!(list_type))).of(List),
-    // `check_literal` has a rule for keys without a list of type `map`.
+    // `check_literal` has its own rule for keys without a list of type `map`.
     key("x-kubernetes-list-map-keys", Form::ListKeys(field!(list_map_keys))),
     key("x-kubernetes-map-type", Form::MapType(field!(map_type))).of(Object).root(WithoutStatus),
-    // `check_structural` has a rule for values of other types.
+    // `check_structural` has its own rule for values of other types.
     key("x-kubernetes-embedded-resource", Form::Flag(field!(embedded_resource))).root(Refused),
     key("x-kubernetes-int-or-string", Form::Flag(field!(int_or_string))),
     key("x-kubernetes-preserve-unknown-fields", Form::Flag(field!(preserve_unknown_fields)))
@@ -123,7 +121,6 @@ impl Key {
         }
     }
 
-    /// A constraint that users write in `validation(…)`.
     const fn argument(self, argument: &'static str, doc: &'static str) -> Key {
         Key {
             argument,
@@ -139,7 +136,7 @@ impl Key {
         }
     }
 
-    /// The schema of an entire object can always be described.
+    /// Words are allowed at the root, because the schema of a whole object can always be described.
     const fn words(self) -> Key {
         Key {
             role: Role::Words,

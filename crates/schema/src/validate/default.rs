@@ -1,19 +1,22 @@
-//! Checks defaults like the API server: in the CRD, and later in the objects that receive them.
+//! Checks a default the way the API server does, both in the CRD and later in the objects that get
+//! it.
 
 use serde_json::{Map, Value};
 
 use super::{Judge, find_repeated, fits, rule};
 use crate::{ListType, Schema};
 
-/// Checks a default like the API server: against its schema, including patterns and formats, and
-/// against the rules that markers add.
+/// Checks a default against its schema like the API server does (including patterns and formats),
+/// and against the rules that markers add.
 ///
-/// In addition, the default must not cause an object to be rejected later. So items of sets and of
-/// lists of type `map` must be distinct, even after the defaults of inner fields are filled in.
+/// On top of that, no object may be rejected later because of the default. So the items of sets and
+/// of lists of type `map` have to be distinct even after the defaults of inner fields have been
+/// filled in.
 ///
-/// Ignores a `null` default if the value is nullable, as the API server does.
+/// If the value is nullable, a `null` default is ignored, as in the API server.
 ///
 /// # Errors
+///
 /// Returns a phrase with the path and the reason if the default is invalid.
 pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     if default.is_null() && schema.nullable {
@@ -29,11 +32,13 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Checks an object like the API server when the object is created: first drops every `null` that
-/// is neither nullable nor replaced by a default, then fills in defaults. Reports unknown fields,
-/// like `kubectl apply`. Only checks the CEL rules that markers add.
+/// Checks an object like the API server does when the object is created. First, every `null` is
+/// dropped unless it's nullable or there is a default to replace it, and then defaults are filled
+/// in. Unknown fields are reported, as `kubectl apply` does. Of the CEL rules, only those that
+/// markers add are checked.
 ///
 /// # Errors
+///
 /// Returns a phrase with the path and the reason if the object is invalid.
 pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     let mut filled = object.clone();
@@ -43,9 +48,9 @@ pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Drops `null` fields that are not nullable and have no default, like the API server before it
-/// fills in defaults. Keeps `null` if the field is nullable, because it then satisfies `required`.
-/// Also keeps `null` items of lists.
+/// Drops the `null` fields that the API server drops before it fills in defaults. It keeps `null`
+/// if the field is nullable, which then counts as present if the field is required, and it keeps
+/// `null` in lists.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -68,7 +73,7 @@ fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Returns whether a schema has a default. `null` is not a default.
+/// Returns whether a schema has a default. A `null` isn't one.
 fn has_default(schema: &Schema) -> bool {
     schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
@@ -78,7 +83,6 @@ fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
     check_parts(value, schema)
 }
 
-/// Fills in defaults for absent fields, and for `null` fields that are not nullable.
 fn fill(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -104,8 +108,8 @@ fn fill(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Replaces `null` with the default if the field is not nullable, then fills in the defaults inside
-/// the value.
+/// Replaces `null` by the default if the field isn't nullable. After that, fills in the defaults of
+/// whatever is inside.
 fn fill_field(value: &mut Value, schema: &Schema) {
     if let Some(default) = &schema.default
         && value.is_null()
@@ -121,7 +125,8 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// Visits a value and the values nested in it. Prefixes errors with the path.
+/// Calls `check` on a value and then on those inside of it. If it fails, the error says at which
+/// path.
 fn visit(
     value: &Value,
     schema: &Schema,
@@ -143,7 +148,8 @@ fn visit(
     }
 }
 
-/// Checks the rules of all parts, and the required fields of embedded objects.
+/// Checks the rules of all parts, and that embedded objects have the fields that every object
+/// needs.
 fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {
         if let Value::Object(fields) = value
@@ -195,7 +201,6 @@ fn check_identity(fields: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// The fields of `ObjectMeta`.
 const METADATA: &[&str] = &[
     "annotations",
     "creationTimestamp",
@@ -214,7 +219,8 @@ const METADATA: &[&str] = &[
     "uid",
 ];
 
-/// Checks the names of metadata fields, and the types of the fields that users set.
+/// Checks that these are fields of `ObjectMeta`, and that those which users set have the right
+/// type.
 fn check_metadata(fields: &Map<String, Value>) -> Result<(), String> {
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         let checked =
@@ -244,7 +250,8 @@ fn expect_string(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks that items of sets, and keys of lists of type `map`, are unique.
+/// Checks that the items of sets are unique, and that those of lists of type `map` have unique
+/// keys.
 fn check_lists(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {
         let Value::Array(items) = value else {

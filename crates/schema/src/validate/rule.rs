@@ -1,15 +1,16 @@
-//! Evaluates the CEL rules added by markers. Other rules are left to the API server.
+//! Evaluates the CEL rules that markers add. Other rules are left to the API server.
 
 use serde_json::{Map, Value};
 
 use super::matches_pattern;
 use crate::{Cel, cel_name};
 
-/// Checks a value against a rule that was added by `exactly_one_of(…)` and similar markers, or by
-/// `keys(…)`.
+/// Checks a value against a rule of `exactly_one_of(…)` or a similar marker, or of `keys(…)`. Any
+/// other rule counts as met.
 ///
 /// # Errors
-/// Returns the rule's message if it fails.
+///
+/// Returns the message of the rule if it's violated.
 pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else {
         return Ok(());
@@ -42,8 +43,8 @@ fn holds_for_fields(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     Some(accepted(count))
 }
 
-/// Counts how many of the named fields are set. Returns `None` if a term has another form or a
-/// field is `null`.
+/// Counts how many of these fields are set. Returns `None` if a term looks different or if a field
+/// is `null`.
 fn count_set(
     terms: &str,
     between: char,
@@ -52,6 +53,7 @@ fn count_set(
     fields: &Map<String, Value>,
 ) -> Option<usize> {
     let mut count = 0;
+    // Between the two bars of an `||` there is an empty term.
     for term in terms.split(between).filter(|term| !term.is_empty()) {
         let path = term.strip_prefix(head)?.strip_suffix(tail)?;
         if path.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -68,7 +70,7 @@ fn count_set(
     Some(count)
 }
 
-/// Evaluates `self.all(key, size(key) >= 1)` and the other conditions of `keys(…)`.
+/// Evaluates `self.all(key, size(key) >= 1)` and whatever else `keys(…)` adds.
 fn holds_for_keys(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     let condition = rule.strip_prefix("self.all(key, ")?.strip_suffix(')')?;
     let mut all = Some(true);
@@ -76,6 +78,7 @@ fn holds_for_keys(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
         match key_holds(condition, key) {
             Some(false) => return Some(false),
             Some(true) => {}
+            // Go on, since another key may be one that we know to be invalid.
             None => all = None,
         }
     }
@@ -104,8 +107,8 @@ fn key_holds(condition: &str, key: &str) -> Option<bool> {
     Some(is_named)
 }
 
-/// Parses a literal written by [`cel_text`](crate::apply::cel_text). Also returns the rest of the
-/// text.
+/// Parses a literal that [`cel_text`](crate::apply::cel_text) has written. Also returns the text
+/// after it.
 fn read_literal(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?.chars();
     let mut literal = String::new();
