@@ -105,7 +105,6 @@ fn describe(obstacle: Obstacle<'_>) -> String {
     }
 }
 
-/// Returns `None` if the version has no `#[csv(…)]`.
 pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) -> Option<CsvMarkers> {
     let part = |name: &str| {
         let mut found = Vec::new();

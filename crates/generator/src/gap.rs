@@ -7,7 +7,6 @@
 
 use crate::place::FileId;
 
-/// Index of a [`Gap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GapId(pub(crate) usize);
 
@@ -40,7 +39,6 @@ pub(crate) enum GapSort {
 }
 
 impl Gap {
-    /// For a file that a build generates.
     pub(crate) fn of_build(file: FileId, reason: rbuilder_syntax::Diagnostic) -> Gap {
         Gap {
             file,
@@ -51,7 +49,6 @@ impl Gap {
         }
     }
 
-    /// Whether the gap may declare or import an item of this name.
     pub(crate) fn may_declare(&self, name: &str) -> bool {
         match self.sort {
             GapSort::Unread => declares(&self.text, name),
@@ -60,7 +57,6 @@ impl Gap {
         }
     }
 
-    /// Whether the gap may implement `JsonSchema` or one of serde's traits for the type.
     pub(crate) fn may_implement_for(&self, name: &str) -> bool {
         self.sort == GapSort::Unread
             && has_word(&self.text, "impl")

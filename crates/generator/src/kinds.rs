@@ -131,7 +131,6 @@ pub(crate) fn summarize_kinds(
 }
 
 impl Skipped {
-    /// A phrase for messages.
     fn describe(self, group: &str) -> String {
         match self {
             Skipped::Flag => "a flag excludes it".to_owned(),

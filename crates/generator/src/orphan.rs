@@ -70,7 +70,6 @@ fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) 
     }
 }
 
-/// Returns a warning if the file contains a marker.
 fn orphan(sources: &dyn Sources, path: &str) -> Option<(Diagnostic, Arc<str>)> {
     let text = sources.text(path).ok()??;
     if !survey::may_hold_markers(&text) {

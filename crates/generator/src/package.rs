@@ -54,7 +54,6 @@ pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
-    /// Files with markers that don't belong to any module.
     pub(crate) orphans: Vec<Orphan>,
     /// Functions and constants that may be the source of a value.
     pub(crate) values: Vec<ValueItem>,
@@ -82,7 +81,6 @@ pub(crate) struct Package {
     pub(crate) kubernetes: KubernetesTypes,
 }
 
-/// A file with markers that doesn't belong to any module.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) path: String,
@@ -156,9 +154,7 @@ pub(crate) struct Module {
     pub(crate) parent: Option<ModuleId>,
     pub(crate) root: ModuleId,
     pub(crate) names: BTreeMap<String, Name>,
-    /// Functions and constants that may be the source of a value.
     pub(crate) values: BTreeMap<String, ValueId>,
-    /// Functions whose calls we follow.
     pub(crate) functions: BTreeMap<String, FunctionId>,
     pub(crate) globs: Vec<Glob>,
     pub(crate) gaps: Vec<GapId>,
@@ -204,11 +200,8 @@ pub(crate) struct TypeItem {
     pub(crate) derives_default: bool,
     /// It derives `CrdSchema`.
     pub(crate) is_ours: bool,
-    /// Any of its derives provides a schema.
     pub(crate) derives_schema: bool,
-    /// Why this kind gets no CRD.
     pub(crate) skipped: Option<Skipped>,
-    /// What makes us think that the kind belongs to another project.
     pub(crate) sign: Option<Sign>,
 }
 
@@ -224,7 +217,6 @@ impl TypeItem {
     }
 }
 
-/// Why a kind gets no CRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
     /// The command line excludes it.
@@ -289,9 +281,7 @@ pub(crate) struct ValueItem {
     pub(crate) self_type: Option<TypeRef>,
     /// `None` if we cannot read all items in the body.
     pub(crate) local: Option<LocalItems>,
-    /// The text of the function body, or of the constant's value.
     pub(crate) body: Box<str>,
-    /// Where the body starts in the file.
     pub(crate) start: u32,
 }
 
@@ -306,7 +296,6 @@ pub(crate) struct FunctionItem {
     pub(crate) signature: Box<str>,
     /// Without the braces.
     pub(crate) body: Box<str>,
-    /// Where the body starts in the file.
     pub(crate) start: u32,
 }
 
@@ -319,7 +308,6 @@ pub(crate) enum LocalItems {
 }
 
 impl ValueItem {
-    /// Where to look up names in the body.
     pub(crate) fn body_module(&self) -> ModuleId {
         match self.local {
             Some(LocalItems::Module(module)) => module,
@@ -363,7 +351,6 @@ pub(crate) struct PlacedRule {
 pub(crate) struct Handler {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// The name of the function.
     pub(crate) function: Span,
     pub(crate) webhook: Webhook,
     /// A receiver is `Self`.

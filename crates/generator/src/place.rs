@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rbuilder_reader::Span;
 
-/// Index of a file in [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) usize);
 
@@ -22,7 +21,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Returns the index of a path, and adds it if it's new.
     pub(crate) fn add(&mut self, path: &str) -> FileId {
         if let Some(id) = self.ids.get(path) {
             return *id;

@@ -40,11 +40,9 @@ struct Entry {
     concerns: BTreeSet<Concern>,
 }
 
-/// Index of an error in a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorId(usize);
 
-/// What a report looked like before an attempt.
 pub(crate) struct Attempt {
     diagnostics: usize,
     errors: usize,

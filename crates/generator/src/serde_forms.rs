@@ -14,7 +14,6 @@ pub(crate) struct Doubt {
     pub(crate) help_of_schemars: String,
 }
 
-/// What serde expects of the keys of a map.
 pub(crate) fn key_form(key: &Ty) -> KeyForm {
     let Ty::Known(path) = key else {
         // An enum has fields instead of keys, and other types of the package have their own schema.
@@ -163,7 +162,6 @@ fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static st
     inside(&schema.items, items).or_else(|| inside(&schema.additional_properties, values))
 }
 
-/// Whether a CEL rule checks each key.
 fn has_rule_on_keys(markers: &Markers) -> bool {
     markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }

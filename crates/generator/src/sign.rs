@@ -16,7 +16,6 @@ pub(crate) enum Sign {
 }
 
 impl Sign {
-    /// A phrase for messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Sign::Generated => "kopium generated it from a CRD",

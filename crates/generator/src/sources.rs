@@ -111,7 +111,6 @@ impl SourceSet {
         self.files.get(path).map(|text| &**text)
     }
 
-    /// Paths are relative to the folder.
     fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         self.paths().filter_map(move |path| within(folder, path))
     }
@@ -161,7 +160,6 @@ impl Sources for SourceSet {
     }
 }
 
-/// Returns the path relative to the folder, if it is in there.
 fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     if folder.is_empty() {
         return (!path.starts_with("../") && !path.starts_with('/')).then_some(path);

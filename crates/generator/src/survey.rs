@@ -89,7 +89,6 @@ fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// Returns the files that are part of any build.
 pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> BTreeSet<String> {
     collect_build(sources, options, Build::Every).0.files
 }

@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::validate::check_default;
 use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
 
-/// The values for a container's absent fields, and the rejected values.
 #[derive(Default)]
 pub(crate) struct AbsentValues<'a> {
     values: &'a [(Site, Option<Value>)],

@@ -170,7 +170,6 @@ fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     found.map(|(_, message, help)| (message, help)).collect()
 }
 
-/// Visits a schema, and then those of its fields, its items and its values.
 fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)) {
     look(schema, path);
     let length = path.len();

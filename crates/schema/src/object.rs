@@ -41,7 +41,6 @@ pub(crate) fn object_schema(
     schema
 }
 
-/// Returns whether an object without the field is valid.
 pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
     field
         .markers

@@ -67,8 +67,6 @@ pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> 
     diagnostics
 }
 
-/// Checks that `apiVersion`, `kind` and `metadata` have the right types, in a whole or an embedded
-/// object.
 pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String>> {
     let fields = [
         ("apiVersion", SchemaType::String),

@@ -26,7 +26,6 @@ pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     })
 }
 
-/// Reports a repeated rule at the marker that added it.
 pub(crate) fn refuse_repeated_rules(
     marker: &'static str,
     schema: &Schema,

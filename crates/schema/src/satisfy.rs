@@ -97,7 +97,6 @@ fn of_items(schema: &Schema) -> Option<String> {
     ))
 }
 
-/// Returns how many values a schema accepts, if we can tell.
 fn count_values(schema: &Schema) -> Option<u64> {
     if !schema.enumeration.is_empty() {
         return Some(schema.enumeration.len() as u64);

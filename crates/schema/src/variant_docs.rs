@@ -21,7 +21,6 @@ pub(crate) fn variant_docs(tagging: &Tagging, variants: &[Variant]) -> Option<St
     (is_named && is_listed).then(|| list_variants(tagged)).flatten()
 }
 
-/// Returns the list for the description of a tag.
 pub(crate) fn tag_docs<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<String> {
     list_variants(variants)
 }

@@ -48,8 +48,7 @@ impl PartialEq for WeightSlot {
 }
 
 impl WeightSlot {
-    /// Returns the weight if it's cached. There is no schema that weighs nothing, so zero means
-    /// that it hasn't been computed.
+    /// Every schema weighs something, so zero means that the weight hasn't been computed yet.
     pub(crate) fn get(&self) -> Option<Weight> {
         let both = self.0.load(Ordering::Relaxed);
         (both != 0).then_some(Weight {

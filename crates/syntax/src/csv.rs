@@ -169,7 +169,6 @@ fn report_misplaced(at: Span, place: &str, session: &mut Session) {
     );
 }
 
-/// Returns `None` if there is no `#[csv(…)]`.
 fn read_attributes<T: Default + 'static>(
     attrs: &[Attribute<'_>],
     rows: &'static [ArgRow<T>],

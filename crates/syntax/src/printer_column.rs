@@ -146,7 +146,6 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
     }
 }
 
-/// Finds out where the path of a column leads.
 fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     let mut schema = root;
     let mut is_root = true;

@@ -105,7 +105,6 @@ pub(crate) struct FieldAttrs {
     /// Set by `with` and `deserialize_with`. serde only calls the function for a field that is
     /// present, so it requires the field even if that is an `Option`.
     pub(crate) read_by_function: bool,
-    /// Keys that schemars has, but serde doesn't.
     pub(crate) foreign: Foreign,
 }
 
@@ -195,7 +194,6 @@ pub(crate) struct VariantAttrs {
     pub(crate) other: bool,
     pub(crate) untagged: bool,
     pub(crate) opaque: Option<Span>,
-    /// Keys that schemars has, but serde doesn't.
     pub(crate) foreign: Foreign,
 }
 

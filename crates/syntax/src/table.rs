@@ -113,7 +113,6 @@ pub struct ArgDoc {
     pub repeatable: bool,
 }
 
-/// For the reference.
 pub(crate) fn describe_rows<T>(rows: &[ArgRow<T>]) -> Vec<ArgDoc> {
     rows.iter().map(ArgRow::describe).collect()
 }

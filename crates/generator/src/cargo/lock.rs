@@ -143,7 +143,6 @@ impl Lock {
     }
 }
 
-/// Returns the major and minor version of the newest `name` in a lock file.
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
     // Every run needs this, so scan the lines instead of parsing the file. In every version of the
     // format, `version` follows `name`.

@@ -15,7 +15,6 @@ pub(crate) struct Library {
     pub(crate) path: String,
 }
 
-/// Returns `None` if the root file does not exist.
 pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library> {
     let library = library_of(file);
     is_file(sources, &library.path).then_some(library)
@@ -36,7 +35,6 @@ pub(super) fn library_of(file: &File) -> Library {
     }
 }
 
-/// Sorted by path.
 pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let found = find_named_binaries(file, sources)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
@@ -58,7 +56,6 @@ pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(S
 /// How Cargo discovers binaries or examples.
 struct Sort {
     key: &'static str,
-    /// Where Cargo looks for targets.
     folder: &'static str,
     /// The key that turns the discovery off.
     auto: &'static str,
@@ -150,7 +147,6 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     }
 }
 
-/// Whether the crate is a procedural macro, which cannot export types.
 pub(super) fn is_proc_macro(file: &File) -> bool {
     table_at(file.root(), "lib").is_some_and(|lib| {
         bool_at(lib, "proc-macro")

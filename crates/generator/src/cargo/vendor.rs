@@ -127,7 +127,6 @@ impl Replacement {
     }
 }
 
-/// Finds a package in the output of `cargo vendor`.
 fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> Result<String, String> {
     let LockedPackage { name, version, .. } = package;
     let usual = [format!("{name}-{version}"), name.clone()];

@@ -81,7 +81,6 @@ pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     found
 }
 
-/// Includes the attributes.
 pub(super) fn whole_span(item: &Item<'_>) -> Span {
     let [front, _] = item.written;
     let start = if front.start < front.end {

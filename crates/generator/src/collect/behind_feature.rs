@@ -17,7 +17,6 @@ use crate::gap::words;
 const KIND: &str = "CustomResource";
 
 impl FileReader<'_, '_> {
-    /// Reports a note if the item contains kinds that need a disabled feature.
     pub(super) fn note_kinds_behind_feature(&mut self, item: &Item<'_>, location: &Location) {
         let [written, _] = item.written;
         let conditions = &self.text[written.range()];
@@ -45,7 +44,6 @@ impl FileReader<'_, '_> {
         self.session.report(Diagnostic::note(written, message).help(help));
     }
 
-    /// Also looks into the files of child modules.
     fn has_kinds_in_file(&self, declaration: &str, location: &Location) -> bool {
         let Some(name) = words(declaration).last() else {
             return false;

@@ -11,7 +11,6 @@ use crate::package::ModuleId;
 const ATTRIBUTE: &str = "strum_discriminants";
 
 impl FileReader<'_, '_> {
-    /// Reads the generated enum as if the user had written it.
     pub(super) fn discriminants(
         &mut self,
         item: &TypeItem<'_>,

@@ -162,13 +162,9 @@ pub(super) struct FileReader<'c, 'a> {
     /// True in path dependencies, of which we only use the types that a kind needs.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
-    /// Whether functions in this file may modify CRDs.
     pub(super) may_patch: bool,
-    /// Whether we follow the package's functions to find out which permissions they need.
     pub(super) follows_calls: bool,
-    /// Whether functions in this file may send requests.
     pub(super) may_send: bool,
-    /// Derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
     /// Set while we read items from the tokens of a macro call.
     pub(super) wrapped: Option<Wrapped>,

@@ -95,7 +95,6 @@ impl FileReader<'_, '_> {
         });
     }
 
-    /// If the call passes items through, we read them.
     fn note_wrapper(&mut self, module: ModuleId, span: Span) -> Call {
         let text = &self.text[span.range()];
         if !text.starts_with("macro_rules") {

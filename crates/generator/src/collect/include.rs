@@ -13,7 +13,6 @@ pub(super) enum Included {
     Unknown,
 }
 
-/// Whether this is `include!` from std.
 pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }

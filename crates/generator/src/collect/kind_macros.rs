@@ -88,7 +88,6 @@ impl KindErrors {
 }
 
 impl Collector<'_> {
-    /// Reports the definitions of which no call has been reported.
     pub(super) fn report_kind_macros(&mut self) {
         let KindErrors { called, definitions } = std::mem::take(&mut self.kind_errors);
         for Definition {

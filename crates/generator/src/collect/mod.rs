@@ -222,7 +222,6 @@ enum Content {
 }
 
 impl Collector<'_> {
-    /// Reports errors in types that we check even if no kind uses them.
     fn report_types(&mut self) {
         self.report.set_concern(Concern::Part);
         for item in self.package.types.iter().filter(|item| item.is_checked) {

@@ -92,7 +92,6 @@ impl Collector<'_> {
         !self.callers.is_empty() || beside.any(|text| may_call_crd(&text))
     }
 
-    /// Returns the kinds by the names of their types.
     fn find_reconciled(&self) -> BTreeSet<String> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
         let roots: BTreeSet<&str> = roots.collect();

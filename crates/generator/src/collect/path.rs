@@ -35,7 +35,6 @@ pub(super) fn find_file(
     Err(format!("`{flat}` or `{nested}`"))
 }
 
-/// Returns the path in `#[path = "…"]`.
 pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
     let attr = attrs.iter().find(|attr| attr.is("path"))?;
     attr.value_text().map(|text| text.into_owned())

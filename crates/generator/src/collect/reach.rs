@@ -225,7 +225,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Finds the item at a path, reading modules on the way.
     fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
@@ -258,7 +257,6 @@ fn owner_of(package: &Package, ty: &TypeRef, module: ModuleId) -> Option<Owner> 
     }
 }
 
-/// Returns the functions behind the defaults of a type and its fields.
 fn functions(model: &Type) -> impl Iterator<Item = &String> {
     let fields = model.values.iter().chain(model.variant_values.iter().flatten());
     let of_fields = fields.filter_map(|field| Some(&field.absent.as_ref()?.source));

@@ -43,7 +43,6 @@ pub(super) struct RenamedDerives {
 }
 
 impl RenamedDerives {
-    /// Finds such imports anywhere in a file, including function bodies.
     pub(super) fn find(tokens: &Tokens<'_>) -> Self {
         let mut found = RenamedDerives::default();
         if is_in_file(" as ", tokens.text()) {
@@ -90,7 +89,6 @@ impl RenamedDerives {
         );
     }
 
-    /// Whether a text may derive a kind under another name.
     pub(super) fn hide_kind_in(&self, text: &str) -> bool {
         let mut kinds = self.list.iter().filter(|(_, name)| *name == "CustomResource");
         kinds.any(|(alias, _)| words(text).any(|word| word == alias))

@@ -75,7 +75,6 @@ fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<V
     Ok(module)
 }
 
-/// Counts the structs with `#[versioned(crd(…))]` or `#[versioned(k8s(…))]`.
 fn count_kinds(text: &str) -> usize {
     let arguments = text.split("versioned(").skip(1).map(str::trim_start);
     arguments

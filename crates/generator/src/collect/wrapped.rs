@@ -52,7 +52,6 @@ impl FileReader<'_, '_> {
         wraps == [true]
     }
 
-    /// Reads the items of a call, if its macro passes them through.
     pub(super) fn read_wrapped(&mut self, module: ModuleId, call: Span) -> Call {
         let text = &self.text[call.range()];
         let path = text.split('!').next().unwrap_or_default();

@@ -61,7 +61,6 @@ pub(super) fn read_wrapper(mut rules: Cursor<'_>) -> Option<Wrapper> {
     pattern.find_wrapper(&pattern.tokens, &result)
 }
 
-/// Returns all tokens, including the delimiters.
 fn flatten(cursor: Cursor<'_>) -> Vec<&str> {
     let mut tokens = Vec::new();
     add_tokens(cursor, &mut tokens);

@@ -64,7 +64,6 @@ pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'
     }
 }
 
-/// Both schemas describe the same value.
 fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference>) {
     // Without a type we cannot tell what the values look like.
     let is_open = |schema: &Schema| schema.schema_type.is_none() && !schema.int_or_string;

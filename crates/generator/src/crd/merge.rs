@@ -65,7 +65,6 @@ fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report)
     }
 }
 
-/// Returns the gaps that may hide a version of the kind.
 fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Iterator<Item = &'a Gap> {
     let mut mentioned = package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
     // If a macro mentions the kind, it may expand any other that contains `derive(CustomResource)`.
@@ -223,7 +222,6 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// Whether we reported an error in the attributes of this version.
 fn has_wrong_attribute(
     package: &Package,
     (id, resource): &(TypeId, &CustomResource),
@@ -296,7 +294,6 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     }
 }
 
-/// Returns message and help for a kind without a storage version.
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
     // The versions that we did read are fine, so rather point to one that may be missing.

@@ -41,7 +41,6 @@ pub(crate) struct Version<'a> {
 }
 
 impl Version<'_> {
-    /// A place in the file that declares this version.
     fn at(&self, span: Span) -> Place {
         Place { span, ..self.place }
     }
@@ -77,7 +76,6 @@ pub(crate) struct CrdFindings {
     pub(crate) definitions: Vec<Definition>,
 }
 
-/// Passes each CRD to `each`.
 pub(crate) fn crd_files(
     package: &Package,
     options: &Options,

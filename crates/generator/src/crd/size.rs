@@ -31,7 +31,6 @@ pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) 
     schemas.report().error(version.place, message, &help);
 }
 
-/// Returns the weight and the path of each field of spec and status.
 fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
     let parts = version.schema.properties.iter();
     let fields = parts.flat_map(|(outer, part)| part.properties.iter().map(move |field| (outer, field)));
@@ -101,7 +100,6 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     schemas.report().warning(version.place, message, &help);
 }
 
-/// Returns the total size, as well as size and path of each field of spec and status.
 fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
     let mut total = 0;
     let mut fields = Vec::new();

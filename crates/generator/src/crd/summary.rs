@@ -95,7 +95,6 @@ fn place_of_struct(item: &TypeItem) -> Span {
     name.or(error).unwrap_or_default()
 }
 
-/// A kind of which we know only the struct.
 fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
     let range = item.model.as_ref().map_or(0..0, |model| model.span.range());
     Kind {

@@ -104,7 +104,6 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Also knows `Self`.
     fn target(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueTarget> {
         if let Some((&"Self", rest)) = names.split_first() {
             return match (frame.owner?, rest) {
@@ -440,7 +439,6 @@ pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     Expr::read(&mut tokens.cursor()).ok()?.value().ok()
 }
 
-/// Only supports integers.
 pub(crate) fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     let integer = |value: &Value| {
         let signed = value.as_i64().map(i128::from);

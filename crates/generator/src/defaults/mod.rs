@@ -31,7 +31,6 @@ const MAX_DEPTH: usize = 32;
 /// times, so without a limit this could take forever.
 const MAX_STEPS: usize = 10_000;
 
-/// Indexes the associated functions and constants of types.
 pub(crate) fn index_associated(package: &Package) -> Associated {
     let mut index = Associated::new();
     let mut doubtful = Vec::new();
@@ -61,7 +60,6 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
     index
 }
 
-/// Describes a default that we cannot evaluate.
 fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     match (source, &model.whole_default) {
         (DefaultSource::Function(path), _)
@@ -128,7 +126,6 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         self.resolver.package
     }
 
-    /// Keeps us within the limits.
     fn step<T>(&mut self, run: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.steps += 1;
         if self.depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -201,7 +198,6 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// Explains why we don't know the default of a field.
     pub(crate) fn describe_unread(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> String {
         if field.said.is_opaque {
             return "a function serializes it, which rbuilder does not run".into();

@@ -214,7 +214,6 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// Adds the tag of `#[serde(tag = "…")]`.
 fn tagged(model: &Type, mut object: Map<String, Value>) -> Value {
     if let Some((tag, name)) = &model.container.tag {
         object.insert(tag.clone(), name.as_str().into());

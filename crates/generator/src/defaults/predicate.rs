@@ -106,7 +106,6 @@ fn is_parameter(expr: &Expr<'_>, frame: Frame<'_>) -> bool {
     matches!(&expr.kind, ExprKind::Path(names) if *names == [name])
 }
 
-/// Knows these predicates of std by name.
 fn test_std(name: &str, value: &Value) -> Option<bool> {
     match (name, value) {
         ("is_none", value) => Some(value.is_null()),

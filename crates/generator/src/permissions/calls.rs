@@ -248,7 +248,6 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Whether the table has no row for this method.
     fn is_row_free(&self, receiver: &Ty, name: &str) -> bool {
         match receiver {
             Ty::Known(on, _) => table::find_call(on, name).is_none(),
@@ -333,7 +332,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Returns the type that a permission is about.
     fn subject(&self, of: Of, call: &Call<'_>) -> Ty {
         let arg = |position: usize| call.args.get(position).cloned().unwrap_or_default();
         let generic = || call.generic.first().cloned().unwrap_or_default();

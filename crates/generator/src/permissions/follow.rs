@@ -62,7 +62,6 @@ impl<'f, 'a: 'f> Follower<'f, 'a> {
 }
 
 impl Follower<'_, '_> {
-    /// Returns the type of the block's value.
     pub(super) fn body(&mut self, mut cursor: Cursor<'_>) -> Ty {
         let outer = self.variables.len();
         let mut value = Ty::Unknown;
@@ -413,7 +412,6 @@ impl Follower<'_, '_> {
         values
     }
 
-    /// Follows the fields, methods and calls after an operand.
     fn postfix(&mut self, cursor: &mut Cursor<'_>, mut value: Ty) -> Ty {
         loop {
             if cursor.eat(b'?') {
@@ -458,7 +456,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Reads `::<A, B>` if it comes next.
     fn turbofish(&mut self, cursor: &mut Cursor<'_>) -> Vec<Ty> {
         let types = read_turbofish(cursor);
         types.iter().map(|ty| self.read_type(ty)).collect()

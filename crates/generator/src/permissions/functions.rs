@@ -73,7 +73,6 @@ pub(super) struct Functions<'a> {
     pub(super) package: &'a Package,
     pub(super) signatures: Vec<Signature>,
     associated: BTreeMap<(Owner, &'a str), FunctionId>,
-    /// Instances that we still have to follow.
     pub(super) waiting: Vec<Instance>,
     seen: BTreeSet<Instance>,
 }

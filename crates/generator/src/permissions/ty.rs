@@ -50,7 +50,6 @@ impl Ty {
         }
     }
 
-    /// Returns the kind in the type arguments.
     pub(super) fn kind(&self) -> Ty {
         match self {
             Ty::Known(_, known) => known.kind.clone(),

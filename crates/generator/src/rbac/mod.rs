@@ -63,7 +63,6 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
     }
 }
 
-/// Returns `None` if there is no marker.
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
     let needs = match package.rules.is_empty() {

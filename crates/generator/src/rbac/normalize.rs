@@ -87,7 +87,6 @@ fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
         .collect()
 }
 
-/// Splits a rule into one for each resource. Rules for URLs stay as they are.
 fn single_resources(rule: &RbacRule) -> Vec<PolicyRule> {
     let names = |list: &[String]| list.iter().cloned().collect::<Names>();
     let mut verbs = names(&rule.verbs);

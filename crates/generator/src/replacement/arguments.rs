@@ -33,7 +33,6 @@ impl Group {
         found.next().is_none().then_some(first)
     }
 
-    /// Returns the position of the argument around a place.
     pub(super) fn position(&self, place: &Range<usize>) -> Option<usize> {
         self.args
             .iter()

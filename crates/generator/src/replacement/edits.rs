@@ -27,7 +27,6 @@ pub(super) fn replace_in_column(found: &Found<'_>) -> Option<Replacement> {
     replace_word(&found.at(list.find("json_path")?.value.clone()?))
 }
 
-/// Returns what is in the parentheses of an argument.
 fn list_of(found: &Found<'_>, arg: &Argument) -> Option<Group> {
     let last = arg.range.end.checked_sub(1)?;
     let group = groups_around(found.source, &(last..last)).pop()?;
@@ -268,7 +267,6 @@ fn indentation(source: &str, at: usize) -> Option<&str> {
         .then_some(before)
 }
 
-/// Inserts a marker before the function around the place.
 pub(super) fn mark_function(found: &Found<'_>) -> Option<Replacement> {
     let marker = found.get("new")?;
     let start = function_start(found.source, &found.place)?;

@@ -257,7 +257,6 @@ fn split_literal(found: &Found<'_>, range: Range<usize>, literal: usize) -> Opti
     Some(items.collect())
 }
 
-/// Returns `None` if the place isn't a list of strings.
 pub(super) fn count_items(found: &Found<'_>) -> Option<usize> {
     read_items(found).map(|items| items.len())
 }

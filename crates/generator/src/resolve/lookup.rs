@@ -100,13 +100,11 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
 /// What a path in the value namespace leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueTarget {
-    /// A function or constant of a module.
     Value(ValueId),
     /// A variant, or an associated function or constant.
     Of(Owner, String),
     /// A type whose name is its constructor.
     Type(TypeId),
-    /// An item in another crate, by canonical path.
     External(String),
 }
 
@@ -147,7 +145,6 @@ pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String
 pub(crate) enum FunctionTarget {
     Function(FunctionId),
     Of(Owner, String),
-    /// A function in another crate, by canonical path.
     External(String),
 }
 
@@ -339,7 +336,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The module may declare it, import it, or get it from a glob.
     fn function_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<FunctionTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -381,7 +377,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The module may declare it, import it, or get it from a glob.
     fn value_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<ValueTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {

@@ -189,7 +189,6 @@ fn find_reachable(
     Some(exporting.unwrap_or(declaring))
 }
 
-/// Starts with the module itself.
 fn ancestors(package: &Package, module: ModuleId) -> impl Iterator<Item = ModuleId> {
     std::iter::successors(Some(module), |module| package.module(*module).parent)
 }
@@ -250,7 +249,6 @@ fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String>
     }
 }
 
-/// Searches the types that k8s-openapi generates.
 fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
     let mut paths = package.kubernetes.find_by_name(name);
     let is_stable = |path: &String| {

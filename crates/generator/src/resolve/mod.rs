@@ -45,7 +45,6 @@ pub(crate) enum Ty {
 }
 
 impl Ty {
-    /// Includes the type itself.
     fn count_parts(&self) -> usize {
         let inner = match self {
             Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => 0,
@@ -61,7 +60,6 @@ impl Ty {
 /// `default`.
 pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
 
-/// Returns the `json_schema` of a handwritten `impl JsonSchema`.
 pub(crate) fn find_schema_function(associated: &Associated, owner: Owner) -> Option<ValueId> {
     associated.get(&(owner, SCHEMA_FUNCTION.to_owned())).copied()
 }
@@ -428,7 +426,6 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the path of e.g. `NonZeroU8`.
 fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }

@@ -61,7 +61,6 @@ impl Schemas<'_> {
 
 const HELP: &str = "a CRD repeats a type wherever it is used: use it in fewer fields, or put `#[kube(schemaless, preserve_unknown_fields)]` on a field that holds it; the API server rejects requests of more than 3 MiB";
 
-/// Takes the weight of each version.
 pub(crate) fn is_too_large(weights: impl IntoIterator<Item = Weight>) -> bool {
     let bytes: usize = weights.into_iter().map(Weight::total).sum();
     bytes > MAX_BYTES

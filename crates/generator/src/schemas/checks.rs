@@ -221,7 +221,6 @@ impl Schemas<'_> {
     }
 }
 
-/// Includes the attributes of its field.
 fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
     model.start as usize..end.range().start

@@ -95,7 +95,6 @@ impl<'a> Schemas<'a> {
         self.resolver.report
     }
 
-    /// Uses the defaults of its type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         self.report_reserved(id);
         let args = self.resolver.default_args(id, place)?;
@@ -107,7 +106,6 @@ impl<'a> Schemas<'a> {
         self.need_option.contains(&id)
     }
 
-    /// For a type in the attributes of an item, i.e. its status.
     pub(crate) fn beside(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
         let item = self.package().item(id);
         let scope = Scope {
@@ -127,7 +125,6 @@ impl<'a> Schemas<'a> {
         slot
     }
 
-    /// Reports the errors in the item itself.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         self.resolver.report_reserved(id);
     }
@@ -231,7 +228,6 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// For a field that embeds a kind.
     fn embedded_object(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         let kind = self.package().item(id).model.as_ref()?.custom_resource.as_ref()?;
         let spec = self.item(id, place)?;
@@ -242,7 +238,6 @@ impl<'a> Schemas<'a> {
         Some(embedded_schema(kind, &spec, status).into())
     }
 
-    /// For types with a handwritten `impl JsonSchema`.
     pub(crate) fn written(&mut self, function: ValueId, args: &[Ty], place: Place) -> Option<Arc<Schema>> {
         let key = (function, args.to_vec());
         if let Some(made) = self.written.get(&key) {
@@ -267,7 +262,6 @@ impl<'a> Schemas<'a> {
         made
     }
 
-    /// For a `schema_with` function.
     fn of_function(&mut self, id: TypeId, function: &SchemaFunction, bindings: &Bindings) -> Option<Slot> {
         let place = Place {
             file: self.package().item(id).file,
@@ -526,7 +520,6 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
     found
 }
 
-/// Returns `None` if the type has no schema.
 fn spelling(ty: &TypeRef) -> Option<String> {
     // Most types fit, so this rarely reallocates.
     let mut out = String::with_capacity(48);

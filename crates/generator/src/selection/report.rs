@@ -246,7 +246,6 @@ fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Repo
     report.add(PlacedDiagnostic::note(first.place, message).help(help));
 }
 
-/// A name that no kind has.
 struct Unknown<'a> {
     name: &'a str,
     /// Where we expect the kind.
@@ -255,7 +254,6 @@ struct Unknown<'a> {
     known: Vec<&'a CustomResource>,
 }
 
-/// Only returns kinds of the selected packages.
 fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomResource, Option<Skipped>)> {
     let own = package
         .types
@@ -271,7 +269,6 @@ fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomRe
     })
 }
 
-/// Returns names of kinds, written like `name`.
 fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     let form = |resource: &CustomResource| match name.split_once('.') {
         None => resource.kind.clone(),

@@ -176,7 +176,6 @@ impl Calls {
         }
     }
 
-    /// Whether the program creates the CRD of this type.
     pub(crate) fn make(&self, name: &str) -> bool {
         self.types.contains(name)
     }

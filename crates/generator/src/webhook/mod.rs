@@ -47,7 +47,6 @@ impl Entry<'_> {
     }
 }
 
-/// Returns `None` if there is no marker.
 pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<OutputFile> {
     let mut entries: Vec<Entry<'_>> = package
         .handlers
@@ -139,7 +138,6 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     })
 }
 
-/// Suggests what the name of a type could mean.
 fn suggest_kind(package: &Package, name: &str) -> String {
     let models = package.types.iter().filter_map(|item| item.model.as_ref());
     let kinds: BTreeSet<&str> = models

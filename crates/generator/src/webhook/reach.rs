@@ -11,7 +11,6 @@ use super::Entry;
 use crate::package::{OwnKind, Package};
 use crate::report::Report;
 
-/// Checks which requests each webhook matches.
 pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
     if entries.is_empty() {
         return;
@@ -193,7 +192,6 @@ fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Opti
     scopes.all(|scope| scope == Some(first)).then_some(first)
 }
 
-/// Returns `None` if we don't know.
 fn operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>, resource: &str) -> Option<&'static [&'static str]> {
     let (plural, part) = split(resource);
     let [group] = entry.groups.as_slice() else {

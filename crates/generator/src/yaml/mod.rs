@@ -30,7 +30,6 @@ pub fn to_string(value: &Value) -> String {
     out
 }
 
-/// The document is appended to `out`.
 pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     Node {
         out,
@@ -154,7 +153,6 @@ pub(crate) struct Entries<'o> {
 }
 
 impl Entries<'_> {
-    /// The key can be any text.
     pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
         self.begin();
         if scalar::is_plain_word(key) {

@@ -116,7 +116,6 @@ fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Returns the content of a variant, or `None` if it's a unit variant.
 fn carried(
     position: usize,
     variant: &Variant,

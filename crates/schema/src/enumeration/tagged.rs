@@ -12,7 +12,6 @@ use crate::build::{any, of_type};
 use crate::variant_docs::tag_docs;
 use crate::{Cel, Part, Role, Schema, SchemaType, cel_name};
 
-/// An object that has the tag and no other field.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     let names = Schema {

@@ -51,7 +51,6 @@ pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     }
 }
 
-/// Returns the first value that is equal to an earlier one.
 pub(crate) fn find_repeated(values: &[Value]) -> Option<&Value> {
     let is_repeated = |(position, value): &(usize, &Value)| {
         let before = &values[..*position];
@@ -200,7 +199,6 @@ fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String>
     Ok(())
 }
 
-/// Returns whether a string matches a pattern, or `None` if we can't tell.
 pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
     Pattern::parse(pattern).ok()?.is_match(text)
 }

@@ -20,7 +20,6 @@ struct JsonColumn {
     priority: Option<i32>,
 }
 
-/// `printcolumn` with arguments.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
@@ -76,7 +75,6 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

@@ -80,7 +80,6 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
@@ -174,7 +173,6 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     Some(text)
 }
 
-/// Some arguments exclude each other.
 fn check_together(args: &[Arg], made: &Conversion, session: &mut Session) {
     let at = |name: &str| args.iter().find(|arg| arg.name == name).map(|arg| arg.span);
     if !made.webhook {

@@ -3,7 +3,6 @@
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::{Session, object_name};
 
-/// Adds the pair to `pairs`, and reports a duplicate key.
 pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
     let Some((key, value)) = pair(arg, session) else {
         return;

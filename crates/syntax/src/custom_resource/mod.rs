@@ -40,7 +40,6 @@ pub struct Parts {
     made: CustomResource,
 }
 
-/// Whether a type is a kind.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     // The compiler removes `#[derive(…)]` from the item that a derive macro sees. So the derive has
     // to go by keys that only a kind can have.

@@ -64,14 +64,12 @@ fn is_upper_case(kind: &str) -> bool {
     kind.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
-/// Turns the first letter into upper case.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// `most` is the maximum length.
 fn is_kind_name(kind: &str, most: usize) -> bool {
     let is_letter_first = kind.starts_with(|first: char| first.is_ascii_alphabetic());
     is_letter_first && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())

@@ -15,7 +15,6 @@ struct JsonScale {
     label_selector_path: Option<String>,
 }
 
-/// `scale` with arguments.
 #[derive(Default)]
 struct Parts {
     spec_replicas_path: Option<String>,
@@ -47,7 +46,6 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_scale_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

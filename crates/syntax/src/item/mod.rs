@@ -227,7 +227,6 @@ struct Reader<'s, 'a> {
     schema_functions: BTreeMap<usize, SchemaFunction>,
     /// By slot, for values that have another type than the schema.
     value_types: BTreeMap<usize, TypeRef>,
-    /// Which of serde's defaults become part of the schema.
     defaults: Defaults,
     type_parameters: Vec<String>,
     sites: Vec<Span>,

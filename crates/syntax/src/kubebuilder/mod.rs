@@ -226,7 +226,6 @@ fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     spelled(&spelling, value)
 }
 
-/// Returns an attribute with `{}` for the value.
 fn spelling_of(key: &Key) -> String {
     format!("#[crd(validation({} = {{}}))]", key.argument)
 }

@@ -73,7 +73,6 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
     }),
 ];
 
-/// For the reference.
 pub(crate) fn describe_external_docs_args() -> Vec<ArgDoc> {
     describe_rows(DOCS_ARGS)
 }

@@ -70,7 +70,6 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_cel_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

@@ -29,7 +29,6 @@ impl Kind {
         }
     }
 
-    /// For messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Text => "a string",

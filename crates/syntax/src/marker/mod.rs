@@ -161,7 +161,6 @@ struct Reading {
     /// What `allow(…)` applies to.
     scope: Span,
     markers: Markers,
-    /// The markers and constraints so far.
     seen: Seen,
     /// The fields that e.g. `exactly_one_of` names.
     one_of_fields: Vec<(String, Span)>,
@@ -194,7 +193,6 @@ impl Reading {
         }
     }
 
-    /// Whose names these are, for messages.
     fn owner(&self) -> Owner {
         match self.is_root {
             true => Owner::KindMarkers,
@@ -206,7 +204,6 @@ impl Reading {
         self.seen.has(name)
     }
 
-    /// Returns where the value of a marker or constraint is.
     fn at(&self, name: &str) -> Span {
         self.seen.at(name).unwrap_or_default()
     }
@@ -295,25 +292,19 @@ pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
     /// The fields that e.g. `exactly_one_of` names. We have yet to check that they exist.
     pub(crate) one_of_fields: Vec<(String, Span)>,
-    /// From `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// From `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
     pub(crate) serde_defaults: Option<bool>,
-    /// Where the markers and constraints are.
     pub(crate) seen: Seen,
 }
 
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
-    /// From `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// From `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
     /// Set if the type is from schemars' `with`, which serde does not use.
     pub(crate) is_with: bool,
-    /// Where the markers and constraints are.
     pub(crate) seen: Seen,
 }
 

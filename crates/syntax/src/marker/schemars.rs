@@ -261,7 +261,6 @@ fn list<'a>(name: &'static str, span: Span, args: Vec<Arg<'a>>) -> Arg<'a> {
     }
 }
 
-/// Returns `validation(name = value)`.
 fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
     list("validation", span, vec![valued(name, span, value)])
 }

@@ -66,7 +66,6 @@ const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_condition_args() -> Vec<ArgDoc> {
     describe_rows(CONDITION_ARGS)
 }
@@ -113,7 +112,6 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_selector_args() -> Vec<ArgDoc> {
     describe_rows(SELECTOR_ARGS)
 }
@@ -185,7 +183,6 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
     ),
 ];
 
-/// For the reference.
 pub(crate) fn describe_requirement_args() -> Vec<ArgDoc> {
     describe_rows(REQUIREMENT_ARGS)
 }

@@ -62,7 +62,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Skips items that it does not recognize.
     fn list(&self, mut items: Cursor<'a>) -> Option<Held> {
         let mut kinds = BTreeSet::new();
         while !items.is_end() {

@@ -353,7 +353,6 @@ fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
     }
 }
 
-/// Whether an assignment follows, e.g. `=` or `+=`.
 fn is_assigned(cursor: Cursor<'_>) -> bool {
     let is_plain = cursor.is_punct(b'=') && !cursor.is_pair(b'=', b'=') && !cursor.is_pair(b'=', b'>');
     is_plain || b"+-|&".iter().any(|sign| cursor.is_pair(*sign, b'='))

@@ -266,7 +266,6 @@ impl SchemaReader<'_, '_> {
         Ok(value)
     }
 
-    /// Only calls functions of our packages.
     fn call_function(
         &mut self,
         id: super::ValueId,

@@ -47,7 +47,6 @@ enum Variable {
     Unknown,
 }
 
-/// A function that we are evaluating.
 #[derive(Clone)]
 struct Function<'f> {
     item: &'f ValueItem,
@@ -76,7 +75,6 @@ impl Function<'_> {
         })
     }
 
-    /// Counts the JSON values in all variables.
     fn size(&self) -> usize {
         let values = self.variables.values().map(|variable| match variable {
             Variable::Value(value) => count(value),
@@ -102,7 +100,6 @@ impl Function<'_> {
         }
     }
 
-    /// Explains why we stop at a statement.
     fn unread_statement<T>(&self, at: Cursor<'_>) -> Read<T> {
         let Some(name) = local_item(at) else {
             let what = format!("`{}` cannot be evaluated without running the program", at.text());
@@ -129,7 +126,6 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// Evaluates the function that an attribute names.
     pub(crate) fn of_path(
         &mut self,
         id: TypeId,
@@ -175,7 +171,6 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
             .copied()
     }
 
-    /// Evaluates `json_schema` of a type.
     pub(crate) fn of_type(&mut self, function: ValueId, args: &[Ty]) -> Option<Value> {
         let item = &self.schemas.package().values[function.0];
         let parameters = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -343,7 +338,6 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
     }
 }
 
-/// Returns the name of the item that follows, if it has one.
 fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     const KEYWORDS: [&str; 8] = [
         "struct", "enum", "union", "type", "trait", "mod", "const", "static",
@@ -359,7 +353,6 @@ fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     name.flatten()
 }
 
-/// Counts the value itself, too.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
@@ -390,7 +383,6 @@ fn describe(place: &str, message: &str) -> String {
     }
 }
 
-/// Where the body of a function or constant is.
 pub(crate) fn place_of(item: &ValueItem) -> (FileId, Span) {
     let end = u32::try_from(item.body.len()).unwrap_or(u32::MAX);
     let span = Span { start: 0, end }.shifted(item.start);

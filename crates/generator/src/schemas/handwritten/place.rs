@@ -55,7 +55,6 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the variable and the keys that an expression refers to.
     pub(super) fn find_part(&self, expr: &Expr<'_>) -> Option<(String, Vec<String>)> {
         match &expr.kind {
             ExprKind::Path(names) => {
@@ -90,7 +89,6 @@ impl Function<'_> {
         }
     }
 
-    /// Returns `None` if there is no such part.
     pub(super) fn get(&self, of: &str, path: &[String]) -> Option<&Value> {
         let Variable::Value(value) = self.variables.get(of)? else {
             return None;
@@ -111,7 +109,6 @@ impl Function<'_> {
         })
     }
 
-    /// Runs `target = value`.
     pub(super) fn assign(&mut self, target: &Expr<'_>, value: Value) -> Read<()> {
         let merges = matches!(&target.kind, ExprKind::Field(_, field) if legacy::is_flattened(field));
         let part = self.find_part(target);

@@ -117,7 +117,6 @@ impl Traits {
     }
 }
 
-/// Whether the byte can prevent plain style anywhere in a string.
 fn is_telling(byte: u8) -> bool {
     !matches!(byte, b' '..=b'~') || byte == b':' || byte == b'#'
 }
@@ -323,7 +322,6 @@ pub(super) fn push_spaces(out: &mut String, mut count: usize) {
     out.push_str(&SPACES[..count]);
 }
 
-/// Counts the characters in the last line.
 fn column(out: &str) -> usize {
     let line = out.bytes().rev().take_while(|byte| *byte != b'\n');
     line.filter(|byte| !is_continuation(*byte)).count()

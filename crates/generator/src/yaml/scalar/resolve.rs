@@ -125,7 +125,6 @@ fn is_zone(text: &str) -> bool {
     is_short_number(hours) && is_short_number(minutes)
 }
 
-/// One or two digits.
 fn is_short_number(text: &str) -> bool {
     is_digits(text) && text.len() <= 2
 }
