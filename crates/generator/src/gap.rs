@@ -71,7 +71,7 @@ impl Gap {
     }
 }
 
-/// Names, keywords and numbers.
+/// Splits a text into names, keywords and numbers.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.split(move |c| !is_part(c)).filter(|word| !word.is_empty())

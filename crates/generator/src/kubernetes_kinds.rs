@@ -92,7 +92,7 @@ pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }
 
-/// The preferred version comes first.
+/// Returns the versions of the kind. The preferred one comes first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));
     VERSIONS.into_iter().filter(has).collect()

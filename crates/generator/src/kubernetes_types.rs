@@ -81,7 +81,7 @@ impl KubernetesTypes {
         self.catalogue.schema(path)
     }
 
-    /// Only helps with types that exist in other versions.
+    /// If another version has the type, tells users how to select that version.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);

@@ -90,7 +90,7 @@ pub(crate) struct Orphan {
 }
 
 impl Orphan {
-    /// Only looks for the `kind` attribute.
+    /// Just looks for the attribute `kind` in the text of the file.
     pub(crate) fn declares(&self, kind: &str) -> bool {
         let words = format!("kind = \"{kind}\"");
         self.text.contains(&words)
@@ -261,7 +261,7 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
-    /// Reported only if something refers to the alias.
+    /// We only report these if something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
     /// `cfg`s on the modules around it that we cannot evaluate.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
@@ -273,10 +273,10 @@ pub(crate) struct ValueItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
     pub(crate) is_function: bool,
-    /// Set if there is exactly one.
+    /// The name of the parameter, if there is exactly one.
     pub(crate) parameter: Option<String>,
     pub(crate) returns_schema: bool,
-    /// Only known for functions that return a schema.
+    /// We only record these for functions that return a schema.
     pub(crate) type_parameters: Vec<String>,
     pub(crate) self_type: Option<TypeRef>,
     /// `None` if we cannot read all items in the body.
@@ -367,7 +367,7 @@ impl Package {
         &self.members[self.module(id).package.0]
     }
 
-    /// Includes the kinds of dependencies, as far as we have read them.
+    /// The kinds of dependencies are included as far as we have read them.
     pub(crate) fn own_kinds(&self) -> Vec<OwnKind<'_>> {
         let models = self.types.iter().filter_map(|item| item.model.as_ref());
         models

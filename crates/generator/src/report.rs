@@ -105,8 +105,8 @@ impl Report {
         folders.find(|folder| is_within(folder, path)).map(String::as_str)
     }
 
-    /// Suppresses warnings from now on. `is_checked` tells whether the run finds all warnings about
-    /// the item, since we can't say otherwise that a code is unused.
+    /// Suppresses these warnings from now on. `is_checked` tells whether the run finds all warnings
+    /// about the item, since otherwise we can't say that a code is unused.
     pub(crate) fn allow(&mut self, file: FileId, allow: &Allow, is_checked: bool) {
         self.allows.add(self.files.path(file), allow, is_checked);
     }
@@ -238,7 +238,7 @@ impl Report {
         self.push(diagnostic);
     }
 
-    /// An empty `help` means no help.
+    /// Reports an error. If `help` is empty, the error has none.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
         self.add(PlacedDiagnostic::error(place, message).maybe_help(help));

@@ -10,7 +10,7 @@ use crate::resolve::Ty;
 pub(crate) struct Doubt {
     pub(crate) message: String,
     pub(crate) help: String,
-    /// For types that don't derive `CrdSchema`.
+    /// The help for a type that doesn't derive `CrdSchema`.
     pub(crate) help_of_schemars: String,
 }
 
@@ -74,7 +74,7 @@ fn rounded_bound(bound: &Number) -> Doubt {
     }
 }
 
-/// The API server accepts such a value, but serde rejects it.
+/// Describes a value that the API server accepts, although serde rejects it.
 fn describe(what: Unchecked) -> Doubt {
     let (message, help) = match what {
         Unchecked::MapOfVariant => (

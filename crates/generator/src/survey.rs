@@ -70,7 +70,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
     found
 }
 
-/// Returns (file, offset of the struct's name) of each kind that we skip.
+/// Returns the kinds that we skip, each as its file and the offset of the struct's name.
 fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let skipped = package.types.iter().filter(|item| item.skipped.is_some());
     skipped
@@ -81,7 +81,7 @@ fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// Returns (file, offset of the marker) of each webhook that the run reads.
+/// Returns the webhooks that the run reads, each as its file and the offset of the marker.
 fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let handlers = package.handlers.iter();
     handlers
@@ -211,7 +211,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Stops at the first syntax error.
+    /// Reads the items up to the first syntax error.
     fn items(&mut self, mut items: Items<'_, '_>, cfg: &Cfg, around: Option<&Implementation<'_>>) {
         let mut session = Session::default();
         while let Ok(Some(item)) = items.read() {

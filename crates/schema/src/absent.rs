@@ -41,8 +41,8 @@ impl<'a> AbsentValues<'a> {
         };
         let has_marker = field.markers.default.is_some();
         let is_null = value.as_ref().is_some_and(Value::is_null);
-        // A marker wins over serde, and the rules need to see that a counted field is absent. `null`
-        // needs no default, since that is how serde reads an absent field anyway.
+        // A marker wins over serde, and the rules have to see that a counted field is absent. And
+        // `null` needs no default, since that is how serde reads an absent field anyway.
         if is_null || has_marker || self.counted.contains(&field.ident.as_str()) {
             return false;
         }

@@ -16,7 +16,8 @@ pub(super) struct File {
     document: Document<Arc<str>>,
 }
 
-/// A cache of manifests, because every member of a workspace looks up the workspace manifest.
+/// Keeps the manifests that we have read, because every member of a workspace looks up the manifest
+/// of the workspace.
 pub(super) struct Files<'a> {
     sources: &'a dyn Sources,
     read: BTreeMap<String, Option<Rc<File>>>,

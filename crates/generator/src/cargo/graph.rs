@@ -51,8 +51,7 @@ pub(super) struct Node {
 
 /// A dependency, after merging `workspace = true` with the entry in the workspace.
 pub(super) struct Wanted {
-    /// Differs from the key if the dependency is renamed, as in `k8s = { package = "k8s-openapi"
-    /// }`.
+    /// This isn't the key if the dependency is renamed, as in `k8s = { package = "k8s-openapi" }`.
     pub(super) package: String,
     renamed: bool,
     folder: Option<String>,
@@ -188,7 +187,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Optional dependencies are included, because each of them is also a feature.
+    /// This includes the optional dependencies, because each of them is also a feature.
     pub(super) fn all_features(&self, index: Index) -> Vec<String> {
         let node = &self.nodes[index];
         let declared = node.file.table("features").into_iter().flat_map(TableLike::iter);
@@ -214,7 +213,7 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file
     }
 
-    /// Only path dependencies are listed, as long as no published package has been loaded.
+    /// As long as no published package has been loaded, this only lists path dependencies.
     pub(super) fn used_by(&self, index: Index) -> Vec<Index> {
         self.nodes[index]
             .wanted
@@ -326,7 +325,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// May come from `[workspace.package]`.
+    /// The version may be in `[workspace.package]` instead of the package's own manifest.
     pub(super) fn version(&self, index: Index) -> Option<&str> {
         let node = &self.nodes[index];
         let own = node.file.table("package")?.get("version")?;
@@ -369,7 +368,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// Only includes packages from index `first` on, because the caller has the others already.
+    /// Leaves out the packages before index `first`, because the caller has them already.
     pub(super) fn manifests(&self, first: Index) -> Vec<Manifest> {
         let nodes = self.nodes[first..].iter();
         nodes
@@ -390,7 +389,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// Returns the name of a dependency in Rust code and what that name refers to.
+    /// Returns what Rust code calls a dependency, and what that name refers to.
     fn named(&self, key: &str, wanted: &Wanted) -> (String, Dependency) {
         let library = wanted
             .index

@@ -28,7 +28,7 @@ pub(super) struct LockedPackage {
 }
 
 impl Lock {
-    /// Accepts every version of the format. The error is a phrase that gives the reason.
+    /// Reads a lock file in any version of the format. The error is a phrase that gives the reason.
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
         let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
         let mut lock = Lock {

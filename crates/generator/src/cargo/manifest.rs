@@ -105,7 +105,7 @@ fn exact(minor: Minor) -> MinorChoice {
     }
 }
 
-/// `is_told` asks for a remark even if we have exactly the version `number`.
+/// With `is_told`, there is a remark even if we have exactly the version `number`.
 fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     let minor = Minor::nearest(number);
     let is_other = minor.number() != number;

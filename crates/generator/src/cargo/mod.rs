@@ -136,7 +136,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     })
 }
 
-/// Looks into `Cargo.lock` of the package first, then into the lock file of its workspace.
+/// The lock file of the package wins over that of its workspace.
 fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
     let sources = graph.sources;
     let read = |folder: &str| {
@@ -149,7 +149,8 @@ fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u
     })
 }
 
-/// Packages that `--package` accepts, i.e. this one and the other members of its workspace.
+/// Returns the packages that `--package` accepts, i.e. this one and the other members of its
+/// workspace.
 fn members(
     here: &File,
     options: &Options,

@@ -39,11 +39,11 @@ pub(crate) struct Published<'a> {
 
 pub(crate) struct Loaded {
     pub(crate) package: PackageId,
-    /// For the caller to append to the manifests that it already has.
+    /// The caller appends these to the manifests that it already has.
     pub(crate) added: Vec<Manifest>,
 }
 
-/// For types from crates that we fail to read.
+/// What users can do if we fail to read the crate that has a type.
 const ALTERNATIVE: &str =
     "put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
 
@@ -118,7 +118,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Enabled dependencies that have not led to a package yet.
+    /// Returns the enabled dependencies for which we have no package yet.
     fn open_edges(&self) -> Vec<(Index, String)> {
         let nodes = self.graph.nodes.iter().enumerate();
         let edges = nodes.flat_map(|(index, node)| {
@@ -151,7 +151,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Makes the source of a package available first, e.g. by opening its archive.
+    /// The source may have to be made available first, e.g. by opening an archive.
     fn read_package(&mut self, package: &LockedPackage, id: LockId) -> Result<Index, Obstacle> {
         let folder = self.find_source(package)?;
         self.graph.add_locked(&folder, id).map_err(|error| Obstacle {

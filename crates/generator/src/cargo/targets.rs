@@ -40,7 +40,7 @@ pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<St
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Name and root file of each binary, sorted by path.
+/// Returns the name and the root file of each binary, sorted by path.
 pub(super) fn find_named_binaries(
     file: &File,
     sources: &dyn Sources,
@@ -48,7 +48,7 @@ pub(super) fn find_named_binaries(
     targets(file, sources, &BINARIES)
 }
 
-/// Name and root file of each example, sorted by path.
+/// Returns the name and the root file of each example, sorted by path.
 pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
     targets(file, sources, &EXAMPLES)
 }
@@ -132,7 +132,7 @@ fn automatic_name(path: &str) -> Option<&str> {
     }
 }
 
-/// Accepts `[[bin]]` as well as `bin = [{ … }]`.
+/// A manifest may have either `[[bin]]` or `bin = [{ … }]`.
 fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     match root.get(key) {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),

@@ -38,8 +38,8 @@ struct Replacement {
 }
 
 impl Replacements {
-    /// Reads the configuration in the project and in its parent directories, of which the nearest
-    /// wins.
+    /// Reads Cargo's configuration. It may be in the project or in any directory above it, and the
+    /// nearest one wins.
     pub(super) fn read(sources: &dyn Sources) -> Replacements {
         let mut found = Replacements::default();
         let mut folder = String::new();

@@ -157,7 +157,7 @@ pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     }
 }
 
-/// As `matches`, for whole paths: `**` stands for any number of directories.
+/// Like `matches`, but for whole paths, in which `**` stands for any number of directories.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = pattern
         .split('/')
@@ -176,7 +176,7 @@ fn matches_parts(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// Supports `*`, `?` and `[…]`.
+/// The pattern may have `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {

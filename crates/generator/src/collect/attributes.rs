@@ -51,7 +51,7 @@ pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     }
 }
 
-/// Matches `#[test]`, `#[tokio::test]` and so on.
+/// `#[tokio::test]` and similar attributes count, too.
 pub(super) fn is_test(attrs: &[Attribute<'_>]) -> bool {
     attrs.iter().any(|attr| attr.last_segment() == "test")
 }

@@ -65,7 +65,8 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Whether the item would be compiled with these options. A type must be a kind, too.
+/// Returns true if the item is compiled with these options. If it's a type, it has to be a kind as
+/// well.
 fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let Ok(Some(item)) = Items::new(tokens.cursor(), Some(cfg)).read() else {

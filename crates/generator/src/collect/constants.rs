@@ -109,7 +109,7 @@ impl Collector<'_> {
         Some(said)
     }
 
-    /// For a regular expression, this is its pattern.
+    /// If the constant is a regular expression, its value is the pattern.
     fn constant(&self, module: ModuleId, names: &[&str], depth: usize, steps: &Cell<usize>) -> Option<Value> {
         let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let id = match find_value(&self.package, module, &segments) {
@@ -195,7 +195,7 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
     }
 }
 
-/// Accepts a single string literal or a `concat!` of string literals.
+/// We can read a single string literal, or a `concat!` of them.
 fn read_text(args: &mut Cursor<'_>) -> Option<String> {
     let mut text = String::new();
     if args.eat_word("concat") && args.eat(b'!') {

@@ -97,7 +97,8 @@ fn split_list(mut list: Cursor<'_>) -> Vec<&str> {
     parts
 }
 
-/// Text with each part at a given offset. If that is taken, the part follows after a space.
+/// Text in which each part is at a given offset, unless that is taken. The part then follows after
+/// a space.
 struct Placed {
     text: String,
 }

@@ -69,8 +69,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Only matters in published packages, because we have reported errors in the user's own files
-    /// by now.
+    /// This only happens in published packages, because we have reported errors in the user's own
+    /// files by now.
     fn add_missing(&mut self, open: &OpenFile) {
         if !self.package.member(open.module).is_published {
             return;
@@ -159,7 +159,7 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) cfg: &'c Cfg,
     pub(super) text: &'c str,
     pub(super) session: Session,
-    /// True in path dependencies, of which we only use the types that a kind needs.
+    /// True in a path dependency, because we only use those of its types that a kind needs.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
     pub(super) may_patch: bool,
@@ -219,7 +219,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Returns false at the end of the items.
+    /// Returns false if there are no more items.
     pub(super) fn one_item(
         &mut self,
         items: &mut Items<'_, 'c>,

@@ -91,7 +91,7 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// Recursion is bounded, since the lexer limits the depth of braces.
+/// This can't recurse too deeply, since the lexer limits the depth of braces.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
@@ -130,7 +130,7 @@ fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>
     }
 }
 
-/// `a::{self}` imports `a`, and `as _` imports no name at all.
+/// Note that `a::{self}` imports `a`, and that `as _` imports no name at all.
 fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import> {
     let mut path = prefix.to_vec();
     if name != "self" || path.is_empty() {

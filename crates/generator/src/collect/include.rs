@@ -39,7 +39,8 @@ pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Inc
     }
 }
 
-/// Stands for the folder of the package while we evaluate. No valid path contains a NUL.
+/// While we evaluate, this stands for the folder of the package. It can't be mistaken for a path,
+/// because no valid path contains a NUL.
 const MANIFEST_DIR: &str = "\0";
 
 /// How deep calls such as `concat!` may be nested.

@@ -9,7 +9,7 @@ use rbuilder_syntax::Diagnostic;
 use super::Collector;
 use crate::place::FileId;
 
-/// We look at macros by name only, so we treat several definitions with the same name as one.
+/// Macros are only told apart by name, so we treat several definitions with the same name as one.
 #[derive(Debug, Default)]
 pub(super) struct KindMacros {
     /// Macros that derive a kind themselves.
@@ -25,7 +25,7 @@ impl KindMacros {
             .any(|name| self.direct.contains(*name))
     }
 
-    /// Returns all macros that these names can expand to, including the names themselves.
+    /// Returns all macros that these names can expand to. The names themselves are among them.
     pub(super) fn reached_from<'s>(&'s self, names: impl IntoIterator<Item = &'s str>) -> BTreeSet<&'s str> {
         let mut found = BTreeSet::new();
         let mut next: Vec<&str> = names.into_iter().collect();

@@ -64,8 +64,8 @@ impl FileReader<'_, '_> {
         self.read_written_items(text, inner).then_some(inner)
     }
 
-    /// Reads items from `text` as if they were written in this file. They must be at their original
-    /// offsets. Returns false if there are errors.
+    /// Reads items from `text` as if they were written in this file, so each of them must be at its
+    /// original offset. Returns false if there are errors.
     pub(super) fn read_written_items(&mut self, text: &str, module: ModuleId) -> bool {
         let Ok(tokens) = lex(text) else { return false };
         let mut session = Session::default();

@@ -12,7 +12,7 @@ pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) 
     }
 }
 
-/// Recursion is bounded, since the lexer limits the depth of groups.
+/// This can't recurse too deeply, since the lexer limits the depth of groups.
 fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
     while !cursor.is_end() {
         let mut ahead = cursor;

@@ -102,7 +102,7 @@ impl FileReader<'_, '_> {
         is_rewritten
     }
 
-    /// Such a macro may move, rename or copy the items in the module.
+    /// An attribute macro on a module may move, rename or copy the items in there.
     pub(super) fn refuse_rewritten_module(&mut self) {
         if let Some(reason) = self.rewritten.clone() {
             self.session.report(reason);

@@ -52,7 +52,7 @@ use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Calls, Diagnostic, FileRange, Options, Product};
 
-/// `#[path]` can include one file many times.
+/// A limit is necessary because `#[path]` can include one file many times.
 const MAX_MODULES: usize = 20_000;
 
 /// Whether a build script may generate kinds or markers. It doesn't count if it only prints the
@@ -237,7 +237,7 @@ impl Collector<'_> {
         id
     }
 
-    /// For errors that make the result of the entire run unreliable.
+    /// Reports an error after which we can't rely on anything in the result of the run.
     fn fatal_error(&mut self, place: Place, message: String, help: &str) {
         let outer = self.report.set_concern(Concern::Run);
         self.report.error(place, message, help);
@@ -346,7 +346,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Includes the files that it gets by `include!`.
+    /// If the module has an `include!`, this reads the included file as well.
     fn read_module(&mut self, module: ModuleId) {
         let Some(declared) = self.declared.remove(&module) else {
             return;
@@ -453,7 +453,8 @@ impl Collector<'_> {
         self.text(&path)
     }
 
-    /// Reports errors, except for published packages.
+    /// Reports an error if the file can't be read. In a published package that doesn't matter to
+    /// the user.
     fn text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.sources.text(path) {
             Ok(text) => text,

@@ -88,7 +88,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.declare(id, declared, !self.is_foreign);
     }
 
-    /// `cfg` conditions on the current item and its file that we cannot evaluate.
+    /// Returns the `cfg` conditions on the current item and its file that we cannot evaluate.
     fn doubts(&self) -> Vec<Doubt> {
         let pending = self.pending.iter().map(|pending| (self.id, pending.clone()));
         self.open.doubts.iter().cloned().chain(pending).collect()

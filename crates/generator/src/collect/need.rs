@@ -56,7 +56,7 @@ pub(super) fn may_need_published(package: &Package) -> bool {
     })
 }
 
-/// Includes the status of a kind and the defaults of type parameters.
+/// The status of a kind and the defaults of type parameters are types as well.
 pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
     let kind = model.custom_resource.as_ref();
     let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());

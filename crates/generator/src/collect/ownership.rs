@@ -83,7 +83,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Also looks at files that are not part of this run, such as tests.
+    /// Files that are not part of this run count as well, e.g. tests.
     fn calls_crd(&self) -> bool {
         let mut beside = self
             .files_beside()
@@ -168,12 +168,12 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// Errors have been reported already, or do not matter.
+    /// Errors don't matter here, or they have been reported already.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
         self.sources.text(path).ok().flatten()
     }
 
-    /// The Rust files of the packages that no target of this run includes.
+    /// Returns the Rust files of the packages that no target of this run includes.
     fn files_beside(&self) -> BTreeSet<String> {
         let own = self.package.members.iter().filter(|member| !member.is_published);
         let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();

@@ -69,7 +69,7 @@ impl RenamedDerives {
         }
     }
 
-    /// A part of a file also sees the imports of the file around it.
+    /// The imports of a file also apply to the parts of it that we read on their own.
     pub(super) fn extend(&mut self, around: &RenamedDerives) {
         self.list.extend(around.list.iter().cloned());
     }
@@ -118,7 +118,7 @@ impl Collector<'_> {
     }
 }
 
-/// Doesn't count if the file itself renames something to `alias`.
+/// A derive of this name doesn't count if the file itself renames something to `alias`.
 fn derives(text: &str, alias: &str) -> bool {
     let lists = text.split("derive(").skip(1);
     let mut lists = lists.filter_map(|rest| rest.split(')').next());

@@ -14,8 +14,8 @@ const MAX_BODY: usize = 4096;
 const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {
-    /// Records functions without parameters, since they may return a default, and with a single
-    /// one, since they may be a predicate.
+    /// Records a function if it has no parameters, since it may return a default, or if it has a
+    /// single one, since it may be a predicate.
     pub(super) fn function_value(
         &mut self,
         function: &Function<'_>,

@@ -141,7 +141,7 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// As [`Pattern::find_wrapper`], for a list of items in `$(…)*`.
+    /// Like [`Pattern::find_wrapper`], but for a list of items in `$(…)*`.
     fn find_repeated(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         let starts = (0..result.len()).filter(|at| is_balanced(&result[..*at]));
         let mut found = starts.filter_map(|at| {

@@ -12,7 +12,8 @@ const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder
 enum Difference {
     /// Two types for the same field, with a noun for each.
     Type(String, [&'static str; 2]),
-    /// A field of one version only: 0 is the first, 1 the second.
+    /// A field that only one version has. The number says which, so 0 is the first version and 1
+    /// the second.
     Field(String, usize),
 }
 

@@ -341,7 +341,7 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     OutputFile { path, text }
 }
 
-/// What [`file`] prints about a version, as far as it matters for validating objects.
+/// Returns what [`file`] prints about a version, as far as it matters for validating objects.
 fn definition(version: Version<'_>) -> Definition {
     let Version { resource, schema, .. } = version;
     Definition {

@@ -56,7 +56,7 @@ fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, Strin
     }
 }
 
-/// For `self.a.b > self.c`, returns `[a, b]` and `[c]`.
+/// E.g. returns `[a, b]` and `[c]` for `self.a.b > self.c`.
 fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = rule.match_indices("self.");
@@ -83,7 +83,7 @@ fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
     None
 }
 
-/// Whether the rule guards the field with `has()`.
+/// Returns true if the rule guards the field with `has()`, e.g. `!has(self.a) || self.a > 1`.
 fn asks_for(rule: &str, path: &str) -> bool {
     let rule: String = rule.split_whitespace().collect();
     rule.contains(&format!("has({path})"))

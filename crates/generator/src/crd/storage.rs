@@ -23,7 +23,7 @@ pub(super) struct Explanation {
     pub(super) is_assumed: bool,
 }
 
-/// Tells users what we chose, if several versions could be the storage version.
+/// If several versions could be the storage version, tells users which one we chose.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;

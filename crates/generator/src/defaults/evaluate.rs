@@ -124,7 +124,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Only finds functions of our packages, not those of std.
+    /// This doesn't find functions of std, but only those of our packages.
     pub(super) fn find_function(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueId> {
         self.find_named(self.target(names, frame))
     }
@@ -403,7 +403,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// Also accepts bodies such as `return 3;`.
+/// A body may also be written as `return 3;`.
 fn without_return(body: &str) -> &str {
     let body = body.trim();
     let returned = body
@@ -432,7 +432,7 @@ fn converts_text(function: &Expr<'_>) -> bool {
     method.is_some_and(|method| NAMES.contains(&method)) || body == format!("String::from({name})")
 }
 
-/// Knows the constants of std, e.g. `u16::MAX`.
+/// Returns the value of one of std's constants, e.g. `u16::MAX`.
 pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     let text = names.join("::");
     let tokens = lex(&text).ok()?;

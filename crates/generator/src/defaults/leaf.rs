@@ -35,7 +35,6 @@ fn sort_of(ty: &Ty) -> Option<Sort> {
     })
 }
 
-/// Matches e.g. `NonZeroU16`.
 pub(super) fn is_non_zero(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path.starts_with("std::num::NonZero"))
 }
@@ -62,7 +61,7 @@ pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     fits.then(|| value.clone())
 }
 
-/// serde_json widens an `f32` to `f64`, so `0.1_f32` becomes 0.10000000149011612.
+/// Note that serde_json widens an `f32` to `f64`, so `0.1_f32` becomes 0.10000000149011612.
 #[allow(clippy::cast_possible_truncation)] // rustc rounds the literal in the same way
 fn float(number: f64, bits: u8) -> Option<Value> {
     let number = if bits == 32 {
@@ -73,7 +72,7 @@ fn float(number: f64, bits: u8) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// The `Default` of a type that isn't in our packages.
+/// Returns the `Default` of a type that isn't in our packages.
 pub(super) fn zero(ty: &Ty, package: &Package) -> Option<Value> {
     Some(match ty {
         Ty::Option(_) => Value::Null,

@@ -160,7 +160,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         values.collect()
     }
 
-    /// Evaluates the container's `#[serde(default)]`.
+    /// Evaluates `#[serde(default)]` on the container.
     fn whole(&mut self, id: TypeId, args: &[Ty]) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let ty = Ty::Item(id, args.to_vec());

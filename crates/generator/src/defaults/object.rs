@@ -17,7 +17,7 @@ pub(super) enum Rest<'r> {
     None,
     /// Each has the default of its type.
     Zero,
-    /// They come from another value, as in `..base`, which is serialized already.
+    /// They come from another value, as in `..base`. It's serialized already.
     Of(&'r Map<String, Value>),
 }
 

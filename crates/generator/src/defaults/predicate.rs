@@ -8,7 +8,8 @@ use super::{Evaluator, Frame};
 use crate::resolve::Ty;
 
 impl Evaluator<'_, '_> {
-    /// Returns `None` if we don't know the result.
+    /// Calls the predicate at a path, e.g. that of `skip_serializing_if`. Returns `None` if we
+    /// don't know the result.
     pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let tokens = rbuilder_reader::token::lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
@@ -85,8 +86,8 @@ impl Evaluator<'_, '_> {
         Some(holds)
     }
 
-    /// The other side of a comparison has the type of the parameter, even if that is a type
-    /// parameter.
+    /// Evaluates the other side of a comparison. It has the type of the parameter, even if that is
+    /// a type parameter.
     fn other_side(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         if let ExprKind::Call(function, args) = &expr.kind
             && let ExprKind::Path(names) = &function.kind

@@ -452,7 +452,7 @@ fn is_remote(row: &Row, arg: &Ty) -> bool {
     depends && matches!(arg, Ty::Known(_, known) if known.is_remote)
 }
 
-/// Only finds functions, not methods.
+/// Finds the row of a function, as opposed to that of a method.
 fn find_path(path: &str) -> Option<&'static Row> {
     let path = path.replace("kube_runtime::", "kube::runtime::");
     table::find_call("", &path)

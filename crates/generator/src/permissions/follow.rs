@@ -133,7 +133,8 @@ impl Follower<'_, '_> {
         ty
     }
 
-    /// Stops at a comma, a semicolon, an arrow or the end.
+    /// Returns the type of an expression. It ends at a comma, a semicolon, an arrow or the end of
+    /// the text.
     fn expression(&mut self, cursor: &mut Cursor<'_>, admits_struct: bool) -> Ty {
         let start = cursor.span();
         self.depth += 1;
@@ -660,7 +661,7 @@ fn has_comma(mut cursor: Cursor<'_>) -> bool {
     false
 }
 
-/// We don't follow the functions of such an item.
+/// A function declared within a body is a separate one, and we don't follow those.
 fn is_item(cursor: Cursor<'_>) -> bool {
     ["use", "fn", "struct", "enum", "impl", "trait", "type", "mod"]
         .iter()

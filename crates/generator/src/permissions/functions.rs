@@ -18,7 +18,8 @@ pub(super) struct Signature {
     pub(super) type_parameters: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) output: Option<TypeRef>,
-    /// Counts `impl Trait` in place of a type. We don't read bounds on type parameters.
+    /// An `impl Trait` in place of a type makes a function generic, too. We don't read bounds on
+    /// type parameters.
     pub(super) is_generic: bool,
 }
 
@@ -52,7 +53,6 @@ impl Signature {
     }
 }
 
-/// Matches `impl Trait` and `&impl Trait`.
 pub(super) fn is_impl(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
 }
@@ -106,7 +106,7 @@ impl<'a> Functions<'a> {
         self.associated.get(&(owner.clone(), name)).copied()
     }
 
-    /// Doesn't count `self`.
+    /// Returns the type of a parameter. The receiver doesn't count as one.
     pub(super) fn parameter(&self, id: FunctionId, position: usize) -> Ty {
         let bindings = Bindings::new();
         let mut typed = self.signatures[id.0]

@@ -51,7 +51,7 @@ impl Need {
 pub(crate) struct Unseen {
     pub(crate) place: Place,
     pub(crate) call: String,
-    /// Set if we only miss the verbs.
+    /// The resource, if it's only the verbs that we don't know.
     pub(crate) resource: Option<Resource>,
     /// Empty if we don't know the verbs.
     pub(crate) verbs: &'static [&'static str],

@@ -408,7 +408,7 @@ pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("kube", "Recorder", "Recorder"),
 ];
 
-/// `path` is canonical.
+/// Finds the name that this table has for a type. `path` has to be canonical.
 pub(crate) fn find_type(path: &str) -> Option<&'static str> {
     let (crate_name, _) = path.split_once("::")?;
     let crate_name = if crate_name.starts_with("kube") {

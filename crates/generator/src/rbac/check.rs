@@ -11,7 +11,7 @@ use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Skips rules that cannot be about a kind of the package.
+/// Rules that can't be about a kind of the package are not checked.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
     if package.rules.is_empty() {
         return;

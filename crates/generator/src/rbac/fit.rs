@@ -153,7 +153,7 @@ fn grants_permissions(needs: &Needs) -> bool {
     })
 }
 
-/// If we don't know, we assume that the code needs the permission.
+/// Returns true if the code needs the permission. If we can't tell, we assume that it does.
 fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
     // We cannot compare wildcards, or verbs that aren't requests such as `escalate`.
     if !REQUEST_VERBS.contains(&verb) || group == "*" || resource.contains('*') {
@@ -177,7 +177,8 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
         })
 }
 
-/// Doesn't compare object names and namespaces.
+/// Returns true if the rule grants the permission, whatever the names and namespaces of the objects
+/// are.
 pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
     let group = |group: &String| {
         group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()

@@ -318,7 +318,7 @@ fn comment_start(found: &Found<'_>) -> Option<usize> {
     }
 }
 
-/// What follows a comment.
+/// What comes after a comment.
 struct Following<'s> {
     /// The end of the last line that is a derive.
     derive: Option<usize>,
@@ -327,7 +327,6 @@ struct Following<'s> {
 }
 
 impl<'s> Following<'s> {
-    /// Returns `None` if no item or member follows.
     fn read(text: &'s str) -> Option<Self> {
         let mut derive = None;
         let mut at = 0;

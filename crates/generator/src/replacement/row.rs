@@ -34,7 +34,7 @@ pub const fn row(message: &'static str, help: &'static str, edit: Edit) -> Row {
     }
 }
 
-/// Creates a row for help that suggests similar names.
+/// Creates a row for help that suggests a similar name.
 pub(super) const fn misspelling(message: &'static str, help: &'static str, edit: Edit) -> Row {
     Row {
         is_for_misspellings: true,

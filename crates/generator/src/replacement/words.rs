@@ -7,7 +7,7 @@ use rbuilder_reader::token::{Kind, LiteralKind, lex};
 
 use super::{Found, Replacement};
 
-/// Help may also suggest names that are less similar.
+/// False if the two names aren't similar enough, as help may suggest such names, too.
 pub(super) fn is_misspelled(found: &Found<'_>) -> bool {
     let words = found.get("old").zip(found.get("new"));
     words.is_some_and(|(old, new)| is_misspelling(old, new))
@@ -54,7 +54,7 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
-/// Ignores occurrences that are part of a longer word.
+/// Finds the places of a word. Within a longer word, it doesn't count.
 fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
@@ -174,7 +174,7 @@ fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacemen
     Some(Replacement { range: whole, text })
 }
 
-/// Includes the separator to a neighbor that stays.
+/// Along with an item, we have to remove the separator between it and a neighbor that stays.
 fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Range<usize>> {
     let item = edits[position].0;
     let is_kept = |new: &Option<&str>| *new != Some("");

@@ -8,7 +8,7 @@ pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     PRIMITIVES.iter().copied().find(|primitive| *primitive == name)
 }
 
-/// Knows primitives and the types in std's prelude.
+/// Returns the full path of a primitive, or of a type that is in std's prelude.
 pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     Some(match name {
         "Option" => "std::option::Option",
@@ -101,7 +101,7 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// For packages whose manifest we don't read.
+/// Guesses what Rust code calls a crate, if we don't read its manifest.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
         // The library isn't named after the package.
@@ -151,7 +151,7 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("std::prelude::v1", ""),
 ];
 
-/// Follows re-exports, so that each type has only one path.
+/// Replaces re-exports by what they refer to, so that each type has only one path.
 pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
     // One re-export may lead to another, but chains are short.

@@ -31,7 +31,7 @@ pub(crate) enum Target {
     Missing(Vec<String>),
 }
 
-/// All modules on the way must have been read.
+/// Looks up a path in the type namespace. All modules on the way must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
@@ -148,7 +148,7 @@ pub(crate) enum FunctionTarget {
     External(String),
 }
 
-/// Only finds functions whose calls we follow.
+/// Looks up a function of which we follow the calls.
 pub(crate) fn find_function(
     package: &Package,
     module: ModuleId,
@@ -194,7 +194,7 @@ impl LockedStep {
 
 /// Limits the steps of one lookup. They multiply if a module with a glob is itself behind a glob.
 const MAX_STEPS: usize = 4096;
-/// Imports may lead to other imports.
+/// An import may lead to another import, and so on.
 const MAX_DEPTH: usize = 100;
 
 struct Search<'a> {
@@ -286,7 +286,8 @@ impl<'a> Search<'a> {
         this.parent.filter(|_| this.is_body)
     }
 
-    /// Finds functions, constants, variants and constructors.
+    /// Looks up a path in the value namespace, i.e. a function, a constant, a variant or a
+    /// constructor.
     fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
         let (last, prefix) = segments.split_last()?;
         if depth > MAX_DEPTH {

@@ -154,7 +154,7 @@ fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Doesn't follow imports.
+/// Looks at what the module itself declares, i.e. without following imports.
 fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
     if module.is_body || module.is_unread {
         return None;
@@ -232,7 +232,7 @@ fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Only searches std and direct dependencies.
+/// Returns the paths of built-in types of this name, in std and in the direct dependencies.
 fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String> {
     let is_usable = |path: &str| match path.split("::").next() {
         Some("std") => true,
@@ -274,7 +274,7 @@ fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<Strin
     Some(format!("did you mean {}?{import}", list_names([*near])))
 }
 
-/// Includes names from a glob, if we have read its module.
+/// Names that come from a glob are among them if we have read its module.
 fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
     let this = package.module(module);
     let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());

@@ -208,7 +208,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// If a syntax error may be the cause, we report that error instead.
+    /// Reports that there is no such type. If a syntax error may be the cause, we report that error
+    /// instead.
     fn report_missing<T>(
         &mut self,
         segments: &[String],

@@ -301,7 +301,7 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// Items of a list can be `null`.
+    /// Unlike a field, an item of a list can be `null`.
     fn member(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
         self.value(ty, place).map(inside)
     }

@@ -63,7 +63,7 @@ pub(crate) enum SchemaAsked {
 }
 
 pub(crate) struct Selector {
-    /// From the command line.
+    /// The kinds that the command line names.
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,

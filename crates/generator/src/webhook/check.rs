@@ -10,7 +10,7 @@ use crate::package::Package;
 use crate::place::Place;
 use crate::report::Report;
 
-/// Two targets may share a module, which we have read twice then.
+/// Drops the webhooks of a module that we have read twice, because two targets share it.
 pub(super) fn drop_second_readings(entries: &mut Vec<Entry<'_>>) {
     let mut places = BTreeSet::new();
     entries.retain(|entry| places.insert(entry.at(entry.webhook.span)));

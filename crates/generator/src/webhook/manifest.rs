@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Entry;
 use crate::{OutputFile, yaml};
 
-/// Entries must be sorted by kind, configuration and name.
+/// Prints the configurations. The entries must be sorted by kind, configuration and name.
 pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     let documents =
         entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
@@ -42,7 +42,7 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
     })
 }
 
-/// Whether something has to replace the namespace.
+/// Returns true if something (e.g. a Kustomization) has to replace the namespace.
 fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);
     let mut named = conditions

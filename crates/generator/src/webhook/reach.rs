@@ -182,7 +182,7 @@ fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k Cu
     Some(found.kind)
 }
 
-/// Returns `None` if we don't know, or if the groups differ.
+/// Returns whether the resource is namespaced, or `None` if we don't know or the groups differ.
 fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
         let own = own(kinds, group, plural).map(|kind| kind.namespaced);

@@ -25,8 +25,8 @@ pub(super) enum Subject {
     Missing,
 }
 
-/// Looks through references, `Arc`, `Box`, `Option` and `AdmissionRequest`. `self` has the type of
-/// the `impl`.
+/// Finds the kind in the signature. It may be within a reference, `Arc`, `Box`, `Option` or
+/// `AdmissionRequest`, and `self` has the type of the `impl`.
 pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,

@@ -57,7 +57,7 @@ enum After {
 }
 
 impl Node<'_> {
-    /// Sorts keys.
+    /// Writes any JSON value. The keys of objects are sorted.
     pub(crate) fn value(self, value: &Value) {
         match value {
             Value::Null => self.plain("null"),
@@ -79,7 +79,7 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
-    /// For strings that need no quotes.
+    /// Writes a string that is known to need no quotes.
     pub(crate) fn word(self, word: &'static str) {
         debug_assert!(scalar::is_plain(word), "{word}");
         self.plain(word);
@@ -174,7 +174,7 @@ impl Entries<'_> {
         self.node(After::Indicator)
     }
 
-    /// For keys that need no quotes.
+    /// Like [`Entries::key`], for a key that is known to need no quotes.
     pub(crate) fn word(&mut self, key: &'static str) -> Node<'_> {
         debug_assert!(scalar::is_plain(key), "{key}");
         self.begin();

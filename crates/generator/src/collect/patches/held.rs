@@ -32,7 +32,7 @@ const PASSING: [&str; 13] = [
 pub(super) struct Held {
     /// The paths of the kinds, as written.
     pub(super) kinds: Rc<BTreeSet<Vec<String>>>,
-    /// Changing a list does not change the CRDs in it.
+    /// If so, changing the value itself does not change the CRDs in it.
     pub(super) is_list: bool,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Drops type arguments.
+/// Returns the path without its type arguments.
 pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     match &ty.kind {
         TypeKind::Path(segments, _) => Some(segments.clone()),

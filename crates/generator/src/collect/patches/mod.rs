@@ -319,7 +319,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Leaves out what the API server sets: the status and most of the metadata.
+    /// False for what only the API server sets, i.e. the status and most of the metadata.
     fn is_in_manifest(&self) -> bool {
         match self.fields.as_slice() {
             ["status", ..] => false,

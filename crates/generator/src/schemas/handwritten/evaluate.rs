@@ -169,7 +169,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Knows the structs of schemars 0.8.
+    /// Evaluates one of the structs that schemas consist of in schemars 0.8.
     fn structure(
         &mut self,
         written: &StructExpr<'_>,
@@ -246,7 +246,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Gives up if the block changes outer variables or declares items.
+    /// Evaluates a block, unless it changes outer variables or declares items.
     fn block(&mut self, body: Cursor<'_>, expr: &Expr<'_>, function: &Function<'_>) -> Read<Value> {
         let Ok(statements) = read_block(body) else {
             return function.unread(expr.span, "it is nested too deeply");

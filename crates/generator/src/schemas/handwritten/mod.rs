@@ -204,7 +204,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// Also evaluates constants.
+    /// Evaluates the body of a function, or the value of a constant.
     fn call(&mut self, id: ValueId, bindings: &Bindings, argument: Option<Variable>) -> Read<Value> {
         let item = &self.schemas.package().values[id.0];
         let owner = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -361,7 +361,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The error is the reason.
+/// Reads a schema that must be structural. The error says why it isn't.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();

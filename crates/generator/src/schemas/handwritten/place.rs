@@ -96,7 +96,7 @@ impl Function<'_> {
         path.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// Creates the part if it doesn't exist.
+    /// Returns a part to change, and creates it if it doesn't exist.
     pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
         let Variable::Value(value) = self.variables.get_mut(of)? else {
             return None;

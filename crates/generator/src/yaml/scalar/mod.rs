@@ -14,7 +14,7 @@ pub(super) enum Place {
 /// After this column, text is folded at the next space.
 const WIDTH: usize = 80;
 
-/// Other keys need `? key`.
+/// Returns true if the key can be on one line with its value. Any other key needs `? key`.
 pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
@@ -149,7 +149,7 @@ fn is_printable(c: char) -> bool {
         && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Folds at single spaces. Plain text has an empty `quote`.
+/// Breaks long lines at single spaces. For plain text, `quote` is empty.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
     // Where the text starts that we have yet to write. We copy runs as a whole.
@@ -209,13 +209,14 @@ fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Opt
     (column + longest > WIDTH).then_some((column, indent))
 }
 
-/// Adjacent spaces cannot be folded, nor can a space at either end of quoted text.
+/// Returns true if the line can be broken at this space. It can't be if another space is next to
+/// it, or at either end of quoted text.
 fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
     let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
     previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
 }
 
-/// Doubles single quotes within single-quoted text.
+/// Within single-quoted text, a single quote has to be doubled.
 fn write_run(out: &mut String, run: &str, is_quoted: bool) {
     let mut rest = run;
     while is_quoted && let Some(at) = rest.find('\'') {

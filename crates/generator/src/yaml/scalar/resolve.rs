@@ -37,7 +37,8 @@ fn is_number(text: &str) -> bool {
     is_prefixed_integer(text) || is_float(text)
 }
 
-/// Matches e.g. `0x1F`, `0o17` and `0b1`. Bare digits and `017` already match as floats.
+/// E.g. `0x1F`, `0o17` or `0b1`. There's no need to look for bare digits and `017`, because they
+/// already match as floats.
 fn is_prefixed_integer(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let radix = match unsigned.as_bytes() {
@@ -83,8 +84,8 @@ fn is_sexagesimal(text: &str) -> bool {
         && rest.all(|part| is_short_number(part) && (part.len() == 1 || part.as_bytes()[0] < b'6'))
 }
 
-/// Matches dates with an optional time. The date need not exist, because a parser may even reject
-/// the whole file then.
+/// A date, possibly with a time. The day need not exist, because some parsers would reject the
+/// whole file then.
 fn is_moment(text: &str) -> bool {
     let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
     let (date, rest) = text.split_at(end);
