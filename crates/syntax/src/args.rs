@@ -28,7 +28,7 @@ pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session)
     &attr.args().list
 }
 
-/// Doesn't report errors.
+/// Like [`check_args`], but doesn't report errors, because someone else does.
 pub(crate) fn list_args<'t, 'a>(
     attrs: &'t [Attribute<'a>],
     names: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) fn list_args<'t, 'a>(
     named.flat_map(|attr| &attr.args().list)
 }
 
-/// Reports a syntax error, and returns the arguments before it.
+/// Returns the arguments. If there is a syntax error, reports it and returns those before it.
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let args = Args::read(cursor);
     report_malformed(&args, session);
@@ -50,7 +50,7 @@ fn report_malformed(args: &Args<'_>, session: &mut Session) {
     }
 }
 
-/// Typed access to the value of an argument. If it has another type, we report that.
+/// Reads the value of an argument. If it has another type, we report that.
 pub(crate) trait ReadArg<'a> {
     /// `name = "…"`
     fn text(&self, session: &mut Session) -> Option<String>;

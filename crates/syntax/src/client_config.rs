@@ -37,7 +37,7 @@ fn url_problem(url: &str) -> Option<&'static str> {
     }
 }
 
-/// Accepts host names, IPv4 addresses, and IPv6 addresses in brackets.
+/// A host is a name, an IPv4 address, or an IPv6 address in brackets.
 fn is_host(host: &str) -> bool {
     match host.strip_prefix('[') {
         Some(rest) => rest

@@ -51,7 +51,7 @@ fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
 }
 
-/// Whether any attribute after the predicate makes a difference to the JSON.
+/// Returns true if any attribute after the predicate makes a difference to the JSON.
 fn changes_shape(mut list: Cursor<'_>) -> bool {
     while !list.is_end() {
         if ["serde", "kube", "crd", "schemars", "cfg"]

@@ -113,7 +113,7 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
     }),
 ];
 
-/// For a field. With a bare `#[csv]`, its schema describes it.
+/// Reads `#[csv(…)]` on a field. If it's a bare `#[csv]`, the schema of the field describes it.
 pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
     let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
     let first = attrs.iter().find(|attr| attr.is(CSV))?;
@@ -123,7 +123,8 @@ pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) ->
     }))
 }
 
-/// For a kind. Reports a bare `#[csv]`, since we describe kinds even without the attribute.
+/// Reads `#[csv(…)]` on a kind. A bare `#[csv]` is an error, since we describe kinds even without
+/// the attribute.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
         let is_bare = match attr.form() {

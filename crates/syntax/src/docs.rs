@@ -154,7 +154,7 @@ impl Lines {
     }
 }
 
-/// For example, `TODO is the name of a list` isn't a note.
+/// Note that e.g. `TODO is the name of a list` isn't such a note.
 fn is_note(line: &str) -> bool {
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))

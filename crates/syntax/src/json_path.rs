@@ -119,7 +119,7 @@ fn is_slice(inside: &str) -> bool {
     inside.split(':').count() <= 3 && inside.split(':').all(is_index)
 }
 
-/// Starts after `[?(`, and returns the rest of the path.
+/// Parses a filter whose `[?(` has been read, and returns the rest of the path.
 fn parse_filter(text: &str) -> Result<&str, String> {
     let mut quote = None;
     let mut before = '\0';
@@ -155,7 +155,7 @@ fn check_filter(inside: &str) -> Result<(), String> {
     check_operand(right)
 }
 
-/// An operand is a path, a number, a boolean or a quoted string.
+/// Checks that an operand is a path, a number, a boolean or a quoted string.
 fn check_operand(text: &str) -> Result<(), String> {
     let text = text.trim_matches(' ');
     let is_quoted = |quote: char| text.len() >= 2 && text.starts_with(quote) && text.ends_with(quote);

@@ -1,6 +1,6 @@
 //! What names of objects, labels and paths must look like for the API server.
 
-/// An RFC 1123 label, such as a namespace or a part of a domain.
+/// An RFC 1123 label, e.g. a namespace or a part of a domain.
 pub(crate) fn is_label(text: &str) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower_or_digit(*byte));
     let bytes = text.as_bytes();
@@ -10,12 +10,13 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| is_lower_or_digit(*byte) || *byte == b'-')
 }
 
-/// An RFC 1035 label, such as the name of a Service, which has to start with a letter.
+/// An RFC 1035 label, e.g. the name of a Service. Unlike other labels, it has to start with a
+/// letter.
 pub(crate) fn is_service_name(text: &str) -> bool {
     is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// An RFC 1123 subdomain, such as an API group, or the name of most objects.
+/// An RFC 1123 subdomain, e.g. an API group or the name of most objects.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     // Kubernetes only limits the total length, so a part may have more than 63 characters.
     let is_part = |part: &str| {
@@ -27,7 +28,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-/// Either `name` or `domain/name`.
+/// The key of a label is either `name` or `domain/name`.
 pub(crate) fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((domain, name)) => is_subdomain(domain) && is_word(name),
@@ -35,7 +36,7 @@ pub(crate) fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// May be empty.
+/// The value of a label may be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_word(text)
 }

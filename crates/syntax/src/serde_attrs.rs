@@ -440,8 +440,8 @@ struct Keys<'t, 'a> {
 }
 
 impl<'t, 'a> Keys<'t, 'a> {
-    /// Only reports errors in `#[serde(…)]`. Those in `#[schemars(…)]` are reported along with its
-    /// markers.
+    /// Errors in `#[schemars(…)]` are reported along with its markers, so this only reports those
+    /// in `#[serde(…)]`.
     fn of(attrs: &'t [Attribute<'a>], session: &mut Session) -> Self {
         let serde = attrs.iter().filter(|attr| attr.is("serde"));
         Keys {
@@ -462,7 +462,8 @@ impl<'t, 'a> Keys<'t, 'a> {
         draft.value
     }
 
-    /// The rows of `shown` win.
+    /// Reads serde's keys and then those of schemars. If both tables have a row, the one in `shown`
+    /// wins.
     fn read_shown<T>(
         &self,
         read: T,
@@ -530,7 +531,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// Whitespace doesn't make a difference between types.
+/// Removes whitespace, since it doesn't make a difference between types.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -604,7 +605,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// Falls back to the rules of the container.
+    /// What is missing here comes from the rules of the container.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),

@@ -75,7 +75,7 @@ impl Session {
         std::mem::take(&mut self.missing_constants)
     }
 
-    /// If we don't know the value, we record that someone asked for it.
+    /// Returns the value of a constant. If we don't know it, we record that someone asked for it.
     pub(crate) fn constant(&mut self, path: &str) -> Option<Value> {
         let value = self.constants.get(path).cloned();
         if value.is_none() {
@@ -100,7 +100,7 @@ impl Session {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Forgets what belongs to the previous item.
+    /// Starts a new item, and forgets what belongs to the previous one.
     pub(crate) fn start_item(&mut self, schema_source: SchemaSource) {
         self.schema_source = schema_source;
         self.is_incomplete = false;

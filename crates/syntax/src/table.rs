@@ -61,13 +61,14 @@ impl Seen {
         self.list.iter().any(|(seen, _)| *seen == name)
     }
 
-    /// For a repeated argument, this is the first value.
+    /// Returns where the value of an argument is. If the argument is repeated, it's the first
+    /// value.
     pub(crate) fn at(&self, name: &str) -> Option<Span> {
         let found = self.list.iter().find(|(seen, _)| *seen == name);
         found.map(|(_, span)| *span)
     }
 
-    /// In the order of the source.
+    /// Returns the arguments with their spans, in the order of the source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
         self.list.iter().copied()
     }
@@ -127,7 +128,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// For an argument that may only be given once.
+    /// Creates the row of an argument that may only be given once.
     pub(crate) const fn once(
         name: &'static str,
         doc: &'static str,
@@ -141,7 +142,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// For an argument that may be repeated.
+    /// Creates the row of an argument that may be repeated.
     pub(crate) const fn repeatable(
         name: &'static str,
         doc: &'static str,
@@ -216,7 +217,7 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), report_unknown, session);
     }
 
-    /// Ignores arguments without a row, which are checked elsewhere.
+    /// Reads the arguments that have a row. The others are checked elsewhere.
     pub(crate) fn read_known<'t, 'a: 't>(
         &mut self,
         args: impl IntoIterator<Item = &'t Arg<'a>>,

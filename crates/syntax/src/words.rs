@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
-/// Parses `"a;b"` or `["a", "b"]`.
+/// Reads a list of words, which is either `"a;b"` or `["a", "b"]`.
 pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;

@@ -156,7 +156,7 @@ fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Ses
     *to = text;
 }
 
-/// A CA bundle is PEM certificates in base64.
+/// A CA bundle has to be PEM certificates that are encoded in base64.
 fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     let is_base64 = !text.is_empty()

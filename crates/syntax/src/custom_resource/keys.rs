@@ -235,7 +235,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// Accepts what kube accepts: `true`, `false`, just the name, or either word in quotes.
+/// Like kube, we accept `true`, `false`, just the name, and either word in quotes.
 fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     match arg.literal().and_then(|literal| literal.value.as_str()) {
         Some("true") => Some(true),
@@ -258,7 +258,7 @@ fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     }
 }
 
-/// Accepts `status = "path::Status"`, or the path without quotes.
+/// Reads `status = "path::Status"`. The quotes may be missing.
 fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let span = arg.value_span();
     let ty = match &arg.value {
@@ -298,7 +298,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
     marker::read_cel_rule(arg, session)
 }
 
-/// kube accepts JSON instead of arguments.
+/// Reads JSON, which kube accepts instead of arguments.
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut Session) -> Option<T> {
     let text = arg.text(session)?;
     serde_json::from_str(&text)

@@ -36,7 +36,7 @@ pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// Whatever isn't required.
+    /// The other keys, which aren't required.
     made: CustomResource,
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
         || args::list_args(attrs, &["kube"]).any(|arg| matches!(arg.name, "group" | "version" | "kind"))
 }
 
-/// Returns `None` if the type is not a kind, or if a required key is missing.
+/// Reads the keys of a kind. Returns `None` if the type isn't a kind, or if it lacks a key that is
+/// required.
 pub(crate) fn parse_custom_resource(
     attrs: &[Attribute<'_>],
     ident: Ident<'_>,

@@ -31,7 +31,7 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     }
 }
 
-/// The API server requires a domain with a dot.
+/// The group of a CRD must be a domain with a dot in it, or the API server rejects it.
 fn is_crd_group(group: &str) -> bool {
     // The API server limits the length of the whole name only, not of each label.
     group.contains('.')
@@ -39,7 +39,7 @@ fn is_crd_group(group: &str) -> bool {
         && group.split('.').all(|label| is_label_of_any_length(label, false))
 }
 
-/// A CRD's name is a plural, a dot and a group.
+/// The name of a CRD consists of the plural and the group, e.g. `cups.example.com`.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
@@ -107,7 +107,7 @@ pub(super) fn check_kind(
     }
 }
 
-/// A DNS label as in RFC 1035 with `letter_first`, and as in RFC 1123 without.
+/// With `letter_first`, this checks a DNS label as in RFC 1035, and otherwise one as in RFC 1123.
 fn is_label(text: &str, letter_first: bool) -> bool {
     text.len() <= 63 && is_label_of_any_length(text, letter_first)
 }

@@ -5,7 +5,7 @@ use rbuilder_schema::Field;
 
 use crate::{CustomResource, SchemaMode, SelectableField, Session};
 
-/// For paths that aren't similar to that of any field.
+/// The help for a path that isn't similar to that of any field.
 const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
 /// The API server accepts no more than this.

@@ -10,7 +10,7 @@ use crate::marker::Owner;
 use crate::model::TrackedStatus;
 use crate::table::{Draft, find_row, read_args};
 
-/// These are about conversion, so kube does not have them.
+/// kube does not have these keys, since they are about conversion.
 const OTHER_KEYS: [&str; 2] = ["skip", "options"];
 
 /// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` of earlier releases. The version comes

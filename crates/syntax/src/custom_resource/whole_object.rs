@@ -10,7 +10,7 @@ use crate::{CustomResource, FieldValue, Session};
 /// Every object has these fields.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// kube-derive also insists on named fields for a kind with `no_spec`.
+/// Reports a kind without named fields. kube-derive also insists on them, even with `no_spec`.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";

@@ -17,7 +17,7 @@ use crate::{AbsentValue, DefaultSource, Session};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defaults {
     Serde,
-    /// Only defaults from named functions.
+    /// Just those that a named function returns.
     Functions,
     None,
 }
@@ -46,7 +46,8 @@ impl Defaults {
 }
 
 impl Reader<'_, '_> {
-    /// Returns `None` if the schema should not have a default.
+    /// Returns what serde uses if the field is absent, or `None` if that shouldn't be in the
+    /// schema.
     pub(super) fn absent_value(
         &self,
         attrs: &FieldAttrs,

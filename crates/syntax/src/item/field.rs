@@ -14,7 +14,7 @@ use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
 use crate::{Diagnostic, FieldValue};
 
-/// The fields of a struct or variant. The lists have an entry for each of them.
+/// The fields of a struct or variant. Each list has an entry for every field.
 #[derive(Default)]
 pub(super) struct ReadFields {
     pub(super) fields: Vec<Field>,

@@ -223,9 +223,9 @@ struct Reader<'s, 'a> {
     /// Whether `derive(CrdSchema)` generates the schema.
     is_ours: bool,
     slots: Vec<TypeRef>,
-    /// By slot.
+    /// The functions that return schemas, by slot.
     schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// By slot, for values that have another type than the schema.
+    /// The types of values that aren't what the schema shows, by slot.
     value_types: BTreeMap<usize, TypeRef>,
     defaults: Defaults,
     type_parameters: Vec<String>,
@@ -365,13 +365,14 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Some checks only run once types are resolved, so keep the spans for them.
+    /// Keeps the spans of the markers for the checks that only run once types are resolved.
     fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
         let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
         self.marker_spans.extend(spans);
     }
 
-    /// Only works on source text, because a derive macro does not see the other derives.
+    /// Returns true if the type derives `Deserialize`. This only works on source text, because a
+    /// derive macro does not see the other derives.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
     }
@@ -402,12 +403,12 @@ fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     repr.args().list.first().map(|arg| arg.name.to_owned())
 }
 
-/// In a transparent struct, serde ignores a field of this type.
+/// Returns true for `PhantomData`, since serde ignores such a field in a transparent struct.
 fn is_phantom(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
-/// The fields that e.g. `exactly_one_of` names must exist.
+/// Reports a field that e.g. `exactly_one_of` names and that does not exist.
 fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,

@@ -6,7 +6,7 @@ use rbuilder_schema::{Markers, SchemaType};
 use crate::Session;
 use crate::marker::{self, Kind};
 
-/// Without any of these, we need not determine the kind of the field.
+/// If this is false, there's no need to determine the kind of the field.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
         || markers.stated().schema_type.is_some()

@@ -12,7 +12,7 @@ use crate::session::SlotType;
 use crate::{Diagnostic, SchemaFunction, Session};
 
 impl Reader<'_, '_> {
-    /// For `from`, `try_from` and `into`.
+    /// Adds the slot of a type that stands for this one, because of `from`, `try_from` or `into`.
     pub(super) fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
         match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// For a field. Some markers replace its type.
+    /// Adds the slot of a field, whose type may be replaced by a marker.
     pub(super) fn slot(&mut self, ty: TypeRef, attrs: &FieldAttrs, read: &marker::FieldMarkers) -> usize {
         if let Some((slot, text)) = &read.schema_type {
             return self.add_slot(slot.clone(), || SlotType::Text(text.clone()));
@@ -57,8 +57,8 @@ impl Reader<'_, '_> {
         self.add_slot(ty, || SlotType::Written(span))
     }
 
-    /// For a type that needs no schema. We put `String` in its place, in an `Option` if the type is
-    /// one.
+    /// A type without a schema still needs a slot, so we put `String` in its place, or an `Option`
+    /// of it if the type is one.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
@@ -69,7 +69,7 @@ impl Reader<'_, '_> {
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
     }
 
-    /// The function returns the schema.
+    /// Adds a slot whose schema is what the function returns.
     pub(super) fn add_function(
         &mut self,
         ty: TypeRef,

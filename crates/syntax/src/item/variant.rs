@@ -55,7 +55,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Records the discriminant of a variant, which is the next number unless it's explicit.
+    /// Records the discriminant of a variant. Unless it's explicit, it is the one after that of the
+    /// previous variant.
     fn number(&mut self, variant: &VariantItem<'_>) {
         let next = |numbers: &Vec<i64>| numbers.last().map_or(Some(0), |last| last.checked_add(1));
         let number = match (&self.numbers, variant.discriminant) {

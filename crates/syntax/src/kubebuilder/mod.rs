@@ -28,7 +28,7 @@ enum Spelling<'a> {
 
 use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 
-/// For `items:…`.
+/// The help for markers that start with `items:`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
 /// The markers that controller-tools supports, including Kubernetes' own, and how to write them in
@@ -168,7 +168,8 @@ pub fn warn_of_go_marker(
     Some(Diagnostic::warning(span, message).help(help))
 }
 
-/// The longest name wins, e.g. `kubebuilder:subresource:scale`.
+/// Finds the row of a marker. If several names fit, the longest wins, e.g.
+/// `kubebuilder:subresource:scale`.
 fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     let fits = |name: &str| {
         marker
@@ -207,7 +208,8 @@ fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &
     }
 }
 
-/// With schemars, `extend` sets the keys that it has no attribute for.
+/// Returns an attribute that sets the constraint. For schemars, this is `extend` if it has no
+/// attribute for the key.
 fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     let ours = spelling_of(key);
     let extended = format!("#[schemars(extend(\"{}\" = {{}}))]", key.name);
@@ -247,7 +249,7 @@ fn spelled(spelling: &Spelling<'_>, value: &str) -> String {
     format!("write `{written}`")
 }
 
-/// Splits `a;b` as well as `{a,b}`.
+/// Splits a list, which Go markers write as `a;b` or as `{a,b}`.
 fn items(value: &str) -> impl Iterator<Item = &str> {
     let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
     inner

@@ -46,7 +46,7 @@ pub(super) const fn row(
     }
 }
 
-/// Goes for `status`, `scale` and most others.
+/// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
 
 /// Nobody serves these subresources. They only exist for authorization, e.g. of the kubelet, of
@@ -62,7 +62,7 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("endpointslices", "restricted"),
 ];
 
-/// No longer served, but still around in old projects.
+/// This group isn't served any longer, but there still are old projects that use it.
 const FORMER_GROUP: &str = "extensions";
 
 /// Finds a resource by group and plural. `core` also means the core group.
@@ -100,7 +100,7 @@ pub fn is_kubernetes_group(group: &str) -> bool {
 }
 
 impl Resource {
-    /// kubectl accepts these.
+    /// Returns the short names that kubectl accepts, e.g. `deploy`.
     pub(super) fn short_names(&self) -> impl Iterator<Item = &'static str> {
         self.short_names.split_whitespace()
     }
@@ -109,7 +109,8 @@ impl Resource {
         self.limited_verbs.is_empty()
     }
 
-    /// Counts reviews, which clients can create.
+    /// Returns true if clients can write the resource. They can create reviews, so this is true for
+    /// them.
     pub(super) fn is_written(&self) -> bool {
         self.is_watchable() || self.limited_verbs == "create"
     }
@@ -120,8 +121,8 @@ impl Resource {
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
 
-    /// Without a name, these are the verbs of the resource itself. `None` if we don't know them, or
-    /// if there is no restriction.
+    /// Returns the verbs of a subresource, or those of the resource itself if there's no name. It's
+    /// `None` if we don't know them or if nothing is restricted.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
             None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),

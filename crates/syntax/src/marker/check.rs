@@ -136,7 +136,7 @@ fn exceeds(left: &Number, right: &Number) -> bool {
     rbuilder_schema::compare_numbers(left, right) == std::cmp::Ordering::Greater
 }
 
-/// Each constraint must apply to the kind of value.
+/// Reports constraints that don't apply to this kind of value.
 fn subjects(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
     if *kind == Kind::Unknown {
@@ -182,7 +182,7 @@ fn preserved_subject(reading: &Reading, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help("remove it: it has no effect"));
 }
 
-/// Lists of objects count as well.
+/// Returns true for objects, and for lists that have some.
 fn has_objects(kind: &Kind) -> bool {
     match kind {
         Kind::List(items) => has_objects(items),
@@ -273,7 +273,7 @@ fn texts(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Literals in `default`, `example` and `enum` must match the kind of the value.
+/// Reports literals in `default`, `example` and `enum` that don't match the kind of the value.
 fn values(reading: &Reading, session: &mut Session) {
     let default = &reading.markers.default;
     let example = &reading.markers.stated().example;
@@ -365,7 +365,7 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Some markers require another one.
+/// Reports markers that require another marker.
 fn companions(reading: &Reading, session: &mut Session) {
     exclusive_bounds(reading, session);
     let topology = &reading.markers.topology;

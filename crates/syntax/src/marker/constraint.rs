@@ -83,7 +83,7 @@ fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     read_args(args, reading, Key::of_argument, read_foreign, session);
 }
 
-/// Constraints without a row only come from attributes of other tools, which we translate.
+/// A constraint may have no row if it comes from an attribute of another tool, which we translate.
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let markers = &mut reading.markers;
     match arg.name {

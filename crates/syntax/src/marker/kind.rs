@@ -20,7 +20,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// `Option`, `Box`, `Arc` and `Rc` don't make a difference.
+    /// Returns the kind of a type. It doesn't matter whether it's in an `Option`, `Box`, `Arc` or
+    /// `Rc`.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),
@@ -57,7 +58,7 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Only looks at the name.
+/// Returns true if the type is called `Option`, since we can't resolve names here.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["Option"])
 }

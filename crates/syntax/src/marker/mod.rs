@@ -244,8 +244,8 @@ impl Row<Reading> for Marker {
         self.name
     }
 
-    /// `validation` is repeatable, because `validation(…)` and `validation = "…"` are different
-    /// markers. The constraints in there have rows of their own.
+    /// Note that `validation` is repeatable, because `validation(…)` and `validation = "…"` are
+    /// different markers, and the constraints in there have rows of their own.
     fn is_repeatable(&self) -> bool {
         self.repeatable
     }
@@ -348,7 +348,7 @@ fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
-/// `scope` is what `allow(…)` applies to.
+/// Reads the markers of a field. An `allow(…)` applies to `scope`.
 pub(crate) fn parse_field(
     attrs: &[Attribute<'_>],
     ty: &TypeRef,

@@ -69,7 +69,7 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     Some(schema)
 }
 
-/// The value is a schema as in a manifest.
+/// Reads a schema that is written as in a manifest.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
         Ok(schema) => {
@@ -139,7 +139,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, ses
     known.not = new.not.or(known.not.take());
 }
 
-/// Includes the alternatives of the schema.
+/// Checks the patterns and formats of a schema, including those of its alternatives.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)

@@ -57,7 +57,7 @@ const PASSED: &[&str] = &[
     "ref_variants",
 ];
 
-/// For suggestions.
+/// The keys that we suggest if a key is misspelled.
 const READ: &[&str] = &[
     "contains",
     "email",
@@ -343,7 +343,7 @@ fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Optio
     }
 }
 
-/// The path leads to a regular expression or a string in the program.
+/// Returns the pattern of a constant, which is a regular expression or a string in the program.
 fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
@@ -430,7 +430,7 @@ fn warn_of_inner(arg: &Arg<'_>, kind: &Kind, session: &mut Session) {
     session.report(crate::Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// Evaluates literals, arithmetic on literals, and constants such as `u16::MAX`.
+/// Evaluates a literal, arithmetic on literals, or a constant like `u16::MAX`.
 fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     let value = match &arg.value {
         ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
@@ -464,7 +464,7 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// Before schemars 1, constants were named in a string.
+/// Looks up a constant that is named in a string, as it was before schemars 1.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
     is_path(text).then(|| session.constant(text))?
 }
@@ -489,7 +489,8 @@ fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     }
 }
 
-/// Knows e.g. `u8::MAX`, but not `usize::MAX`, since that depends on the platform.
+/// Returns the value of e.g. `u8::MAX`. We can't do this for `usize::MAX`, since that depends on
+/// the platform.
 fn constant(names: &[&str]) -> Option<i128> {
     let [.., of, which] = names else { return None };
     let (low, high) = match *of {
@@ -510,7 +511,7 @@ fn constant(names: &[&str]) -> Option<i128> {
     }
 }
 
-/// Also accepts `&"…"` and `"…".to_string()`.
+/// The literal may also be written as `&"…"` or `"…".to_string()`.
 fn literal(value: &ArgValue<'_>) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => Some(literal.value.clone()),
@@ -532,7 +533,7 @@ fn literal_of(expr: &Expr<'_>) -> Option<Value> {
     }
 }
 
-/// Only accepts `json!` with literals.
+/// Evaluates `json!`, as long as there are only literals in it.
 fn json_of(json: &Json<'_>) -> Option<Value> {
     match json {
         Json::Null => Some(Value::Null),

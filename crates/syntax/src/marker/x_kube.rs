@@ -96,7 +96,7 @@ fn strategy(expr: &Expr<'_>) -> Option<Strategy> {
     }
 }
 
-/// Accepts `"…"`, maybe with `.into()`, `.to_string()` or `.to_owned()`.
+/// Reads a string literal, which may be followed by `.into()`, `.to_string()` or `.to_owned()`.
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

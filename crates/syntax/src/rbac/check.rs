@@ -47,7 +47,7 @@ const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
 /// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Includes checks of the arguments against each other.
+/// Checks each argument of a rule, and then the arguments against each other.
 pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
     let rule = &parts.rule;
     let at = |name: &str| {
@@ -71,7 +71,7 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
     check_role(rule, &at, session);
 }
 
-/// In a derived rule, the arguments of a written one make no sense.
+/// Reports the arguments of a written rule in a derived one, where they make no sense.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
     let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
@@ -237,7 +237,7 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// HTTP methods only apply to URLs.
+/// Reports HTTP methods in a rule for resources, since these only apply to URLs.
 fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     for (method, verb) in INSTEAD_OF_METHODS {
         if rule.verbs.iter().any(|written| written == method) {

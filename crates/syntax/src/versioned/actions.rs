@@ -10,7 +10,7 @@ use crate::Diagnostic;
 #[derive(Default)]
 pub(super) struct Actions<'a> {
     added: Option<usize>,
-    /// In ascending order.
+    /// The changes, with the earliest version first.
     changes: Vec<Change<'a>>,
     deprecated: Option<(usize, Attribute<'a>)>,
 }
@@ -219,7 +219,7 @@ fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'
         })
 }
 
-/// Accepts a string or a path.
+/// The type may be in a string, or written as a path.
 fn read_type(arg: &Arg<'_>) -> Result<TypeRef, Diagnostic> {
     let span = arg.value_span();
     let text = match &arg.value {

@@ -10,7 +10,7 @@ use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 /// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Includes checks of the arguments against each other.
+/// Checks each argument of a webhook, and then the arguments against each other.
 pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Session) {
     let has = |name: &str| args.iter().any(|arg| arg.name == name);
     let at = |name: &str| {
@@ -131,7 +131,8 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
-/// The API server rejects a wildcard next to a resource that it already matches.
+/// Checks a resource of the webhook. The API server rejects a wildcard next to a resource that it
+/// already matches.
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "use the lower-case plural, as in `deployments`";
@@ -251,7 +252,6 @@ fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Accepts 1 to 65535.
 pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     let number = arg.number(session)?;
     let port = number
@@ -269,7 +269,7 @@ pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     port
 }
 
-/// Accepts 1 to 30.
+/// The API server only accepts timeouts from 1 to 30 seconds.
 pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     let number = arg.number(session)?;
     let seconds = number

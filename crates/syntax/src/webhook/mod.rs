@@ -341,7 +341,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// Ignores case, like kubebuilder's markers.
+/// Reads one of the known words. Like in kubebuilder's markers, the case doesn't matter.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)
