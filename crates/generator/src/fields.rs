@@ -88,6 +88,7 @@ enum Step<'a> {
 
 fn parse_steps(path: &str) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
+    // The path starts with a dot, so its first part is empty.
     for part in path.split('.').skip(1) {
         let name = part.trim_end_matches("[*]");
         steps.push(match name {
@@ -246,6 +247,7 @@ impl Finder<'_> {
             return None;
         };
         for (field, span) in of.fields.iter().zip(of.sites) {
+            // A flattened field itself isn't part of the path.
             if field.flatten {
                 if let Some(found) = self.in_slot(field.slot, within, steps) {
                     return Some(found);
@@ -265,6 +267,7 @@ impl Finder<'_> {
         within: Within<'_>,
         steps: &[Step<'_>],
     ) -> Option<Found> {
+        // With some representations, the content is in a field of its own.
         let wrapper = match tagging {
             _ if variant.untagged => None,
             Tagging::External => Some(&variant.name),

@@ -57,6 +57,7 @@ impl<'c> FileReader<'c, '_> {
             return Ok(());
         };
         let outer = self.rewritten.clone();
+        // A macro on a module around this one may change the items in here just as well.
         self.rewritten = rewritten.or_else(|| outer.clone());
         let name = written.as_deref().unwrap_or(ident.text);
         let folder = path::join(&location.folder, name);

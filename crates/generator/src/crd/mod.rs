@@ -117,6 +117,8 @@ pub(crate) fn crd_files(
             made.iter().for_each(|version| descriptors.add(&version.schema));
         }
         let report = schemas.report();
+        // Without `keep_going`, any error prevents all output, so there's no point in printing the
+        // CRD.
         let is_held_back = if options.keep_going {
             report.holds_back(concern)
         } else {
@@ -127,6 +129,7 @@ pub(crate) fn crd_files(
         {
             let file = file(&made, options);
             size::check_size(&made, &file, &mut schemas);
+            // The file may have turned out to be too large.
             if !schemas.report().holds_back(concern) {
                 each(file);
                 if options.csv {
@@ -180,6 +183,8 @@ fn version<'a>(
     let mut schema = match whole {
         Some(whole) => root::complete_root(resource, Schema::clone(&*whole?)),
         None => {
+            // Even if the spec has errors, go on with the status, so that users see its errors in
+            // the same run.
             let spec = schemas.item(id, place);
             check_null_spec(id, resource, schemas);
             let status = match &resource.status {
@@ -208,6 +213,7 @@ fn version<'a>(
 /// derive and keep its attributes. Returns false after an error.
 fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) -> bool {
     let item = schemas.package().item(id);
+    // Another error has been reported in this case, and we can't tell what the item derives.
     let Some(model) = item.model.as_ref().filter(|_| !item.is_rewritten) else {
         return true;
     };
@@ -469,6 +475,7 @@ fn column_value(column: &rbuilder_syntax::PrintColumn) -> Value {
             value[key] = text.as_str().into();
         }
     }
+    // Leave out the API server's default.
     if let Some(priority) = column.priority.filter(|priority| *priority != 0) {
         value["priority"] = priority.into();
     }

@@ -84,6 +84,7 @@ impl<'a> Evaluator<'_, 'a> {
             ExprKind::Negative(inner) => {
                 let value = self.value(inner, ty, frame)?;
                 calculate(&0.into(), Operator::Sub, &value).or_else(|| {
+                    // It's a float, since `calculate` only supports integers.
                     let negative = Value::from(-value.as_f64()?);
                     leaf::literal(&negative, ty)
                 })
@@ -268,6 +269,8 @@ impl<'a> Evaluator<'_, 'a> {
         let of = prefix.last().copied().unwrap_or_default();
         match (of, *last, args) {
             (_, "default", []) => match ty {
+                // We'd have found a type of our own already. And `T::default()` isn't an `Option`
+                // unless `T` is.
                 Ty::Item(..) if of != "Default" => None,
                 Ty::Option(_) if of != "Default" && of != "Option" => None,
                 _ => self.zero(ty),
@@ -305,6 +308,7 @@ impl<'a> Evaluator<'_, 'a> {
             ("to_string", []) if leaf::is_text(ty) && matches!(receiver.kind, ExprKind::Literal(_)) => {
                 match &receiver.kind {
                     ExprKind::Literal(Value::String(text)) => Some(text.as_str().into()),
+                    // A float could look different, e.g. `1.0.to_string()` is "1".
                     ExprKind::Literal(Value::Number(number)) if !number.is_f64() => {
                         Some(number.to_string().into())
                     }
@@ -323,6 +327,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
             ("map", [function]) if converts_text(function) => self.value(receiver, ty, frame),
+            // E.g. `NonZeroU16::new(80).unwrap()`.
             ("unwrap", []) | ("expect", [_]) if leaf::is_non_zero(ty) => match &receiver.kind {
                 ExprKind::Call(function, args) => match (&function.kind, args.as_slice()) {
                     (ExprKind::Path(names), [number]) if names.last() == Some(&"new") => {
@@ -416,8 +421,8 @@ fn text() -> Ty {
     Ty::Known("std::string::String".into())
 }
 
-/// Whether it converts a `&str` to a `String`, as in `.map(String::from)` or `.map(|s|
-/// s.to_string())`.
+/// Returns true if the function makes a `String` of a `&str`. Both `String::from` and closures like
+/// `|s| s.to_string()` do.
 fn converts_text(function: &Expr<'_>) -> bool {
     const NAMES: &[&str] = &["from", "to_string", "to_owned", "into"];
     if let ExprKind::Path(names) = &function.kind {

@@ -138,6 +138,7 @@ impl<'a> Evaluator<'_, 'a> {
             let value = match (given.get(field.ident.as_str()), rest) {
                 (Some(expr), _) => self.value(expr, &ty, at)?,
                 (None, Rest::Zero) => self.zero(&ty)?,
+                // We don't know which keys of the other value belong to this field.
                 (None, Rest::Of(_)) if field.flatten => return None,
                 (None, Rest::Of(other)) => {
                     // serde omitted the field there, so it omits it here as well.
@@ -156,6 +157,7 @@ impl<'a> Evaluator<'_, 'a> {
                 continue;
             }
             match value {
+                // serde writes nothing for a flattened `None`.
                 Value::Null if field.flatten => {}
                 Value::Object(inner) if field.flatten => object.extend(inner),
                 _ if field.flatten => return None,

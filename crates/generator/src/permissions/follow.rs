@@ -77,6 +77,7 @@ impl Follower<'_, '_> {
     }
 
     fn statement(&mut self, cursor: &mut Cursor<'_>) -> Ty {
+        // Skip the attributes of the statement.
         while cursor.eat(b'#') {
             cursor.any_group();
         }
@@ -179,6 +180,7 @@ impl Follower<'_, '_> {
             if cursor.is_end() || cursor.is_punct(b',') || cursor.is_punct(b';') {
                 break;
             }
+            // As in Rust, a brace after a condition starts the body, not a struct.
             if !admits_struct && cursor.is_group(Delimiter::Brace) {
                 break;
             }
@@ -242,6 +244,7 @@ impl Follower<'_, '_> {
             Kind::Open(Delimiter::Bracket) => {
                 let inner = cursor.group(Delimiter::Bracket);
                 let values = inner.map(|inner| self.arguments(inner)).unwrap_or_default();
+                // All items of an array have the same type.
                 values.into_iter().next().unwrap_or_default()
             }
             Kind::Open(Delimiter::Brace) => {
@@ -563,6 +566,7 @@ impl Follower<'_, '_> {
         if cursor.is_punct(b'!') && !cursor.is_pair(b'!', b'=') {
             cursor.skip();
             let values = cursor.any_group().map(|inner| self.arguments(inner));
+            // As far as it matters, these macros return what they get.
             let is_value = matches!(name.text, "vec" | "pin" | "ready" | "dbg");
             let first = values.unwrap_or_default().into_iter().next();
             return first.filter(|_| is_value).unwrap_or_default();
@@ -586,6 +590,7 @@ impl Follower<'_, '_> {
         if let Some(value) = variable {
             return value;
         }
+        // By convention, only types start with an upper-case letter.
         let is_type = name.text.starts_with(char::is_uppercase);
         if is_type && admits_struct && cursor.is_group(Delimiter::Brace) {
             if let Some(inner) = cursor.group(Delimiter::Brace) {

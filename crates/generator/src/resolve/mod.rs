@@ -114,6 +114,7 @@ impl<'a> Resolver<'a> {
     /// Returns `None` after reporting an error.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         if self.depth == 0 {
+            // This is the outermost type, so start to count from the beginning.
             self.parts = 0;
         }
         self.depth += 1;
@@ -184,6 +185,7 @@ impl<'a> Resolver<'a> {
             Target::Opaque(owner)
                 if let Some(function) = find_schema_function(&self.associated, owner.clone()) =>
             {
+                // Resolve all of them before we give up, so that every error is reported.
                 let args: Vec<Option<Ty>> = args.iter().map(|arg| self.resolve(arg, scope)).collect();
                 Some(Ty::Written(function, args.into_iter().collect::<Option<_>>()?))
             }
@@ -344,6 +346,7 @@ impl<'a> Resolver<'a> {
             let ty = match (args.get(position), default) {
                 (Some(arg), _) => self.resolve(arg, scope)?,
                 (None, Some(default)) => {
+                    // A default can use the parameters before it, as in `struct A<T, U = Vec<T>>`.
                     let bindings = bound.iter().cloned().collect();
                     self.resolve(
                         default,

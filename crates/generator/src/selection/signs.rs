@@ -136,6 +136,7 @@ impl Calls {
         for (at, _) in text.match_indices(CALL) {
             let (before, after) = (&text[..at], &text[at + CALL.len()..]);
             let line = before.rsplit('\n').next().unwrap_or_default();
+            // `::crds` isn't the call that we are looking for, and neither is one in a comment.
             if after.starts_with(is_word) || is_comment(line) {
                 continue;
             }
@@ -159,6 +160,7 @@ impl Calls {
         for (name, is_called) in self.generic.iter_mut().filter(|(name, _)| !name.is_empty()) {
             for (at, _) in text.match_indices(name.as_str()) {
                 let rest = &text[at + name.len()..];
+                // We may have found the end of a longer name.
                 let whole = !text[..at].ends_with(is_word);
                 let arguments = match () {
                     () if rest.starts_with("::<") => rest[3..].split('(').next(),
@@ -208,6 +210,7 @@ fn called_type(before: &str) -> Option<&str> {
         let path = inner.split_whitespace().next()?;
         return last_word(path);
     }
+    // Within a macro, the type may be a variable, as in `$kind::crd()`.
     last_word(before).filter(|word| !before[..before.len() - word.len()].ends_with('$'))
 }
 

@@ -66,6 +66,7 @@ impl<'a> Finder<'a> {
         let mut kinds = BTreeSet::new();
         while !items.is_end() {
             let mut ahead = items;
+            // If there's more before the comma, it's a larger expression, which could be anything.
             if let Some(held) = self.held_by(&mut ahead)
                 && (ahead.is_end() || ahead.is_punct(b','))
             {

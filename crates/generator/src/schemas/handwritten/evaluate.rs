@@ -252,6 +252,7 @@ impl SchemaReader<'_, '_> {
             return function.unread(expr.span, "it is nested too deeply");
         };
         self.spend(function.size(), expr.span, function)?;
+        // Work on a copy, so that variables of the block don't leak out of it.
         let mut inner = function.clone();
         let value = self.statements(&statements, expr.span, &mut inner)?;
         let has_items = statements.iter().any(|part| matches!(part, Statement::Item(_)));
@@ -361,6 +362,8 @@ impl SchemaReader<'_, '_> {
 fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()> {
     let mut values = values.into_iter();
     let (first, second) = (values.next()?, values.next());
+    // `Default::default()` is evaluated to `null`. Only now we see whether it's an object or a
+    // list.
     if place.is_null() {
         *place = match (&second, &first) {
             (Some(_), _) | (None, Value::Object(_)) => Value::Object(Map::new()),

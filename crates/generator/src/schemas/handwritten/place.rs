@@ -45,6 +45,7 @@ impl Function<'_> {
         let mut named: Vec<String> = Vec::new();
         for word in words(expr.text) {
             match self.variables.get(word) {
+                // Changing a reference changes the variable that it points into.
                 Some(Variable::Part(of, _)) => named.extend([word.to_owned(), of.clone()]),
                 Some(Variable::Value(_)) => named.push(word.to_owned()),
                 Some(Variable::Unknown) | None => {}
