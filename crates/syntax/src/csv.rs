@@ -188,6 +188,7 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(resource) = read_resource(arg, session) else {
         return;
     };
+    // It's empty if the kind was invalid, which has been reported.
     if !resource.kind.is_empty() && kind.resources.contains(&resource) {
         let message = format!("duplicate `resource` of kind `{}`", resource.kind);
         session.error_help(arg.span, message, "remove one of the two");
@@ -202,6 +203,7 @@ fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
         return;
     };
     let is_same = |known: &RequiredCrd| known.name == required.name && known.version == required.version;
+    // It's empty if the name was invalid, which has been reported.
     if !required.name.is_empty() && kind.required.iter().any(is_same) {
         let message = format!(
             "duplicate `required` of CRD `{}` in version `{}`",

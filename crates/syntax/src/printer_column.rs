@@ -63,6 +63,7 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
             let help = "write a path such as `.status.conditions[?(@.type==\"Ready\")].status`: the API server drops this column and those after it";
             Diagnostic::error(place, format!("`{path}` is not a valid JSON path: {reason}")).help(help)
         } else {
+            // The user may have written it as for `kubectl get -o jsonpath`, e.g. `{.spec.size}`.
             let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
             Diagnostic::error(place, format!("`{path}` is not a valid JSON path"))
                 .help(format!("write `.{}`", bare.trim_end_matches('}')))

@@ -78,6 +78,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
     let serde = serde_attrs::read_container_attrs(attrs, reader.session);
     reader.check_foreign(&serde.foreign);
     let custom_resource = custom_resource::parse_custom_resource(attrs, ident, reader.session);
+    // It's still a kind if its keys could not be parsed. Otherwise they'd be taken for markers.
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
@@ -321,6 +322,7 @@ impl Reader<'_, '_> {
 
     /// Warns about names in snake case that nobody chose, because serde took them from Rust.
     fn check_case(&mut self, fields: &[Field], serde: &ContainerAttrs) {
+        // With `rename_all`, someone has made a choice.
         if !self.session.is_ours() || serde.rename_all.read.is_some() {
             return;
         }

@@ -23,6 +23,7 @@ impl Reader<'_, '_> {
     ) -> Option<Shape> {
         let mut read = Vec::with_capacity(variants.len());
         for variant in variants {
+            // Variants that serde skips have a discriminant as well, so they count.
             self.number(&variant);
             let attrs = serde_attrs::read_variant_attrs(&variant.attrs, self.session);
             if attrs.skip {

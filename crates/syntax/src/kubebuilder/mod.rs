@@ -159,6 +159,7 @@ pub fn warn_of_go_marker(
         (None, None) if is_kubebuilder(marker) => UNKNOWN.to_owned(),
         (None, None) => return None,
     };
+    // Some markers are very long, e.g. those with a CEL rule.
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
     let help = match commented {
@@ -265,6 +266,7 @@ fn literal(value: &str) -> String {
     match value {
         "{}" => "{}".to_owned(),
         _ if is_plain => value.to_owned(),
+        // We don't translate objects, so leave it to the user to fill this in.
         _ if value.starts_with('{') => "…".to_owned(),
         _ => quoted(value),
     }
@@ -278,6 +280,7 @@ fn quoted(value: &str) -> String {
             .strip_prefix(quote)
             .and_then(|rest| rest.strip_suffix(quote))
     };
+    // In double quotes, it's the same in Rust.
     if between('"').is_some() {
         return value.to_owned();
     }

@@ -227,6 +227,7 @@ impl Reading {
     /// number of errors before we read this place.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
+        // After an error, what we find here would probably just be a consequence of it.
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
             check::check_consistency(self, session);
         }

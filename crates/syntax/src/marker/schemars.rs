@@ -183,6 +183,7 @@ fn translate<'a>(
         ),
         "required" if !matches!(arg.value, ArgValue::Literal(_)) => markers.push(flag("required", span)),
         "inner" => markers.extend(inner(arg, owner, kind, reading, session)),
+        // No other key of validator or garde makes a difference to the schema.
         _ if owner == Owner::Validator => {}
         // On a type, this is read along with serde's `from`.
         "with" if reading.place == Place::Type => {}
@@ -281,6 +282,7 @@ fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
             continue;
         };
         let span = bound.value_span();
+        // `equal` sets both bounds to the same number.
         if exclusive == Some("") {
             constraints.push(valued("maximum", span, value.clone()));
         } else if let Some(exclusive) = exclusive {
@@ -593,6 +595,7 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
                 markers.push(flag(marker, span));
             }
         } else if let Some(marker) = find(VALUES, key) {
+            // On a struct, the marker for this key has another name.
             let marker = match (marker, kind) {
                 ("map_type", Kind::Object) => "struct_type",
                 (marker, _) => marker,

@@ -128,9 +128,11 @@ impl<'a> Actions<'a> {
         };
         match &self.deprecated {
             Some((since, written)) if *since <= position => past.deprecated = Some(written.clone()),
+            // The item gets the prefix when it's deprecated, so earlier versions don't have it.
             Some(_) => past.name = name.trim_start_matches(prefix),
             None => {}
         }
+        // Go back in time, from the latest change to the first one after this version.
         for change in self.changes.iter().rev().filter(|change| change.since > position) {
             past.name = change.name.unwrap_or(past.name);
             past.ty = change.ty.clone().or(past.ty);

@@ -293,6 +293,7 @@ pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
         let message = format!("the API server rejects a webhook with `side_effects = \"{text}\"`");
         let help = "write `NoneOnDryRun`, and skip side effects in the handler when `dry_run` is set";
         session.error_help(arg.value_span(), message, help);
+        // Go on with a valid value, so that this remains the only error.
         return "None";
     }
     choice(arg, &["None", "NoneOnDryRun"], session).unwrap_or("None")
