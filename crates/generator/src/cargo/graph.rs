@@ -246,6 +246,7 @@ impl<'a> Graph<'a> {
             match (name.strip_prefix("dep:"), name.split_once('/')) {
                 (Some(key), _) => self.enable(index, key),
                 (None, Some((key, feature))) => {
+                    // Unlike `key/feature`, `key?/feature` does not enable the dependency itself.
                     let (key, weak) = match key.strip_suffix('?') {
                         Some(key) => (key, true),
                         None => (key, false),
@@ -487,6 +488,8 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
             bool_at(table, "default-features").or_else(|| bool_at(table, "default_features"))
         })
     };
+    // A package can turn on the default features that its workspace has turned off, but not the
+    // other way round.
     let default = default(spec) != Some(false) || (inherits && default(own) == Some(true));
     Wanted {
         package: name.to_owned(),

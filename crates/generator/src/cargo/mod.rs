@@ -166,6 +166,7 @@ fn members(
             help,
         ));
     }
+    // Without `--package`, the other members don't matter.
     let above = if is_root || options.packages.is_empty() {
         None
     } else {

@@ -324,6 +324,7 @@ impl<'c> FileReader<'c, '_> {
             ItemKind::Use(tree) => return self.imports(tree, module),
             ItemKind::ExternCrate(ident, rename) => {
                 let path = match ident.text {
+                    // As in `extern crate self as name;`.
                     "self" => vec!["crate".to_owned()],
                     name => vec![String::new(), name.to_owned()],
                 };

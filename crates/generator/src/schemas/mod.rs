@@ -270,6 +270,7 @@ impl<'a> Schemas<'a> {
         if self.open_functions.len() >= MAX_DEPTH {
             return self.error(place, "the schemas of functions are nested too deeply", "");
         }
+        // A placeholder, which only counts towards the depth.
         self.open_functions.push((ValueId(usize::MAX), Vec::new()));
         let value = SchemaReader::new(self).of_path(id, &function.path, bindings, place);
         self.open_functions.pop();
@@ -459,6 +460,7 @@ impl<'a> Schemas<'a> {
             return Vec::new();
         }
         let associated = Rc::clone(&self.resolver.associated);
+        // Discard what the evaluator reports, because it may not matter here.
         let attempt = self.report().begin_attempt();
         let mut evaluator = Evaluator::new(&mut self.resolver, &associated);
         let values = evaluator.absent_values(id, args, &fields);
@@ -485,6 +487,7 @@ impl<'a> Schemas<'a> {
         let integer = known(model.repr.as_deref()?)?;
         Some(Arc::new(Schema {
             description: model.container.description.as_deref().map(Arc::from),
+            // The `enum` says more than the bounds of the integer.
             minimum: None,
             maximum: None,
             enumeration: numbers.iter().map(|number| Value::from(*number)).collect(),

@@ -32,6 +32,7 @@ impl Selector {
         let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
         let mut doubtful: Vec<Doubtful<'_>> = Vec::new();
         for (place, package_id, resource, skipped) in kinds(package) {
+            // A kind may have several versions, so mention it only once.
             if said.insert((&resource.group, &resource.kind, skipped.is_some())) {
                 match skipped {
                     Some(Skipped::Seems(sign)) => doubtful.push(Doubtful {
@@ -65,6 +66,7 @@ impl Selector {
     ) {
         let CustomResource { kind, group, .. } = resource;
         let why = match skipped {
+            // The user has asked for it, or it's part of the note about doubtful kinds.
             Skipped::Flag | Skipped::Listed | Skipped::Disowned | Skipped::Seems(_) => return,
             Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
             Skipped::Foreign(owner) => format!("the group `{group}` belongs to {owner}"),

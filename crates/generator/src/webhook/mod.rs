@@ -79,6 +79,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     .collect();
     let kind = match find_subject(package, handler) {
         Subject::Found(kind) => Some(kind),
+        // The marker says it all, so we can do without the kind.
         _ if missing.is_empty() => None,
         Subject::Hidden(gap) => {
             let gap = package.gap(gap);

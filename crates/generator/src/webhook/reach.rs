@@ -147,6 +147,7 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic>
         .filter_map(|resource| Some((resource, operations(kinds, entry, resource)?)))
         .filter(|(_, operations)| !operations.iter().any(|operation| asked.contains(operation)))
         .collect();
+    // It's only an error if the webhook is never called at all.
     let severity = match never.len() == entry.resources.len() {
         true => Severity::Error,
         false => Severity::Warning,
