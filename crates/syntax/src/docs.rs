@@ -112,6 +112,7 @@ struct Lines {
 impl Lines {
     /// Adds the text of a `///` line, or of a block comment without its leading stars.
     fn add_text(&mut self, text: &str) {
+        // In `/// text`, the first space isn't part of the text.
         if !text.contains('\n') {
             return self.add(text.strip_prefix(' ').unwrap_or(text).trim_end());
         }

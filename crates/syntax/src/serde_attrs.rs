@@ -547,6 +547,7 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
     // `serde_as` adds `with`, and also `default` if the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
+    // This is just another way to write `skip`.
     read.skip |= read.input_only.is_some() && read.output_only;
     read.foreign.skip = read.foreign.skip.filter(|_| !read.skip);
     read

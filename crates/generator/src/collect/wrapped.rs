@@ -80,6 +80,7 @@ impl FileReader<'_, '_> {
         } else {
             Call::Other
         };
+        // The definitions differ, and we don't know which of them applies.
         if candidates.iter().any(|(_, wrapper)| wrapper != first) {
             return unread;
         }

@@ -60,6 +60,7 @@ fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, Strin
 fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = rule.match_indices("self.");
+    // This leaves out e.g. `x.self.a` and `myself.a`.
     let starts = starts.filter(|(at, _)| !rule[..*at].ends_with(|c: char| is_word(c) || c == '.'));
     let path = |at: usize| {
         let rest = &rule[at + "self.".len()..];

@@ -118,6 +118,7 @@ impl Follower<'_, '_> {
             && owner == "Patch"
         {
             return match variant.as_str() {
+                // Unlike `Patch::Apply`, these never create an object.
                 "Merge" | "Strategic" | "Json" => Ty::Change,
                 _ => Ty::Unknown,
             };
@@ -209,6 +210,8 @@ impl Follower<'_, '_> {
 
     pub(super) fn method(&mut self, receiver: &Ty, name: Ident<'_>, generic: &[Ty], inner: Cursor<'_>) -> Ty {
         let is_mapping = MAPPING.contains(&name.text);
+        // A closure among the arguments usually gets the receiver, e.g. in
+        // `list.iter().map(|object| …)`.
         let outer = match receiver {
             Ty::Known(..) if !is_mapping => std::mem::take(&mut self.hint),
             other => std::mem::replace(&mut self.hint, other.clone()),
@@ -440,6 +443,7 @@ impl Follower<'_, '_> {
     fn place(&self, span: Span) -> Place {
         Place {
             file: self.item.file,
+            // The span is relative to the body, since that's all we lexed.
             span: span.shifted(self.item.start),
         }
     }
@@ -454,6 +458,7 @@ fn is_remote(row: &Row, arg: &Ty) -> bool {
 
 /// Finds the row of a function, as opposed to that of a method.
 fn find_path(path: &str) -> Option<&'static Row> {
+    // Programs may depend on kube-runtime directly.
     let path = path.replace("kube_runtime::", "kube::runtime::");
     table::find_call("", &path)
 }

@@ -153,6 +153,7 @@ impl<'a> Functions<'a> {
         let result = output.map_or(Ty::Unknown, |output| {
             read_type(self.package, &output, self.scope(id, &bindings))
         });
+        // If we know none of the types, there's no point in following the function once more.
         if is_generic && bindings.values().any(|ty| *ty != Ty::Unknown) {
             self.add(Instance {
                 function: id,

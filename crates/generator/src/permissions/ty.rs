@@ -170,6 +170,7 @@ pub(super) fn read_path(
         }
     }
     let name = segments.last().map_or("", String::as_str);
+    // Crates have many aliases of `Result`, so go by the name.
     if name.ends_with("Result") || name == "Either" {
         return args
             .first()

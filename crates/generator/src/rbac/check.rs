@@ -21,6 +21,7 @@ pub(super) fn check_rules(package: &Package, report: &mut Report) {
         return;
     }
     for PlacedRule { file, rule } in &package.rules {
+        // It may be about a kind in any group.
         if rule.groups.iter().any(|group| group == "*") {
             continue;
         }

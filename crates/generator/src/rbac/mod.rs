@@ -65,6 +65,7 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
 
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
+    // Without a rule, there's nothing to compare the calls with.
     let needs = match package.rules.is_empty() {
         true => permissions::Needs::default(),
         false => permissions::find_needs(package),
