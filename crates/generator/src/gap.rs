@@ -15,7 +15,7 @@ pub(crate) struct Gap {
     pub(crate) file: FileId,
     pub(crate) sort: GapSort,
     pub(crate) text: Box<str>,
-    /// Whether the text contains `derive(CustomResource)`.
+    /// True if there's a `derive(CustomResource)` in the text.
     pub(crate) hides_kind: bool,
     /// What we report for everything that needs an item of this gap.
     pub(crate) reason: rbuilder_syntax::Diagnostic,
@@ -81,8 +81,8 @@ fn has_word(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
 }
 
-/// Whether a text declares or imports a name: after a keyword, in a `use`, or as a type that kube
-/// generates (`kind = "Foo"`).
+/// Returns true if the name is in a `use` or after a keyword, or if it's the name of a type that
+/// kube generates (`kind = "Foo"`).
 fn declares(text: &str, name: &str) -> bool {
     const KEYWORDS: [&str; 10] = [
         "struct", "enum", "union", "type", "trait", "mod", "fn", "const", "static", "kind",

@@ -14,7 +14,7 @@ pub(crate) struct MinorChoice {
     pub(crate) minor: Option<Minor>,
     /// Where the version comes from, or why it's not the requested one.
     pub(crate) remark: Option<String>,
-    /// Whether we lack the requested version.
+    /// True if we don't have the version that was asked for.
     pub(crate) is_other: bool,
 }
 
@@ -61,12 +61,13 @@ impl KubernetesTypes {
         }
     }
 
-    /// Whether k8s-openapi has a type or module with this path.
+    /// Returns true if k8s-openapi has a type or a module with this path. We need not have a schema
+    /// for it.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Whether we have a schema for the type.
+    /// Returns true if we have a schema for the type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }

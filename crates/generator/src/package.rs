@@ -132,7 +132,7 @@ pub(crate) struct Member {
     pub(crate) library: Option<(String, ModuleId)>,
     /// By name in the source.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether serde's defaults become schema defaults. `CrdSchema` always has them.
+    /// True if serde's defaults become part of the schema. (With `CrdSchema`, they always do.)
     pub(crate) takes_serde_defaults: bool,
     /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,
@@ -190,7 +190,7 @@ pub(crate) struct TypeItem {
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
     /// `cfg`s on the modules around it that we cannot evaluate.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
-    /// Whether we report errors even if nothing uses the item.
+    /// True if we report errors even though nothing uses the item.
     pub(crate) is_checked: bool,
     /// An attribute macro may change the item, so it has no schema.
     pub(crate) is_rewritten: bool,
@@ -210,7 +210,7 @@ impl TypeItem {
         self.model.as_ref()?.custom_resource.as_ref()
     }
 
-    /// The name of the struct that kube generates for a kind.
+    /// Returns the name of the struct that kube generates for a kind.
     pub(crate) fn root(&self) -> Option<&str> {
         let resource = self.resource()?;
         Some(resource.root.as_deref().unwrap_or(&resource.kind))

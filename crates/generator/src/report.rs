@@ -153,7 +153,7 @@ impl Report {
         }
     }
 
-    /// The version of kube that the program uses. Help has to work with it.
+    /// Help has to work with the version of kube that the program uses.
     pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
         self.kube = kube;
     }
@@ -171,7 +171,7 @@ impl Report {
         self.log[count..].to_vec()
     }
 
-    /// The errors also affect what we are building now.
+    /// Notes that these errors also affect what we are building now.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
@@ -184,7 +184,7 @@ impl Report {
         !self.log.is_empty()
     }
 
-    /// Whether an error holds back this output, or all of them.
+    /// Returns true if an error holds back this output, or all of them.
     pub(crate) fn holds_back(&self, concern: Concern) -> bool {
         self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
     }

@@ -52,7 +52,7 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         .collect()
 }
 
-/// Whether the API server would round the bound, because it stores bounds as floats.
+/// Returns true if the API server would round the bound, since it stores bounds as floats.
 fn is_rounded(bound: &Number) -> bool {
     let whole = bound.as_i64().map(i128::from).or(bound.as_u64().map(i128::from));
     // Don't complain about the limits of 64-bit integers, because no value exceeds them anyway.

@@ -215,8 +215,8 @@ fn normalize(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// Whether the text contains a word. Files are long, and we search for several words, which takes a
-/// fraction of the time that `str::contains` would.
+/// Returns true if the text contains a word. Files are long, and we search each of them for several
+/// words, so this only takes a fraction of the time that `str::contains` would.
 pub(crate) fn is_in_file(word: &str, text: &str) -> bool {
     memmem::find(text.as_bytes(), word.as_bytes()).is_some()
 }

@@ -76,7 +76,7 @@ pub(crate) trait ReadArg<'a> {
     /// `name(…)`
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// Where the argument is, for a rule that comes from it.
+    /// Returns where the argument is, for a rule that comes from it.
     fn origin(&self) -> Origin;
 }
 

@@ -394,7 +394,7 @@ const KEYS: &[&str] = &[
     "with",
 ];
 
-/// Only warns, because a newer serde may have the key.
+/// This is just a warning, because a newer serde may have the key.
 fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     if KEYS.contains(&arg.name) {
         return;

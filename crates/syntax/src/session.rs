@@ -84,8 +84,8 @@ impl Session {
         value
     }
 
-    /// Whether the derive is parsing the item. It sees the item's markers, but not its other
-    /// derives.
+    /// Returns true if it's the derive that is parsing the item. It can see the item's markers, but
+    /// not its other derives.
     pub(crate) fn is_of_derive(&self) -> bool {
         self.slot_types.is_some()
     }

@@ -56,10 +56,10 @@ pub(super) struct Wanted {
     renamed: bool,
     folder: Option<String>,
     pub(super) requirement: Option<String>,
-    /// Whether `Cargo.lock` decides where the package comes from. This is not the case for path
-    /// dependencies, nor for crates whose schemas are built in, such as `kube`.
+    /// True if `Cargo.lock` decides where the package comes from. That's not the case for path
+    /// dependencies, nor for crates whose schemas are built in (e.g. `kube`).
     pub(super) is_locked: bool,
-    /// Whether it is below a `[target.…]` that cannot match Linux.
+    /// True if it's below a `[target.…]` that can't match Linux.
     pub(super) is_elsewhere: bool,
     optional: bool,
     /// Includes `default`, unless the dependency disables it.
@@ -337,8 +337,8 @@ impl<'a> Graph<'a> {
         own.as_str()
     }
 
-    /// The newest release of `name` that any of our own manifests asks for. We fall back to this in
-    /// repositories without a `Cargo.lock`.
+    /// Returns the newest release of `name` that any of our own manifests asks for. We fall back to
+    /// this if a repository has no `Cargo.lock`.
     pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
         let own = self.nodes.iter().filter(|node| node.locked.is_none());
         let asked = own
@@ -448,7 +448,8 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
     found
 }
 
-/// Whether a key below `[target]` can match Linux. It is either a `cfg(…)` or a target triple.
+/// The key of a table below `[target]` is either a `cfg(…)` or a target triple. If we can't tell,
+/// it may well match Linux.
 fn may_be_linux(target: &str) -> bool {
     let predicate = target
         .strip_prefix("cfg(")
@@ -510,7 +511,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     }
 }
 
-/// Whether any key of a manifest is inherited with `workspace = true`.
+/// Returns true if the manifest has `workspace = true` anywhere.
 fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
     // The deepest such key is `[target.'…'.dependencies] x.workspace = true`.
     depth < 6

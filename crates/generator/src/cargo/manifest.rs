@@ -16,7 +16,7 @@ pub(crate) struct Manifest {
     pub(crate) library: Option<Library>,
     /// Root files of the other targets that we read, such as binaries.
     pub(crate) roots: Vec<String>,
-    /// Whether we generate the library's own kinds and markers. If not, it only lends its types.
+    /// True if we generate the library's own kinds and markers. Otherwise we only use its types.
     pub(crate) selected: bool,
     /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,

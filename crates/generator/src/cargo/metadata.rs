@@ -28,7 +28,7 @@ pub(crate) struct Selection {
     pub(crate) skip: Vec<NamedKind>,
     /// Enabled in addition to the default features.
     pub(crate) features: Vec<String>,
-    /// Whether we write serde's defaults into the schemas of types that derive schemars'
+    /// True if serde's defaults become part of the schema even if a type derives schemars'
     /// `JsonSchema`.
     pub(crate) serde_defaults: bool,
 }

@@ -278,8 +278,7 @@ fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     })
 }
 
-/// Whether `text` can be part of a file name. `others` are allowed besides ASCII letters, digits,
-/// `-` and `_`.
+/// Besides ASCII letters, digits, `-` and `_`, the file name may have `others`.
 fn is_name(text: &str, others: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || others.contains(c);
     !text.is_empty() && text.len() <= 128 && text.chars().all(is_part)

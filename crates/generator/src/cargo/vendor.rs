@@ -106,7 +106,7 @@ impl Replacements {
 }
 
 impl Replacement {
-    /// Whether this table describes a `source` of `Cargo.lock`.
+    /// Returns true if this table describes the `source` that `Cargo.lock` has for a package.
     fn is_of(&self, name: &str, source: &str) -> bool {
         if name == "crates-io" {
             return CRATES_IO.contains(&source);

@@ -65,7 +65,8 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
     Ok(folders)
 }
 
-/// Whether a directory could be a member of the workspace without being listed.
+/// Returns true if a package in this directory could be a member even though `members` doesn't list
+/// it.
 pub(super) fn may_hold_member(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }

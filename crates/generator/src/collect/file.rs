@@ -20,7 +20,7 @@ use crate::place::FileId;
 use crate::selection::may_call_crd;
 use crate::sources::is_in_file;
 
-/// Whether a `cfg_attr` on the item would derive a kind.
+/// Returns true if there is a `cfg_attr` that would derive a kind, but isn't active.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")

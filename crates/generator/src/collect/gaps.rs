@@ -209,7 +209,7 @@ fn rewritten_module(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-/// Whether this is stackable-versioned's `#[versioned]`, on items that it generates kinds from.
+/// Returns true for stackable-versioned's `#[versioned]`, if it generates kinds from the item.
 pub(super) fn makes_kinds(attr: &Attribute<'_>, text: &str) -> bool {
     attr.last_segment() == "versioned" && ["crd(", "k8s("].iter().any(|argument| text.contains(argument))
 }

@@ -55,8 +55,8 @@ use crate::{Calls, Diagnostic, FileRange, Options, Product};
 /// A limit is necessary because `#[path]` can include one file many times.
 const MAX_MODULES: usize = 20_000;
 
-/// Whether a build script may generate kinds or markers. It doesn't count if it only prints the
-/// CRDs of the package.
+/// Returns true if a build script may generate kinds or markers, which it doesn't if it only prints
+/// the CRDs of the package.
 fn writes_markers(script: &str) -> bool {
     ["kopium", "CustomResource", "rbac(", "webhook("]
         .iter()
@@ -421,13 +421,14 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether a build script may generate modules of this package, but no kinds or markers.
+    /// Returns true if a build script may generate modules of this package, but no kinds or
+    /// markers.
     fn is_built(&mut self, module: ModuleId) -> bool {
         self.build_script(module)
             .is_some_and(|script| !writes_markers(&script))
     }
 
-    /// Whether we follow the functions of a module to find out which permissions they need.
+    /// Returns true if we follow the functions of a module to find out which permissions they need.
     fn follows_calls(&self, module: ModuleId) -> bool {
         match self.calls {
             None => false,

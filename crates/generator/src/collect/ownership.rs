@@ -102,8 +102,8 @@ impl Collector<'_> {
         found
     }
 
-    /// Whether it is up to us to decide, because no setting says if the kind belongs to the
-    /// project.
+    /// Returns true if no setting says whether the kind belongs to the project, so that it's up to
+    /// us to decide.
     fn is_undecided(&self, item: &TypeItem) -> bool {
         let module = self.package.module(item.module);
         let Some(resource) = item

@@ -245,7 +245,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a type resolves to `owner`. `module` is where it is written.
+/// Returns true if a type that is written in `module` resolves to `owner`.
 pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
     owner_of(package, ty, module).as_ref() == Some(owner)
 }

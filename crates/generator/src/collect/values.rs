@@ -164,7 +164,6 @@ struct Found<'f> {
     start: u32,
     is_function: bool,
     parameter: Option<String>,
-    /// Whether the name of the return type ends in `Schema`.
     returns_schema: bool,
     type_parameters: Vec<String>,
     longest: usize,

@@ -44,8 +44,8 @@ pub(super) enum Call {
 }
 
 impl FileReader<'_, '_> {
-    /// Whether a `macro_rules!` passes items through. If so, we read its markers where it is
-    /// called.
+    /// Returns true for a `macro_rules!` that passes items through. We read the markers of these
+    /// where the macro is called.
     pub(super) fn is_wrapper(text: &str) -> bool {
         let mut wraps = Vec::new();
         visit_macros(text, |_, rules| wraps.push(read_wrapper(rules).is_some()));

@@ -14,7 +14,7 @@ use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 pub(super) struct Wrapper {
     /// Attributes that the macro adds, e.g. `#[derive(CustomResource)]`.
     pub(super) added: String,
-    /// Whether it accepts any number of items rather than a single struct or enum.
+    /// True if the macro takes any number of items, as opposed to a single struct or enum.
     is_list: bool,
 }
 
@@ -256,7 +256,7 @@ fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     }
 }
 
-/// Whether the items in this part of the result leave the schema of the passed item alone.
+/// Returns true if the items in this part of the result leave the schema of the passed item alone.
 fn is_idle(tokens: &[&str]) -> bool {
     let mut outside = Vec::new();
     let mut before = "";

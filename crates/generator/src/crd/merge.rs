@@ -73,8 +73,8 @@ fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Ite
     hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
-/// Whether two types are the same one, because several targets include its file. The versions of a
-/// `#[versioned]` module share a place, so compare them as well.
+/// Returns true if two types are the same one, which happens if several targets include its file.
+/// The versions of a `#[versioned]` module share a place, so compare the versions as well.
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
     package.item(a).file == package.item(b).file && at_a.span == at_b.span && at_a.version == at_b.version
 }
@@ -206,7 +206,7 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
     }
 }
 
-/// Whether `text` has a scheme and a host, because the API server requires no more than that.
+/// The API server requires no more than a scheme and a host.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())

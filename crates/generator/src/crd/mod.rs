@@ -35,7 +35,7 @@ pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
-    /// Whether the type derives `CrdSchema`.
+    /// True if the type derives `CrdSchema`.
     is_ours: bool,
     is_stored: bool,
 }

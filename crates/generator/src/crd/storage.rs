@@ -18,8 +18,8 @@ pub(super) struct Explanation {
     /// How to state the choice in the source. `None` if the program states it already, by merging
     /// CRDs.
     pub(super) help: Option<&'static str>,
-    /// Whether nothing in the source determines the version, so that it may change with the next
-    /// one.
+    /// True if nothing in the source determines the version, so that it may be another one as soon
+    /// as there is a new version.
     pub(super) is_assumed: bool,
 }
 

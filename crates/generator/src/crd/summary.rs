@@ -11,7 +11,7 @@ use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
 use crate::report::Report;
 
-/// The selected kinds come first.
+/// Lists all kinds, starting with those that are selected.
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,

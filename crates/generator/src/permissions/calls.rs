@@ -449,7 +449,7 @@ impl Follower<'_, '_> {
     }
 }
 
-/// Whether an argument makes this call go to another cluster.
+/// Returns true if the argument makes this call go to another cluster.
 fn is_remote(row: &Row, arg: &Ty) -> bool {
     let depends =
         row.on == "Api" || row.on.is_empty() || row.on == "Recorder" || matches!(row.name, "watch" | "with");

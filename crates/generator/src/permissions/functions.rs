@@ -57,7 +57,7 @@ pub(super) fn is_impl(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
 }
 
-/// The name that stands for the type of an `impl Trait` parameter.
+/// Returns the name that stands for the type of an `impl Trait` parameter.
 pub(super) fn implicit_name(position: usize) -> String {
     format!("impl {position}")
 }
@@ -169,7 +169,7 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Whether someone called the generic function with types that we know.
+    /// Returns true if someone calls the generic function with types that we know.
     pub(super) fn is_instantiated(&self, id: FunctionId) -> bool {
         self.seen.iter().any(|seen| seen.function == id)
     }

@@ -38,7 +38,7 @@ pub(super) enum Ty {
 pub(super) struct Known {
     pub(super) kind: Ty,
     pub(super) state: Ty,
-    /// Whether it is for another cluster than the manager's own.
+    /// True if it's for another cluster than the manager's own.
     pub(super) is_remote: bool,
 }
 

@@ -136,7 +136,6 @@ fn may_hide_calls(package: &Package) -> bool {
     package.gaps.iter().any(hides_calls)
 }
 
-/// Whether a gap may hide calls of the API server.
 pub(super) fn hides_calls(gap: &Gap) -> bool {
     matches!(gap.sort, GapSort::Unread | GapSort::Built)
         || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))

@@ -19,8 +19,8 @@ pub struct Row {
     /// The pattern of the help. Empty for messages without help.
     pub help: &'static str,
     edit: Edit,
-    /// Whether `{old}` must be a misspelling of `{new}`. Help also suggests names that are less
-    /// similar, which we'd rather not pick for the user.
+    /// True if `{old}` has to be a misspelling of `{new}`. Help also suggests names that are less
+    /// similar, and we'd rather not pick one of these for the user.
     is_for_misspellings: bool,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     })
 }
 
-/// A webhook handles the argument of these types, e.g. the object in an `AdmissionRequest`.
+/// For these types, a webhook handles the argument, e.g. the object in an `AdmissionRequest`.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
         find_constructor(path),
@@ -71,7 +71,7 @@ pub(crate) fn is_transparent(path: &str) -> bool {
     )
 }
 
-/// Whether we know that the type has a schema, or that it has none.
+/// Returns true if we know this type, including those that we know to have no schema.
 pub(super) fn is_read(path: &str) -> bool {
     find_constructor(path).is_some()
         || rbuilder_schema::refused(path).is_some()

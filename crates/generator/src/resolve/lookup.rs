@@ -205,7 +205,7 @@ struct Search<'a> {
     open_globs: Vec<String>,
     /// Set while we look up the path of such a glob, since this must not try open globs again.
     is_opening: bool,
-    /// Whether globs of published crates that we haven't read count.
+    /// True if globs of published crates count although we haven't read these crates.
     admits_locked: bool,
     /// The first unread module on the way.
     unread: Option<ModuleId>,
@@ -430,7 +430,8 @@ impl<'a> Search<'a> {
         Some(step)
     }
 
-    /// The order is Rust's: the module and its globs, crates, the prelude and primitive types.
+    /// Looks up a name in Rust's order, i.e. in the module and its globs, among the crates, in the
+    /// prelude, and among the primitive types.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         if let Some(parent) = self.outside_of_body(module) {
             let found = self.member(module, name);
@@ -596,7 +597,7 @@ impl<'a> Search<'a> {
         imported.or(locked)
     }
 
-    /// Whether `id` is in a published package, and not in the package of `other`.
+    /// Returns true if `id` is in a published package, and not in the same package as `other`.
     fn is_of_published(&self, id: ModuleId, other: ModuleId) -> bool {
         self.package.member(id).is_published
             && self.package.module(id).package != self.package.module(other).package

@@ -98,7 +98,7 @@ fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<Stri
         .then(|| format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml"))
 }
 
-/// Whether we have the schemas of this crate, but the package does not depend on it.
+/// Returns true if we have the schemas of this crate and the package just doesn't depend on it.
 fn is_missing_crate(package: &Package, module: ModuleId, name: &str) -> bool {
     let mut known = KNOWN_MODULES.iter().map(|path| path.split("::").next());
     name != "std" && known.any(|known| known == Some(name)) && !depends_on(package, module, name)

@@ -87,7 +87,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
     pub(crate) report: &'a mut Report,
     pub(crate) associated: Rc<Associated>,
-    /// Whether the current type derives `CrdSchema`, since help depends on it.
+    /// True if the current type derives `CrdSchema`, since help depends on that.
     pub(crate) is_ours: bool,
     /// Where the status type is written, while we resolve it. Users cannot put an attribute there.
     pub(crate) status: Option<Place>,

@@ -50,8 +50,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// Whether there has been an error in an attribute of the field or newtype. An error in the
-    /// schema there is usually a consequence of it.
+    /// Returns true if there has been an error in an attribute of the field or newtype, since an
+    /// error in the schema is usually a consequence of that.
     pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
         // The attributes of a field are between it and the field before it.
         let before = match *site {

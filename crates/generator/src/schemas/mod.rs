@@ -101,7 +101,7 @@ impl<'a> Schemas<'a> {
         self.instance(&(id, args), place).map(|slot| slot.schema)
     }
 
-    /// Whether the schema accepts a `null` that serde only reads in an `Option`.
+    /// Returns true if the schema accepts a `null` that serde only reads in an `Option`.
     pub(crate) fn needs_option(&self, id: TypeId) -> bool {
         self.need_option.contains(&id)
     }
@@ -478,8 +478,8 @@ impl<'a> Schemas<'a> {
         values
     }
 
-    /// For enums that `serde_repr` writes as numbers. `derive(CrdSchema)` cannot see that derive,
-    /// so we only do this for types with other derives.
+    /// Returns the schema of an enum that `serde_repr` writes as numbers. `derive(CrdSchema)` can't
+    /// see that derive, so we only do this for types with other derives.
     fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr"));

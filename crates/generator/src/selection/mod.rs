@@ -36,7 +36,7 @@ impl ProjectKinds {
         is_among(&self.own, resource)
     }
 
-    /// Whether another project defines the kind, according to PROJECT.
+    /// Returns true if PROJECT says that another project defines the kind.
     fn disowns(&self, resource: &CustomResource) -> bool {
         is_among(&self.foreign, resource) && !self.lists(resource)
     }
@@ -54,7 +54,7 @@ fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
     kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
-/// Whether the struct of a kind asks for a schema.
+/// Tells whether the struct of a kind asks for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
@@ -87,8 +87,9 @@ impl Selector {
         self.of_package.push(selection);
     }
 
-    /// Whether a setting claims the kind for the project: the command line, `Cargo.toml`, PROJECT,
-    /// or a CRD that exists already. Only ask for kinds that [`Selector::skips`] does not skip.
+    /// Returns true if a setting claims the kind for the project. This may be the command line,
+    /// `Cargo.toml`, PROJECT, or a CRD that exists already. Only ask for kinds that
+    /// [`Selector::skips`] does not skip.
     pub(crate) fn is_claimed(&self, package: PackageId, resource: &CustomResource) -> bool {
         let project = self.project.as_ref();
         !self.kinds.is_empty()
@@ -138,7 +139,8 @@ pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
-/// An item is `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
+/// Compares a kind with a name, which may be `Kind`, `Kind.group`, or `*.group` for all kinds of a
+/// group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }

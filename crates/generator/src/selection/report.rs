@@ -84,8 +84,8 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Whether the kind is outside of the project's domain, and no setting says if it belongs to
-    /// the project.
+    /// Returns true if the kind is outside of the project's domain and no setting says whether it
+    /// belongs to the project.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
         let project = self.project.as_ref().filter(|_| !is_chosen);
@@ -286,7 +286,7 @@ fn example(package: &Package, group: &str) -> String {
     examples(package, [group])
 }
 
-/// As `example`, with several groups.
+/// Like `example`, but with several groups.
 fn examples<'a>(package: &'a Package, added: impl IntoIterator<Item = &'a str>) -> String {
     let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
     let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();

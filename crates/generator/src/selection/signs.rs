@@ -69,8 +69,8 @@ pub(crate) fn find_sign(text: &str, start: usize, name: usize) -> Option<Sign> {
     disowns(&comment).then_some(Sign::Said)
 }
 
-/// Whether a comment says that a kind belongs to another project. A phrase may continue on the next
-/// line.
+/// Returns true if a comment says that a kind belongs to another project. A phrase may continue on
+/// the next line.
 fn disowns(comment: &[&str]) -> bool {
     let words: Vec<&str> = comment
         .iter()
@@ -150,7 +150,8 @@ impl Calls {
         }
     }
 
-    /// Whether a function or macro calls `crd()` for a parameter. If so, call [`Calls::follow`].
+    /// Returns true if some function or macro calls `crd()` for a parameter. If so, call
+    /// [`Calls::follow`].
     pub(crate) fn is_generic(&self) -> bool {
         !self.generic.is_empty()
     }
@@ -182,8 +183,8 @@ impl Calls {
         self.types.contains(name)
     }
 
-    /// Whether there are calls for kinds, and we understand all calls. `is_kind` is as in
-    /// [`Calls::read`].
+    /// Returns true if there are calls for kinds and we understand all calls. `is_kind` is the same
+    /// as in [`Calls::read`].
     pub(crate) fn are_known(&self, is_kind: &dyn Fn(&str) -> bool) -> bool {
         self.types.iter().any(|name| is_kind(name)) && self.generic.values().all(|is_called| *is_called)
     }

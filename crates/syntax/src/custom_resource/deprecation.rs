@@ -29,7 +29,8 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     Some(warning)
 }
 
-/// The API server uses Go's `unicode.IsPrint`. Unlike Go, we accept unassigned characters.
+/// Like the API server's check, which is Go's `unicode.IsPrint`, except that we also accept
+/// unassigned characters.
 fn is_printable(c: char) -> bool {
     let is_format = matches!(
         c,

@@ -92,7 +92,8 @@ pub(super) fn type_parameters(generics: &Generics<'_>) -> Vec<String> {
     types.map(|parameter| parameter.ident.text.to_owned()).collect()
 }
 
-/// Whether a type uses one of these type parameters, since its values may not be serializable then.
+/// Returns true if a type uses one of these type parameters, since its values may not be
+/// serializable then.
 fn mentions(ty: &TypeRef, names: &[String]) -> bool {
     if names.is_empty() {
         return false;

@@ -28,7 +28,7 @@ use crate::{
 use default::Defaults;
 use field::ReadFields;
 
-/// What serde makes of the item, if we know.
+/// Returns what serde makes of the item, as far as we know.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -221,7 +221,7 @@ struct Reader<'s, 'a> {
     session: &'s mut Session,
     ident: &'s str,
     attrs: &'s [Attribute<'a>],
-    /// Whether `derive(CrdSchema)` generates the schema.
+    /// True if `derive(CrdSchema)` generates the schema.
     is_ours: bool,
     slots: Vec<TypeRef>,
     /// The functions that return schemas, by slot.

@@ -134,7 +134,8 @@ fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether the type contains the item `ident` that uses it. We only see through std's containers.
+/// Returns true if the type contains the item `ident`, which uses it. We can only look into std's
+/// containers.
 fn holds(ty: &TypeRef, ident: &str) -> bool {
     let (segments, args) = match &ty.kind {
         TypeKind::Array(item, _) => return holds(item, ident),

@@ -22,7 +22,7 @@ pub struct Resource {
     subresources: &'static str,
 }
 
-/// A row of the table, which documents the columns.
+/// Creates a row of the table, where the columns are documented.
 #[allow(clippy::too_many_arguments)] // the columns of a table
 pub(super) const fn row(
     group: &'static str,

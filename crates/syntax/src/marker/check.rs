@@ -54,7 +54,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Whether there is a `null` in the value, since an `Option` in the type may allow it.
+/// Returns true if there is a `null` in the value, since an `Option` in the type may allow it.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,

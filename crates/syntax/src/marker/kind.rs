@@ -63,8 +63,8 @@ pub(crate) fn is_option(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["Option"])
 }
 
-/// Whether serde collects all remaining fields in the type when it is flattened. Only looks at the
-/// name.
+/// Returns true if serde collects all remaining fields in the type when it's flattened. We can only
+/// go by its name.
 pub(crate) fn takes_rest(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["BTreeMap", "HashMap", "IndexMap", "Map", "Value"])
 }

@@ -343,8 +343,8 @@ pub(crate) fn parse_container(
     }
 }
 
-/// Whether an argument is something other than a marker. `crate` is for the derive, and container
-/// keys are parsed with the kind.
+/// Returns true if the argument isn't a marker. `crate` is for the derive, and the keys of a
+/// container are parsed along with the kind.
 fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }

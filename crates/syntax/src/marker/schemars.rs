@@ -148,8 +148,8 @@ pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
-/// Whether `required` is only in attributes of other tools. They mean an `Option`, and on a field
-/// with a default, it does nothing.
+/// Returns true if `required` is only in attributes of other tools. To them, it means that an
+/// `Option` must be there, and on a field with a default it does nothing.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     let says = |names| args::list_args(attrs, names).any(|arg| arg.name == "required");
     says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])

@@ -11,7 +11,7 @@ use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 pub(crate) enum Owner {
     /// `#[kube(…)]` on a kind, which has kube's own keys.
     KindKeys {
-        /// Whether the kind may have `#[crd(…)]` as well. schemars' derive rejects it.
+        /// True if the kind may have `#[crd(…)]` as well, which schemars' derive rejects.
         takes_markers: bool,
     },
     /// `#[crd(…)]` on a kind, which has markers, and the keys that kube lacks.

@@ -32,7 +32,7 @@ pub struct ModuleVersion {
 /// Options for conversions that change the status of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Conversions {
-    /// Whether the status stores values that other versions do not have.
+    /// True if the status stores values that other versions do not have.
     pub(crate) are_tracked: bool,
     /// What the macro does not generate.
     pub(crate) skipped: Skipped,

@@ -34,7 +34,7 @@ pub(super) fn is_flattened(field: &str) -> bool {
     FLATTENED.contains(&field)
 }
 
-/// Whether a method returns a part of the schema to change, and creates it if necessary.
+/// E.g. `object()`, which returns a part of the schema to change and creates it if necessary.
 pub(super) fn is_accessor(method: &str) -> bool {
     FLATTENED.contains(&method) && method != "extensions" && method != "schema"
 }

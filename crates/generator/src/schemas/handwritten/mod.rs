@@ -83,7 +83,7 @@ impl Function<'_> {
         values.sum()
     }
 
-    /// Where to look up names in the body.
+    /// Returns where to look up names in the body.
     fn body_scope(&self) -> Scope<'_> {
         Scope {
             module: self.item.body_module(),
@@ -91,7 +91,7 @@ impl Function<'_> {
         }
     }
 
-    /// Where to look up the `Self` type. The items of the body aren't in scope there.
+    /// Returns where to look up the `Self` type. The items of the body aren't in scope there.
     fn outer_scope(&self) -> Scope<'_> {
         Scope {
             file: self.item.file,

@@ -37,7 +37,8 @@ const CHANGES: &[&str] = &[
 ];
 
 impl Function<'_> {
-    /// An expression that we don't support may change variables, so we don't know these any longer.
+    /// Forgets the variables that an expression may have changed, since we don't support the
+    /// expression.
     pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
         if !assigns(expr.text) && !CHANGES.iter().any(|part| expr.text.contains(part)) {
             return;
@@ -124,7 +125,7 @@ impl Function<'_> {
     }
 }
 
-/// Whether there is an assignment such as `a = 1` or `a += 1`. Comparisons and the arrows of
+/// Returns true if there is an assignment like `a = 1` or `a += 1`. Comparisons and the arrows of
 /// `match` don't count.
 fn assigns(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -140,7 +141,7 @@ fn assigns(text: &str) -> bool {
     (0..bytes.len()).any(is_sign)
 }
 
-/// The literal may be converted to a `String`.
+/// Returns the text of a literal, which may be converted to a `String`.
 pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

@@ -19,9 +19,9 @@ pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Whether a string is plain and on a single line for sure, as a key or as a value. This fast path
-/// covers most keys and many values. Booleans, nulls and other special words have at most five
-/// letters, so they don't get here.
+/// Returns true if a string certainly can be plain and on a single line, as a key or as a value.
+/// This fast path covers most keys and many values. Booleans, nulls and other special words have at
+/// most five letters, so they don't get here.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     (6..=128).contains(&bytes.len())
@@ -132,7 +132,7 @@ const IS_OF_WORD: [bool; 256] = {
     table
 };
 
-/// Whether a parser would take the start of the text for syntax.
+/// Returns true if a parser would take the start of the text for syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };

@@ -1,6 +1,7 @@
 //! How YAML 1.1 parsers read a plain scalar. This covers go-yaml as well as stricter parsers.
 
-/// Whether parsers would read plain `text` as a boolean, null, number, timestamp or merge key.
+/// Returns true if parsers would read `text` as a boolean, null, number, timestamp or merge key
+/// unless we quote it.
 pub(super) fn is_not_a_string(text: &str) -> bool {
     is_word(text)
         || match text.as_bytes()[0] {
