@@ -74,7 +74,6 @@ pub(crate) struct Package {
     pub(crate) handlers: Vec<Handler>,
     /// Handwritten implementations of `Serialize` and `Deserialize`.
     pub(crate) by_hand: Vec<ByHand>,
-    /// In the order of the manifests.
     pub(crate) members: Vec<Member>,
     pub(crate) gaps: Vec<Gap>,
     /// Kubernetes' own types, in the version that k8s-openapi is built for.
@@ -263,7 +262,6 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
     /// We only report these if something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// `cfg`s on the modules around it that we cannot evaluate.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
 

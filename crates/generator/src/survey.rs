@@ -27,7 +27,6 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::standing::{LeftOut, Standing, StandingMarker};
 
-/// How many folders we search.
 const MAX_FOLDERS: usize = 20_000;
 
 /// Symbolic links may form cycles.

@@ -98,9 +98,7 @@ struct Lines {
     begun: bool,
     fenced: bool,
     ended: bool,
-    /// Which library generates the schema of the item.
     source: SchemaSource,
-    /// What the comments are about.
     commented: Commented,
     at: Span,
     /// The first line after `---` that isn't empty.

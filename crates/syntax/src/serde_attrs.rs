@@ -187,9 +187,7 @@ pub(crate) struct VariantAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) skip: bool,
-    /// serde writes the variant, but doesn't read it (`skip_deserializing`).
     pub(crate) output_only: Option<Span>,
-    /// serde reads the variant, but doesn't write it (`skip_serializing`).
     pub(crate) input_only: Option<Span>,
     pub(crate) other: bool,
     pub(crate) untagged: bool,

@@ -24,7 +24,6 @@ pub(crate) trait Row<T> {
     fn read(&self, arg: &Arg<'_>, target: &mut T, session: &mut Session);
 }
 
-/// What arguments are read into.
 pub(crate) trait Target {
     fn seen(&mut self) -> &mut Seen;
 }

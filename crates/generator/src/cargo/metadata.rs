@@ -23,7 +23,6 @@ const KEYS: &[&str] = &[
 
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// If set, we generate these kinds only.
     pub(crate) only: Option<Vec<NamedKind>>,
     pub(crate) skip: Vec<NamedKind>,
     /// Enabled in addition to the default features.

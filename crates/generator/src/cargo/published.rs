@@ -31,7 +31,6 @@ pub(crate) struct Published<'a> {
     replacements: Option<Rc<Replacements>>,
     /// Packages that we read once an enabled dependency leads to them.
     admitted: BTreeSet<LockId>,
-    /// The admitted packages that we tried to read.
     read: BTreeMap<LockId, Result<Index, Obstacle>>,
     /// How many packages of the graph the callers know.
     handed_over: usize,

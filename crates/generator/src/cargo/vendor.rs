@@ -10,7 +10,6 @@ use super::file::{string_at, table_at};
 use super::lock::LockedPackage;
 use crate::sources::{Sources, join};
 
-/// How many parent directories we search for configuration.
 const MAX_ANCESTORS: usize = 32;
 
 /// How often we follow `replace-with`, which could form a cycle.

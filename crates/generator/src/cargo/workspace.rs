@@ -9,7 +9,6 @@ use super::file::{File, Files, string_at, strings_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
-/// How many parent directories we search for a workspace.
 const MAX_ANCESTORS: usize = 32;
 
 /// Returns the workspace of a package that is not a workspace root itself. As in Cargo, this is the

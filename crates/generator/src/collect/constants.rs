@@ -40,10 +40,8 @@ pub(super) struct Deferred {
     pub(super) text: String,
     pub(super) start: u32,
     pub(super) cfg: Rc<Cfg>,
-    /// For [`Session::set_module_version`].
     pub(super) version: Option<ModuleVersion>,
     pub(super) renamed: RenamedDerives,
-    /// Set if the item is in a macro call.
     pub(super) wrapped: Option<Wrapped>,
     /// As written, e.g. `limits::MAX`.
     pub(super) constants: BTreeSet<String>,

@@ -43,7 +43,6 @@ pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Inc
 /// because no valid path contains a NUL.
 const MANIFEST_DIR: &str = "\0";
 
-/// How deep calls such as `concat!` may be nested.
 const MAX_DEPTH: usize = 8;
 
 fn read_text(cursor: &mut Cursor<'_>, depth: usize) -> Option<String> {

@@ -14,7 +14,6 @@ use crate::place::FileId;
 pub(super) struct KindMacros {
     /// Macros that derive a kind themselves.
     direct: BTreeSet<String>,
-    /// The macros that each macro calls.
     calls: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -165,7 +165,6 @@ struct Collector<'a> {
     wanted: Vec<ModuleId>,
     /// Files of the current module that we still have to read.
     files: Vec<OpenFile>,
-    /// Items whose attributes refer to constants.
     deferred: Vec<constants::Deferred>,
     /// How many bytes we may still lex again for items in function bodies.
     local_bytes: usize,
@@ -192,7 +191,6 @@ enum Declared {
         place: Place,
         /// The files that declare or include it, outermost first.
         ancestors: Vec<String>,
-        /// `cfg` conditions on the module that we cannot evaluate.
         doubts: Vec<Doubt>,
     },
 }
@@ -203,7 +201,6 @@ struct OpenFile {
     path: String,
     /// Where its child modules are.
     folder: String,
-    /// The files that declare or include it, outermost first.
     ancestors: Vec<String>,
     /// `cfg` conditions on the file that we cannot evaluate. They affect all of its items.
     doubts: Vec<Doubt>,

@@ -101,7 +101,6 @@ pub(super) struct RenamedImport {
     pub(super) file: FileId,
     pub(super) path: String,
     pub(super) alias: String,
-    /// The error to report if another file derives it.
     pub(super) reason: Diagnostic,
 }
 

@@ -18,7 +18,6 @@ use super::seen_marks::SeenMarks;
 use super::wrappers::{Wrapper, find_items, read_wrapper};
 use crate::package::ModuleId;
 
-/// The macros that a package defines.
 #[derive(Default)]
 pub(super) struct Macros {
     /// By name: the file of each definition, and the macro if it passes items through.
@@ -34,11 +33,9 @@ impl Macros {
 
 #[derive(Clone, Copy)]
 pub(super) enum Call {
-    /// We have read the items in the call.
     Read,
     /// The macro derives kinds, but we couldn't read the items.
     Unread,
-    /// The definition of the macro contains kinds.
     DefinesKinds,
     Other,
 }

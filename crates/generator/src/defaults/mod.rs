@@ -24,7 +24,6 @@ use crate::advice;
 use crate::package::{Package, TypeId};
 use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Scope, Ty, find_owner};
 
-/// How deep calls and values may be nested.
 const MAX_DEPTH: usize = 32;
 
 /// How many values we evaluate for the defaults of one type. A value can contain itself several

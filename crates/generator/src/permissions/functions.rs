@@ -10,7 +10,6 @@ use super::ty::{Bindings, Scope, Ty, read_type};
 use crate::package::{FunctionId, FunctionItem, Package};
 use crate::resolve::{Owner, find_owner};
 
-/// How many instances of generic functions we follow.
 const MAX_INSTANCES: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -62,7 +61,6 @@ pub(super) fn implicit_name(position: usize) -> String {
     format!("impl {position}")
 }
 
-/// A function, and what its type parameters stand for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Instance {
     pub(super) function: FunctionId,

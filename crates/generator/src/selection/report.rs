@@ -15,7 +15,6 @@ use crate::sources::is_within;
 use crate::standing::{Standing, StandingMarker};
 use crate::{Diagnostic, FileRange};
 
-/// How many groups an example of `only` has.
 const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
@@ -199,7 +198,6 @@ impl Selector {
     }
 }
 
-/// A kind that seems to belong to another project.
 struct Doubtful<'a> {
     place: Place,
     resource: &'a CustomResource,

@@ -32,7 +32,6 @@ struct Entry<'a> {
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
-    /// The kind that the handler takes, if we know it.
     kind: Option<Kind>,
     /// `None` if the webhook has a URL.
     path: Option<String>,

@@ -15,7 +15,6 @@ const MAX_DEPTH: usize = 16;
 /// How many types we visit for one handler. An alias can mention another one twice.
 const MAX_STEPS: usize = 1000;
 
-/// The kind that a handler takes.
 pub(super) enum Subject {
     Found(Kind),
     /// A parameter may have a kind that a gap hides from us.

@@ -45,7 +45,6 @@ pub(crate) struct Node<'o> {
     after: After,
 }
 
-/// What comes before a value.
 #[derive(Clone, Copy)]
 enum After {
     /// Nothing, because the value starts the document.
@@ -198,7 +197,6 @@ impl Entries<'_> {
     }
 }
 
-/// A list that is being written.
 pub(crate) struct Items<'o> {
     out: &'o mut String,
     indent: usize,

@@ -166,7 +166,6 @@ struct Reading {
     one_of_fields: Vec<(String, Span)>,
     /// From `schema_type`, parsed and as written.
     schema_type: Option<(TypeRef, String)>,
-    /// From `schema_with`.
     schema_function: Option<SchemaFunction>,
     /// Set if the type is from schemars' `with`, which serde does not use.
     is_with: bool,
@@ -304,7 +303,6 @@ pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
     pub(crate) schema_type: Option<(TypeRef, String)>,
     pub(crate) schema_function: Option<SchemaFunction>,
-    /// Set if the type is from schemars' `with`, which serde does not use.
     pub(crate) is_with: bool,
     pub(crate) seen: Seen,
 }

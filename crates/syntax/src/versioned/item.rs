@@ -47,10 +47,8 @@ fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session:
     .is_some()
 }
 
-/// What becomes of a field or variant.
 #[derive(Default)]
 struct Kept {
-    /// `None` if it has the declared type.
     ty: Option<TypeRef>,
 }
 

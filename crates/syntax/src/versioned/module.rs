@@ -6,7 +6,6 @@ use rbuilder_reader::{Arg, ArgValue, Attribute, Span};
 
 use crate::Diagnostic;
 
-/// How many versions a module may have.
 const MAX_VERSIONS: usize = 100;
 
 /// The arguments of `#[versioned]` on a module.
@@ -25,7 +24,6 @@ pub struct ModuleVersion {
     pub(super) position: usize,
     /// Goes before the documentation of each type. May be empty.
     pub(crate) docs: Arc<str>,
-    /// How the macro converts objects from one version to another.
     pub(crate) conversions: Conversions,
 }
 
@@ -34,7 +32,6 @@ pub struct ModuleVersion {
 pub(crate) struct Conversions {
     /// True if the status stores values that other versions do not have.
     pub(crate) are_tracked: bool,
-    /// What the macro does not generate.
     pub(crate) skipped: Skipped,
 }
 

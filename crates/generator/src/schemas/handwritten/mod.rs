@@ -22,7 +22,6 @@ use crate::package::{TypeId, ValueId, ValueItem};
 use crate::place::{FileId, Place};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
 
-/// How deep calls may be nested.
 const MAX_DEPTH: usize = 16;
 
 /// How many JSON values we create for one schema. A function can double a value with each

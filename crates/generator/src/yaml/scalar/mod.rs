@@ -54,7 +54,6 @@ pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// What determines the style of a string.
 #[derive(Default)]
 struct Traits {
     outer_space: bool,
