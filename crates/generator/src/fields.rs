@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 /// may be a great many ways down.
 const MAX_STEPS: usize = 10_000;
 
-/// A field of a kind's objects.
+/// A field in the objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPath {
     /// The API group.
@@ -34,22 +34,22 @@ pub struct FieldPath {
     pub kind: String,
     /// The version.
     pub version: String,
-    /// The path in an object, with `[*]` for list items and `*` for map values:
-    /// `.spec.servers[*].labels.*`.
+    /// The path in an object, in which `[*]` stands for the items of a list and `*` for the values
+    /// of a map, e.g. `.spec.servers[*].labels.*`.
     pub path: String,
 }
 
 /// Where a field is declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPlace {
-    /// The field, or the struct of the kind.
+    /// Where the field is, or else the struct of the kind.
     pub range: FileRange,
-    /// Whether the struct derives `CrdSchema` and therefore accepts its attributes.
+    /// True if the struct derives `CrdSchema`, so that it accepts our attributes.
     pub is_ours: bool,
 }
 
-/// Returns where each field is declared. If we don't read the type that a field is in, this is the
-/// enclosing field of that type. Returns `None` for an unknown kind or field.
+/// Returns where each field is declared, or `None` if there is no such kind or field. If a field is
+/// in a type that we don't read, it's where the enclosing field is declared.
 pub fn find_fields(
     sources: &dyn Sources,
     options: &Options,

@@ -10,23 +10,24 @@ use crate::{Diagnostic, FileRange};
 /// A kind in the selected packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSummary {
-    /// The kind, or the struct's name if its attributes could not be parsed.
+    /// The kind. If we can't parse its attributes, it's the name of the struct.
     pub kind: String,
-    /// The API group. Empty if the attributes could not be parsed.
+    /// The API group, which is empty if we can't parse the attributes.
     pub group: String,
-    /// The plural. Empty if the attributes could not be parsed.
+    /// The plural, which is empty if we can't parse the attributes.
     pub plural: String,
     /// True if the kind is namespaced.
     pub is_namespaced: bool,
-    /// The names of its versions.
+    /// The names of the versions.
     pub versions: Vec<String>,
-    /// The struct of the first version.
+    /// Where the struct of the first version is.
     pub place: FileRange,
-    /// The folder of its package.
+    /// The folder of the package.
     pub package: String,
-    /// Indexes of the warnings about code that modifies the CRD returned by `crd()`.
+    /// The warnings about code that modifies what `crd()` returns, as indexes into the list of
+    /// diagnostics.
     pub patches: Vec<usize>,
-    /// The outcome.
+    /// What became of the kind.
     pub outcome: KindOutcome,
 }
 
@@ -38,22 +39,22 @@ impl KindSummary {
     }
 }
 
-/// The outcome of a run for one kind.
+/// What became of a kind in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindOutcome {
-    /// The CRD can be generated. It is written unless an error elsewhere stops the run.
+    /// Its CRD can be generated. It's written, unless an error elsewhere stops the run.
     Readable {
-        /// The path of the manifest.
+        /// The path of its manifest.
         path: String,
     },
-    /// The kind gets no CRD, because it belongs to another project or is not selected.
+    /// It gets no CRD, because it belongs to another project or hasn't been selected.
     Skipped {
-        /// The reason, as a phrase for messages.
+        /// Why it's skipped, as a phrase for messages.
         reason: String,
     },
-    /// Errors prevent the CRD from being generated.
+    /// Its CRD can't be generated because of errors.
     HeldBack {
-        /// Their indexes in the list of diagnostics.
+        /// The errors, as indexes into the list of diagnostics.
         errors: Vec<usize>,
     },
 }

@@ -14,29 +14,30 @@ const VERSIONS: [&str; 11] = [
 /// A built-in kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesKind {
-    /// The API group; `""` for the core group.
+    /// The API group, which is `""` for the core group.
     pub group: String,
     /// The version.
     pub version: String,
-    /// The kind, such as `Deployment`.
+    /// The kind, e.g. `Deployment`.
     pub kind: String,
-    /// The plural, such as `deployments`.
+    /// The plural, e.g. `deployments`.
     pub plural: String,
-    /// Rust path of the type, such as `k8s_openapi::api::apps::v1::Deployment`.
+    /// The path of the Rust type, e.g. `k8s_openapi::api::apps::v1::Deployment`.
     pub path: String,
-    /// Whether the kind is namespaced.
+    /// True if the kind is namespaced.
     pub is_namespaced: bool,
-    /// Whether objects can be listed and watched. Reviews cannot.
+    /// True if objects can be listed and watched, which isn't the case for reviews.
     pub is_watchable: bool,
-    /// Whether clients can write objects, since webhooks are only called for these. For example,
+    /// True if clients can write objects, because webhooks are only called for these. For example,
     /// the API server computes every `ComponentStatus` itself.
     pub is_written: bool,
-    /// Whether this is the newest stable version of the kind.
+    /// True if this is the newest stable version of the kind.
     pub is_preferred: bool,
 }
 
 /// Looks up a built-in kind in a minor version of Kubernetes, or in the newest one. The group may
-/// be abbreviated: `apps`, `core` or empty, `networking` or `networking.k8s.io`.
+/// be abbreviated, so `networking` is as good as `networking.k8s.io`, and the core group may be
+/// `core` or empty.
 pub fn find_kubernetes_kind(
     minor: Option<Minor>,
     group: &str,
@@ -60,7 +61,8 @@ pub fn find_kubernetes_kind(
     })
 }
 
-/// Suggests a similar kind if [`find_kubernetes_kind`] finds none. The text is in the imperative.
+/// If [`find_kubernetes_kind`] finds nothing, suggests a similar kind. The text is in the
+/// imperative.
 pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, kind: &str) -> Option<String> {
     let catalogue = Catalogue::new(minor.unwrap_or_default());
     let spell = |known: &BuiltinKind, version: &str| {
@@ -87,7 +89,7 @@ pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, ki
     ))
 }
 
-/// Returns whether a group, possibly abbreviated, is one of Kubernetes' own.
+/// Returns whether this is one of Kubernetes' own groups. The name may be abbreviated.
 pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }

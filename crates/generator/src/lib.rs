@@ -73,85 +73,85 @@ pub use webhook::MANAGER_NAMESPACE;
 use kubernetes_types::KubernetesTypes;
 use report::{Concern, Report};
 
-/// A type of manifest.
+/// A kind of manifest that we generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
-    /// CustomResourceDefinitions of the kinds.
+    /// A CustomResourceDefinition for each kind.
     Crds,
-    /// Roles with the permissions in `#[rbac]` markers.
+    /// Roles with the permissions that `#[rbac]` markers ask for.
     Roles,
-    /// Webhook configurations from `#[webhook]` markers.
+    /// The webhook configurations that `#[webhook]` markers describe.
     Webhooks,
 }
 
 /// Options for [`generate`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The products to generate. Mistakes in other products are not errors.
+    /// What to generate. A mistake in anything else is not an error.
     pub products: Vec<Product>,
-    /// Name of the ClusterRole, and of Roles whose marker specifies no name.
+    /// The name of the ClusterRole, and of a Role if its marker doesn't name it.
     pub role_name: String,
-    /// The manager's namespaces. A Role for any other namespace whose marker has no `role_name`
-    /// gets the namespace in its name, because kustomize rejects two objects with the same name. If
-    /// `None`, all such Roles get the same name, as in controller-gen.
+    /// The manager's own namespaces. A Role for any other namespace gets the namespace in its name
+    /// (unless its marker has a `role_name`), because kustomize rejects two objects of the same
+    /// name. If this is `None`, such Roles all get the same name, as they do in controller-gen.
     pub own_namespaces: Option<Vec<String>>,
-    /// Names of the packages to read. If empty, the package in the current directory, or all
-    /// members of the workspace there.
+    /// Which packages to read. If this is empty, we read the package in the current directory, or
+    /// all members of the workspace there.
     pub packages: Vec<String>,
-    /// Names of examples to read instead of the library and the binaries.
+    /// Which examples to read instead of the library and the binaries.
     pub examples: Vec<String>,
-    /// The kinds to generate, as `Kind`, `Kind.group` or `*.group`. If empty, the kinds selected in
-    /// `Cargo.toml` and PROJECT.
+    /// Which kinds to generate, as `Kind`, `Kind.group` or `*.group`. If this is empty,
+    /// `Cargo.toml` and PROJECT select them.
     pub kinds: Vec<String>,
-    /// Kinds to skip.
+    /// Which kinds to skip.
     pub skip_kinds: Vec<String>,
-    /// The kinds listed in PROJECT, if it exists.
+    /// What PROJECT says about kinds, if there is one.
     pub project: Option<ProjectKinds>,
-    /// Names of CRDs that the project has generated before, such as `cups.example.com`. Their kinds
-    /// belong to the project, whatever the source suggests.
+    /// The CRDs that the project has generated before, by name (e.g. `cups.example.com`). Their
+    /// kinds belong to the project, whatever the source suggests.
     pub committed: Vec<String>,
-    /// Cargo features to enable in addition to the default ones when evaluating
-    /// `cfg(feature = "…")`: `feature` or `package/feature`.
+    /// Which Cargo features to enable besides the default ones, as `feature` or `package/feature`.
+    /// They decide on conditions like `cfg(feature = "…")`.
     pub features: Vec<String>,
     /// Enables all features of the packages.
     pub all_features: bool,
     /// Disables the default features of the packages.
     pub no_default_features: bool,
-    /// Value of the version annotation on CRDs; `None` omits the annotation.
+    /// The value of the version annotation on CRDs, or `None` for no annotation.
     pub version: Option<String>,
-    /// Maximum length of descriptions in bytes. Longer ones are cut after a sentence or a word, 0
-    /// removes them, and `None` keeps them. The marker `max_description_length` does the same for
-    /// one type.
+    /// How many bytes a description may have. Longer ones are cut after a sentence or a word, 0
+    /// removes them all, and `None` keeps them. The marker `max_description_length` does the same
+    /// for a single type.
     pub max_description_length: Option<usize>,
-    /// Keeps labels, annotations and names in the `metadata` of embedded objects such as pod
-    /// templates. Otherwise the API server drops them. The marker `embedded_object_meta` does the
-    /// same for one value.
+    /// Keeps labels, annotations and names in the `metadata` of embedded objects (e.g. pod
+    /// templates), which the API server would otherwise drop. The marker `embedded_object_meta`
+    /// does the same for a single value.
     pub embedded_object_meta: bool,
-    /// Generates manifests despite errors elsewhere: the CRDs of unaffected kinds, and the roles
-    /// and webhook configurations if all errors are in types. Otherwise any error prevents all
-    /// output.
+    /// Generates whatever is not affected by an error: the CRDs of the other kinds, and the roles
+    /// and webhook configurations if all errors are in types. Without this, a single error prevents
+    /// all output.
     pub keep_going: bool,
-    /// The Kubernetes version of the types if no k8s-openapi feature selects one. This corresponds
-    /// to the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` selects the newest
-    /// version.
+    /// Which version of Kubernetes to take the types from, if no feature of k8s-openapi selects
+    /// one. This is like the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` means the
+    /// newest version.
     pub kubernetes: Option<Minor>,
-    /// Collects `#[csv(…)]` attributes in [`Findings::csv`].
+    /// Collects the `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
     /// Collects the served versions of the generated CRDs in [`Findings::definitions`].
     pub definitions: bool,
-    /// The packages whose calls are compared with the roles.
+    /// The packages whose calls we compare with the roles.
     pub calls: Calls,
     /// Which warnings are errors, and which are suppressed.
     pub levels: Levels,
 }
 
-/// The packages whose calls are followed to find the permissions that they need.
+/// The packages whose calls we follow to find out which permissions they need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
-    /// Packages that depend on rbuilder's library.
+    /// Only packages that depend on rbuilder's library.
     #[default]
     OfLibrary,
-    /// All selected packages.
+    /// All packages that are selected.
     All,
 }
 
@@ -186,27 +186,27 @@ impl Default for Options {
 /// A generated manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile {
-    /// Path relative to the project's `config` directory: `crd/bases/<group>_<plural>.yaml`,
-    /// `rbac/role.yaml` or `webhook/manifests.yaml`.
+    /// Where the file goes, relative to the project's `config` directory. This is
+    /// `crd/bases/<group>_<plural>.yaml`, `rbac/role.yaml` or `webhook/manifests.yaml`.
     pub path: String,
-    /// The content of the file.
+    /// What to write into the file.
     pub text: String,
 }
 
-/// A diagnostic about part of a file.
+/// A diagnostic about some part of a file.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<FileRange>;
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// The path of the file in [`Sources`].
+    /// The path of the file, as in [`Sources`].
     pub path: String,
-    /// The range in bytes; `0..0` for the entire file.
+    /// The bytes of that part, or `0..0` for the entire file.
     pub range: Range<usize>,
 }
 
 impl FileRange {
-    /// Creates a range of a file.
+    /// Refers to a part of a file.
     pub fn new(path: impl Into<String>, range: Range<usize>) -> Self {
         FileRange {
             path: path.into(),
@@ -215,42 +215,42 @@ impl FileRange {
     }
 }
 
-/// The result of [`generate`]. After an error there are no files unless [`Options::keep_going`] is
-/// set, in which case the error affects none of them.
+/// What [`generate`] returns. If there is an error, there are no files, unless
+/// [`Options::keep_going`] is set. In that case, the files are those that no error affects.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The manifests, sorted by path.
     pub files: Vec<OutputFile>,
-    /// All diagnostics, sorted by place, without duplicates.
+    /// All diagnostics, by place and without duplicates.
     pub diagnostics: Vec<Diagnostic>,
-    /// The kinds of the packages.
+    /// The kinds in the packages.
     pub kinds: Vec<KindSummary>,
 }
 
-/// The result of [`generate_each`] apart from the manifests.
+/// What [`generate_each`] finds besides the manifests.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// All diagnostics, sorted by place, without duplicates.
+    /// All diagnostics, by place and without duplicates.
     pub diagnostics: Vec<Diagnostic>,
-    /// The kinds in the packages, sorted by group and name. Empty if CRDs are not requested, or if
-    /// the packages could not be read.
+    /// The kinds in the packages, by group and name. There are none if CRDs were not asked for, or
+    /// if we failed to read the packages.
     pub kinds: Vec<KindSummary>,
-    /// The other products that were not generated because of an error.
+    /// The products other than CRDs that were not generated because of an error.
     pub held_back: Vec<Product>,
-    /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
-    /// an error. Empty unless [`Options::csv`] is set.
+    /// The versions of kinds that have `#[csv(…)]`, by group and kind. Those that an error affects
+    /// are missing, and without [`Options::csv`] there are none.
     pub csv: Vec<CsvMarkers>,
-    /// The served versions of the generated CRDs, for validating objects without parsing the CRDs.
-    /// Empty unless [`Options::definitions`] is set.
+    /// The versions that the generated CRDs serve, so that one can validate objects without parsing
+    /// the CRDs. There are none without [`Options::definitions`].
     pub definitions: Vec<Definition>,
-    /// The warnings suppressed in the source, for the caller's own diagnostics.
+    /// Which warnings the source suppresses. The caller needs this for its own diagnostics.
     pub allows: Allows,
-    /// The source that the run has read. Dropping it takes a twentieth of the run, so a process
-    /// that is about to exit can forget it.
+    /// The source that the run has read. To drop it takes a twentieth of the run, so a process that
+    /// is about to exit should rather forget it.
     pub source: SourceModel,
 }
 
-/// The model of the source that a run has read, for [`Findings::source`].
+/// What a run knows about the source, for [`Findings::source`].
 #[derive(Default)]
 pub struct SourceModel(
     #[expect(dead_code, reason = "held only to be dropped later")] Option<collect::Collected>,
@@ -262,7 +262,7 @@ impl std::fmt::Debug for SourceModel {
     }
 }
 
-/// Reads the kinds and markers of the selected packages and generates their manifests.
+/// Generates the manifests for the kinds and markers of the selected packages.
 pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     let mut files = Vec::new();
     let Findings {
@@ -278,11 +278,11 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     }
 }
 
-/// Like [`generate`], but passes each manifest to `each` as soon as it is complete, so that not all
-/// of them are in memory at once.
+/// Like [`generate`], but hands each manifest to `each` as soon as it's complete, so that they need
+/// not all be in memory at once.
 ///
-/// A later error makes the manifests passed so far invalid. With [`Options::keep_going`], only
-/// manifests that no error affects are passed.
+/// If there is an error later, the manifests so far are invalid. With [`Options::keep_going`],
+/// `each` only gets manifests that no error affects.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::with_levels(options.levels.clone());
     let mut source = SourceModel::default();
@@ -327,8 +327,8 @@ fn is_held_back(report: &Report, concern: Concern) -> bool {
     report.holds_back(concern) || report.holds_back(Concern::Markers)
 }
 
-/// Returns the Kubernetes version that the packages are compiled for, if a manifest or an option
-/// selects one.
+/// Returns the Kubernetes version that the packages are compiled for, as long as a manifest or an
+/// option selects one.
 pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option<Minor> {
     let manifests = cargo::read_manifests(sources, options, &mut Report::default());
     manifests.map_or(options.kubernetes, |manifests| {

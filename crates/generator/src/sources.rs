@@ -6,77 +6,83 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-/// Provides files by path.
+/// Provides the text of files.
 ///
-/// Paths are relative to the command's current folder and use `/` as separator. Paths of path
-/// dependencies may start with `../` or be absolute.
+/// Paths are relative to the folder in which the command runs, and have `/` as the separator. Those
+/// of path dependencies may start with `../` or be absolute.
 ///
-/// The generator requests a file when it needs it, and never twice for the same purpose, so an
-/// implementation can read lazily. It must return the same result for the same path during a run.
+/// The generator asks for a file when it needs it, and never twice for the same purpose, so an
+/// implementation can read lazily. For the same path, it has to return the same result throughout a
+/// run.
 pub trait Sources: Sync {
-    /// Returns the text of a file, or `None` if it does not exist.
+    /// Returns the text of a file, or `None` if there is no such file.
     ///
     /// # Errors
-    /// Returns an error if the file exists but cannot be read. The error is a phrase with the
+    ///
+    /// Returns an error if the file is there but can't be read. The error is a phrase with the
     /// reason.
     fn text(&self, path: &str) -> Result<Option<Arc<str>>, String>;
 
-    /// Returns all Rust files below a folder, sorted by path. Skips hidden folders and nested
-    /// packages. Returns an empty list if the folder does not exist.
+    /// Returns all Rust files below a folder, sorted by path. Hidden folders and nested packages
+    /// are left out, and the list is empty if the folder doesn't exist.
     ///
     /// # Errors
-    /// Returns an error if a folder cannot be read. The error is a phrase with the reason.
+    ///
+    /// Returns an error if a folder can't be read. The error is a phrase with the reason.
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Returns the names of a folder's direct subfolders, sorted. Returns an empty list if the
-    /// folder does not exist.
+    /// Returns the names of the folders that are directly in a folder, sorted. The list is empty if
+    /// the folder doesn't exist.
     ///
     /// # Errors
-    /// Returns an error if the folder cannot be read. The error is a phrase with the reason.
+    ///
+    /// Returns an error if the folder can't be read. The error is a phrase with the reason.
     fn folders(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Makes the text files in a published package available below a folder, which starts with
-    /// [`REGISTRY`]. Other methods must serve such folders from the archive, never from the disk.
+    /// Makes the text files of a published package available below `folder`, which starts with
+    /// [`REGISTRY`]. From then on, the other methods have to serve such folders from the archive,
+    /// and never from the disk.
     ///
     /// # Errors
-    /// Returns an error if there is no archive with this checksum, or if it cannot be read.
+    ///
+    /// Returns an error if there is no archive with this checksum, or if it can't be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
 
-    /// Returns the given CRD names, such as `cups.example.com`, that occur in a manifest or
-    /// template in the repository. Tests are ignored. Called at most once, and only if the source
-    /// does not show which project the kinds belong to.
+    /// Returns those of the given CRDs (e.g. `cups.example.com`) that a manifest or a template in
+    /// the repository mentions, apart from tests. This is called at most once, and only if the
+    /// source doesn't show which project the kinds belong to.
     fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
         BTreeSet::new()
     }
 }
 
-/// The virtual folder of published packages. Archives are identified by their checksum, so it
-/// doesn't matter where one is stored.
+/// The virtual folder that published packages are in. An archive is identified by its checksum, so
+/// it doesn't matter where it's stored.
 pub const REGISTRY: &str = "<registry>";
 
-/// The published archive of a package, as identified in `Cargo.lock`.
+/// The archive of a published package, the way `Cargo.lock` identifies it.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
-    /// The package name. Consists of letters, digits, `-` and `_`.
+    /// The name of the package, which consists of letters, digits, `-` and `_`.
     pub name: &'a str,
-    /// The version. Does not contain `/`.
+    /// The version, which has no `/` in it.
     pub version: &'a str,
-    /// The SHA-256 of the archive in hexadecimal.
+    /// The SHA-256 of the archive, in hexadecimal digits.
     pub checksum: &'a str,
 }
 
-/// Why an archive is not available.
+/// Why we can't have an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchiveError {
-    /// The archive is not on this machine.
+    /// It isn't on this machine.
     Absent,
-    /// The archive at this path has a different checksum.
+    /// The one at this path has another checksum.
     OtherChecksum(String),
-    /// The archive cannot be read. Contains a phrase with the reason.
+    /// It can't be read. The string is a phrase that says why.
     Unreadable(String),
 }
 
-/// Returns the given CRD names that occur in a manifest.
+/// Returns those of the given CRD names that are in a manifest.
 pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n String> {
     if !text.contains("CustomResourceDefinition") {
         return Vec::new();
@@ -89,7 +95,7 @@ pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n St
         .collect()
 }
 
-/// Files in memory, such as `Cargo.toml` and Rust files, by path.
+/// Files that are in memory, by path.
 #[derive(Clone, Debug, Default)]
 pub struct SourceSet {
     files: BTreeMap<String, Arc<str>>,
@@ -101,7 +107,7 @@ impl SourceSet {
         self.files.insert(path.into(), text.into());
     }
 
-    /// Returns the paths of all files, sorted.
+    /// Returns the paths of all files in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rbuilder_syntax::{MarkKind, RbacRule, Webhook};
 
-/// A marker in source code.
+/// A marker in the source.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The path of the file, as in [`Sources`](crate::Sources).
     pub path: String,
-    /// The byte range of the marker.
+    /// The bytes of the marker.
     pub range: Range<usize>,
     /// The marker.
     pub marker: StandingMarker,
@@ -18,25 +18,25 @@ pub struct Standing {
     pub reason: LeftOut,
 }
 
-/// The content of a marker.
+/// What a marker says.
 #[derive(Clone, Debug)]
 pub enum StandingMarker {
-    /// `#[kube(group, version, kind, …)]` under `derive(CustomResource)`.
+    /// `#[kube(group, version, kind, …)]`, along with `derive(CustomResource)`.
     Kind {
         /// The API group.
         group: String,
         /// The kind.
         kind: String,
-        /// The plural, as written or derived.
+        /// The plural, which may be derived from the kind.
         plural: String,
         /// The version.
         version: String,
     },
     /// `#[rbac(…)]`.
     Rule(RbacRule),
-    /// `#[webhook(…)]`, with the names of the types in its handler's signature.
+    /// `#[webhook(…)]`, with the names of the types in the signature of its handler.
     Webhook(Box<Webhook>, Vec<String>),
-    /// A marker that cannot be parsed, with the text of its file.
+    /// A marker that we can't parse, with the text of its file.
     Hidden(MarkKind, Arc<str>),
 }
 
@@ -45,9 +45,9 @@ pub enum StandingMarker {
 pub enum LeftOut {
     /// No `mod` declares the file.
     NoModule,
-    /// A `cfg` disables it.
+    /// A `cfg` turns it off.
     Cfg,
-    /// The file does not belong to a selected package.
+    /// The file isn't part of a selected package.
     NotRead,
     /// The kind is skipped.
     Skipped,

@@ -32,7 +32,7 @@ const MAX_FOLDERS: usize = 20_000;
 /// Symbolic links may form cycles.
 const MAX_DEPTH: usize = 16;
 
-/// Returns every marker in the current folder and in the packages that are read, ordered by place.
+/// Returns every marker in the current folder and in the packages that we read, by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {
     let (asked, report) = collect_build(sources, options, Build::Asked);
     let files = report.files;

@@ -20,7 +20,7 @@ use super::workspace;
 use crate::package::{Obstacle, PackageId};
 use crate::sources::{Archive, ArchiveError, REGISTRY, join};
 
-/// The help of an error about a package that Cargo has not downloaded.
+/// What we suggest if Cargo hasn't downloaded a package yet.
 pub const FETCH: &str = "run `cargo fetch`";
 
 pub(crate) struct Published<'a> {

@@ -5,33 +5,33 @@ use super::{targets, workspace};
 use crate::Diagnostic;
 use crate::sources::Sources;
 
-/// The package and the workspace in a directory.
+/// What a directory's `Cargo.toml` says about its package and its workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageSummary {
-    /// Name of the package; `None` for a virtual workspace.
+    /// The name of the package. A virtual workspace has none.
     pub name: Option<String>,
-    /// Name of the library in Rust code, if there is one.
+    /// What Rust code calls the library, if there is one.
     pub library: Option<String>,
-    /// Name and root file of each binary, sorted by path.
+    /// The name and the root file of each binary, sorted by path.
     pub binaries: Vec<(String, String)>,
-    /// The value of `default-run`.
+    /// Which binary `cargo run` starts (`default-run`).
     pub default_run: Option<String>,
-    /// SPDX expression of the license; `None` if the package inherits it.
+    /// The license as an SPDX expression, or `None` if the package inherits it.
     pub license: Option<String>,
-    /// Whether Cargo discovers tests in `tests/`.
+    /// True if Cargo discovers tests in `tests/`.
     pub finds_tests: bool,
-    /// Whether the directory is the root of a workspace.
+    /// True if the directory is the root of a workspace.
     pub is_workspace: bool,
-    /// Directories of the members listed by the workspace.
+    /// The directories of the members that the workspace lists.
     pub members: Vec<String>,
 }
 
-/// Summarizes the package in the root directory of the sources. Returns `None` if there is no
+/// Summarizes the package in the root directory of the sources, or returns `None` if there is no
 /// `Cargo.toml`.
 ///
 /// # Errors
 ///
-/// Fails if a manifest cannot be read or is not TOML.
+/// Fails if a manifest can't be read or isn't TOML.
 pub fn summarize_package(sources: &dyn Sources) -> Result<Option<PackageSummary>, Diagnostic> {
     let Some(file) = Files::new(sources).get("")? else {
         return Ok(None);

@@ -125,19 +125,19 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
-/// Whether a package belongs to the workspace above it, according to Cargo's rules.
+/// Tells whether a package belongs to the workspace above it, by Cargo's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// The manifest has no `[workspace]`, or excludes the package.
+    /// There is no `[workspace]` in the manifest, or it excludes the package.
     None,
     /// The workspace lists the package.
     Listed,
-    /// The workspace does not list the package, so Cargo refuses to build it.
+    /// The workspace doesn't list the package, so Cargo refuses to build it.
     Unlisted,
 }
 
-/// Returns the membership of a package in `folder`, which is relative to the manifest above it. We
-/// treat a manifest that is not valid TOML as one without a workspace.
+/// Returns whether the package in `folder` belongs to a workspace. The folder is relative to the
+/// manifest above it. A manifest that isn't valid TOML counts as one without a workspace.
 pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     let Ok(document) = Document::parse(manifest) else {
         return Membership::None;

@@ -13,51 +13,51 @@ use crate::report::{Concern, Report};
 use crate::sources::Sources;
 use crate::{Calls, FileRange, Options, Product, cargo};
 
-/// A role drafted from the calls in the source.
+/// A role that we have drafted from the calls in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DraftedRole {
-    /// The markers, sorted by group and resource. Excludes permissions already granted by markers
-    /// in the source.
+    /// The markers, by group and resource. They don't repeat what markers in the source grant
+    /// already.
     pub markers: Vec<DraftedMarker>,
-    /// Code that could not be followed, sorted by place.
+    /// The code that we failed to follow, by place.
     pub unfollowed: Vec<Unfollowed>,
 }
 
-/// A marker for the permissions that calls need on a single resource.
+/// A marker with the permissions that calls need on one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftedMarker {
-    /// The API group; `""` for the core group.
+    /// The API group, which is `""` for the core group.
     pub group: String,
-    /// The plural, including the subresource if there is one: `deployments/status`.
+    /// The plural, with the subresource if there is one, e.g. `deployments/status`.
     pub resource: String,
-    /// The verbs in the order of the API documentation.
+    /// The verbs, in the order of the API documentation.
     pub verbs: Vec<&'static str>,
-    /// The attribute: `#[rbac(…)]`.
+    /// The whole attribute, `#[rbac(…)]`.
     pub text: String,
-    /// The calls that need the permissions, sorted by place.
+    /// The calls that need the permissions, by place.
     pub calls: Vec<DraftedCall>,
 }
 
-/// A call that needs permissions.
+/// A call that needs these permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftedCall {
-    /// The name of the function.
+    /// The name of the function that is called.
     pub name: String,
-    /// The location of the function name in the source.
+    /// Where that name is in the source.
     pub place: FileRange,
 }
 
-/// A part of the source that may need more permissions than the draft contains.
+/// A part of the source that may need more permissions than the draft has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// The call, or the part of a file.
+    /// Where the call is, or the part of a file.
     pub place: FileRange,
-    /// A description of what is unknown.
+    /// What we don't know about it.
     pub message: String,
 }
 
-/// Drafts the markers for the permissions needed by calls of kube and the library, in all selected
-/// packages. [`Options::products`] and [`Options::calls`] have no effect.
+/// Drafts markers with the permissions that all selected packages need for their calls of kube and
+/// the library. [`Options::products`] and [`Options::calls`] have no effect.
 pub fn draft_role(sources: &dyn Sources, options: &Options) -> DraftedRole {
     let mut report = Report::default();
     let options = Options {

@@ -47,7 +47,7 @@ impl<'a> RoleKey<'a> {
     }
 }
 
-/// Checks the arguments of a marker before it is written into source.
+/// Checks the arguments of a marker before it's written into source.
 ///
 /// # Errors
 ///

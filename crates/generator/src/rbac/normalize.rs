@@ -11,22 +11,22 @@ use rbuilder_syntax::RbacRule;
 
 type Names = BTreeSet<String>;
 
-/// A rule of a role. Each list is sorted and has no duplicates.
+/// A rule of a role, whose lists are sorted and have no duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
-    /// `apiGroups`; `""` is the core group.
+    /// `apiGroups`, where `""` is the core group.
     pub groups: Names,
-    /// `resources`, with subresources such as `pods/log`.
+    /// `resources`, which may have subresources (e.g. `pods/log`).
     pub resources: Names,
-    /// `resourceNames`; empty for all objects.
+    /// `resourceNames`, which is empty if the rule is about all objects.
     pub resource_names: Names,
-    /// `nonResourceURLs`; excludes the three lists above.
+    /// `nonResourceURLs`. If there are any, the three lists above are empty.
     pub urls: Names,
-    /// `verbs`; `*` excludes other verbs.
+    /// `verbs`. If `*` is one of them, there are no others.
     pub verbs: Names,
 }
 
-/// Returns rules that together grant the same as `rules`, in controller-gen's order.
+/// Returns rules that grant the same as `rules` do, in the order of controller-gen.
 pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<PolicyRule> {
     let mut out: Vec<PolicyRule> = rules.into_iter().flat_map(single_resources).collect();
     loop {

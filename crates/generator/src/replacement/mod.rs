@@ -34,14 +34,14 @@ pub use row::{Found, Row, row};
 /// A text that replaces part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// The bytes to replace. Empty to insert the text.
+    /// The bytes to replace. The range is empty if the text is inserted.
     pub range: Range<usize>,
     /// The new text.
     pub text: String,
 }
 
-/// Returns the replacement proposed by the help of a diagnostic about Rust source. `source` is the
-/// text of the diagnostic's file.
+/// Returns what the help of a diagnostic proposes to write instead. The diagnostic must be about
+/// Rust source, and `source` is the text of its file.
 pub fn find_replacement(diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
     ROWS.iter().find_map(|row| row.apply(diagnostic, source))
 }

@@ -10,13 +10,13 @@ use crate::Diagnostic;
 /// Returns `None` if the source does not determine the replacement.
 type Edit = fn(&Found<'_>) -> Option<Replacement>;
 
-/// A message with a help text, and the edit that they determine.
+/// A message and a help text, with the edit that they call for.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The pattern of the message. Parts that differ are `{name}` if the edit uses them, and `{}`
-    /// otherwise.
+    /// The pattern of the message. A part that differs is `{name}` if the edit needs it, and `{}`
+    /// if not.
     pub message: &'static str,
-    /// The pattern of the help. Empty for messages without help.
+    /// The pattern of the help. It's empty if the message has none.
     pub help: &'static str,
     edit: Edit,
     /// True if `{old}` has to be a misspelling of `{new}`. Help also suggests names that are less
@@ -43,8 +43,8 @@ pub(super) const fn misspelling(message: &'static str, help: &'static str, edit:
 }
 
 impl Row {
-    /// Returns the replacement for a diagnostic about `source`. `None` if the diagnostic does not
-    /// match the row, or if the source does not determine the replacement.
+    /// Returns the replacement for a diagnostic about `source`. It's `None` if the diagnostic
+    /// doesn't match the row, or if the source doesn't tell us what to write.
     pub fn apply(&self, diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
         source.get(diagnostic.place.range.clone())?;
         let mut captures = capture(self.message, &diagnostic.message)?;
@@ -74,17 +74,17 @@ pub struct Found<'s> {
     captures: &'s Captures<'s>,
     /// The text of the file.
     pub source: &'s str,
-    /// The place of the diagnostic, a valid range of `source`.
+    /// The place of the diagnostic, which is a valid range of `source`.
     pub place: Range<usize>,
 }
 
 impl<'s> Found<'s> {
-    /// Returns the text of a named part of the message or the help.
+    /// Returns what a named part of the message or the help says.
     pub fn get(&self, name: &str) -> Option<&'s str> {
         self.captures.get(name)
     }
 
-    /// Returns the source at the place.
+    /// Returns the source text at the place.
     pub fn placed(&self) -> &'s str {
         &self.source[self.place.clone()]
     }
@@ -93,7 +93,7 @@ impl<'s> Found<'s> {
         Found { place, ..*self }
     }
 
-    /// Returns a replacement of the source at the place.
+    /// Replaces the source text at the place.
     pub fn at_place(&self, text: &str) -> Replacement {
         Replacement {
             range: self.place.clone(),

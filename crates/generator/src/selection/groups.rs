@@ -14,8 +14,8 @@ use std::sync::LazyLock;
 /// well.
 const GROUPS: &str = include_str!("groups.tsv");
 
-/// Returns the project that an API group belongs to, e.g. `cert-manager` for `cert-manager.io`.
-/// Only knows projects that publish their CRDs and are not written in Rust.
+/// Returns the project that an API group belongs to, e.g. `cert-manager` for `cert-manager.io`. We
+/// only know projects that publish their CRDs and aren't written in Rust.
 pub fn find_group_owner(group: &str) -> Option<&'static str> {
     let is_end = |row: &&Row| {
         row.group

@@ -20,14 +20,14 @@ use crate::Options;
 use crate::cargo::{NamedKind, Selection};
 use crate::package::{PackageId, Skipped};
 
-/// The ownership of kinds according to the PROJECT file.
+/// What the PROJECT file says about whose kinds are whose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKinds {
-    /// The project's domain. Its API groups end in this.
+    /// The domain of the project, which its API groups end in.
     pub domain: String,
-    /// Group and kind of each API that the project defines.
+    /// The group and the kind of each API that the project defines.
     pub own: Vec<(String, String)>,
-    /// Group and kind of each API that the project uses, but another project defines.
+    /// The group and the kind of each API that the project uses and another project defines.
     pub foreign: Vec<(String, String)>,
 }
 

@@ -19,8 +19,8 @@ pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     }
 }
 
-/// Name of a match condition on the manager's namespace. The first string in its expression,
-/// `'system'`, is a placeholder for the namespace.
+/// The name of a match condition about the namespace of the manager. The first string in its
+/// expression, `'system'`, is a placeholder for that namespace.
 pub const MANAGER_NAMESPACE: &str = "manager-namespace";
 /// Kustomizations select the configurations with such a condition by this annotation.
 const ANNOTATION: &str = "rbuilder.dev/manager-namespace";

@@ -23,7 +23,7 @@ use serde_json::{Number, Value};
 pub(crate) use order::sort_keys;
 use scalar::{Place, push_spaces};
 
-/// Prints one document without the `---` line.
+/// Prints a single document, without the `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
     write_document(&mut out).value(value);
