@@ -18,18 +18,18 @@ const LAST_NUMBERS: [u16; 10] = [112, 208, 312, 411, 510, 607, 707, 805, 908, 10
 /// Gives the reason in `allow(…)`.
 const REASON: &str = "reason";
 
-/// A code whose warnings and notes are suppressed within an item.
+/// A code whose warnings and notes we suppress within an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
-    /// The code, such as `RB0306`.
+    /// The code, e.g. `RB0306`.
     pub code: String,
-    /// The code as written in the marker.
+    /// Where the marker has the code.
     pub span: Span,
-    /// The item, field or variant with the marker, including its attributes.
+    /// The item, field or variant that has the marker, with its attributes.
     pub scope: Span,
 }
 
-/// Returns all codes in ascending order.
+/// Returns all codes, in ascending order.
 pub fn codes() -> impl Iterator<Item = String> {
     LAST_NUMBERS
         .iter()
@@ -40,7 +40,8 @@ pub fn codes() -> impl Iterator<Item = String> {
 /// Checks that a word is a code.
 ///
 /// # Errors
-/// Returns a help text with what to write instead.
+///
+/// Returns a help text that tells what to write instead.
 pub fn check_code(word: &str) -> Result<(), String> {
     let upper = word.to_uppercase();
     let mut similar = None;

@@ -2,12 +2,12 @@
 
 use rbuilder_reader::Span;
 
-/// A diagnostic about a span of a source text.
+/// A diagnostic about a span of a text.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
-/// Diagnostics about a source text.
+/// The diagnostics about a text.
 pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
-/// Describes an error that prevents the text from being parsed.
+/// Words an error because of which we can't parse the text at all.
 pub fn describe_malformed(reason: Diagnostic) -> Diagnostic {
     if reason.is_error() {
         return reason.map_message(|message| format!("syntax error: {message}"));

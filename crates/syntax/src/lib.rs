@@ -63,10 +63,10 @@ pub use webhook::{
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
 
-/// Returns the path in `#[crd(crate = "…")]`, at which the emitted code finds rbuilder instead of
+/// Returns the path in `#[crd(crate = "…")]`, where the emitted code finds rbuilder instead of at
 /// `::rbuilder`.
 ///
-/// Call it before parsing the item's markers, which skip `crate`.
+/// Call it before the markers of the item are parsed, because that skips `crate`.
 pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     for attr in attrs.iter().filter(|attr| attr.is("crd")) {
         let Some(arg) = attr.args().list.iter().find(|arg| arg.name == "crate") else {

@@ -3,7 +3,7 @@
 use crate::Diagnostic;
 use rbuilder_reader::token::{Mark, MarkWords, Tokens, lex_marked};
 
-/// The type of a marker token.
+/// Which marker a token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// `CustomResource` in a `derive(…)`.
@@ -22,7 +22,7 @@ const WORDS: MarkWords = MarkWords {
 };
 
 impl MarkKind {
-    /// Returns the word of the marker.
+    /// Returns the token itself.
     pub fn word(self) -> &'static str {
         match self {
             MarkKind::Kind => "CustomResource",
@@ -31,7 +31,7 @@ impl MarkKind {
         }
     }
 
-    /// Returns the type of a mark found by [`lex_file`].
+    /// Returns which marker it is that [`lex_file`] has found.
     pub fn of(mark: &Mark) -> Self {
         match mark.word {
             "rbac" => MarkKind::Rbac,
@@ -41,11 +41,11 @@ impl MarkKind {
     }
 }
 
-/// Tokenizes a file, and records marker tokens and comments that are Go markers.
+/// Splits a file into tokens, and records those of markers as well as comments that are Go markers.
 ///
 /// # Errors
 ///
-/// Returns an error if the text is not valid Rust at the token level.
+/// Returns an error if the text isn't Rust, as far as tokens can tell.
 pub fn lex_file(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &WORDS)
 }

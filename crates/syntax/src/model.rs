@@ -11,94 +11,96 @@ use crate::names;
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// The Rust identifier, without `r#`.
+    /// The Rust identifier without `r#`.
     pub ident: String,
-    /// Whether a marker could not be parsed. Other errors may only be a consequence of that.
+    /// True if we failed to parse a marker. Other errors may be just a consequence of that.
     pub is_incomplete: bool,
-    /// Whether a marker makes the type nullable, so that serde accepts the `null` only inside an
+    /// True if a marker makes the type nullable. Serde then accepts the `null` only inside of an
     /// `Option`.
     pub needs_option: bool,
     /// The span of the identifier.
     pub span: Span,
-    /// The offset of the first attribute, or of the identifier if there are no attributes.
+    /// Where the first attribute starts, or the identifier if there are no attributes.
     pub start: u32,
-    /// The type parameters in order, with their default types.
+    /// The type parameters in order, each with its default type.
     pub generics: Vec<(String, Option<TypeRef>)>,
-    /// The JSON form. Its slots are indices into `slots`.
+    /// What it looks like in JSON. The slots in there are indexes into `slots`.
     pub container: Container,
-    /// The types that the container refers to, as written.
+    /// The types that the container refers to, the way they are written.
     pub slots: Vec<TypeRef>,
-    /// The types of the values in some slots, where `#[schemars(with)]` only changes the type in
-    /// the schema.
+    /// The types of the values in those slots for which `#[schemars(with)]` changes the type in the
+    /// schema, but not the value.
     pub value_types: BTreeMap<usize, TypeRef>,
-    /// The schemars functions that generate the schemas of some slots, by slot index.
+    /// The functions that generate the schemas of some slots for schemars, by slot.
     pub schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// The span of each `Site` of the container: the fields of a struct, or the variants of an
+    /// Where each `Site` of the container is, i.e. each field of a struct or each variant of an
     /// enum.
     pub sites: Vec<Span>,
-    /// The spans of each variant's named fields.
+    /// Where the named fields of each variant are.
     pub variant_sites: Vec<Vec<Span>>,
-    /// The spans of markers on the type, its fields and its variants.
+    /// Where the markers on the type, on its fields and on its variants are.
     pub marker_spans: Vec<MarkerSpan>,
     /// `#[kube(group, version, kind, …)]`, if the type derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
-    /// `from` or `into` without its counterpart, if serde derives both directions.
+    /// Set if there is a `from` without an `into` or the other way round, although serde derives
+    /// both directions.
     pub one_way: Option<OneWay>,
-    /// The serde attributes that affect the values of a struct's fields, in field order.
+    /// What serde's attributes say about the values of a struct's fields, in the order of the
+    /// fields.
     pub values: Vec<FieldValue>,
     /// The same for the named fields of each variant.
     pub variant_values: Vec<Vec<FieldValue>>,
-    /// The container default, which provides the values of absent fields.
+    /// The default of the container, from which absent fields take their values.
     pub whole_default: Option<DefaultSource>,
-    /// Whether another type or an explicit schema replaces the type in JSON.
+    /// True if another type or an explicit schema takes the place of the type in JSON.
     pub is_replaced: bool,
-    /// The discriminants of an enum's variants, if all are known.
+    /// The discriminants of the variants of an enum, provided that we know all of them.
     pub numbers: Option<Vec<i64>>,
     /// The integer type in `#[repr(…)]`.
     pub repr: Option<String>,
-    /// The index of the variant with `#[default]`.
+    /// The index of the variant that has `#[default]`.
     pub default_variant: Option<usize>,
 }
 
-/// The span of a marker.
+/// Where a marker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerSpan {
-    /// The span of the name of the type, field or variant with the marker.
+    /// The name of the type, field or variant that has the marker.
     pub owner: Span,
     /// The name of the marker or constraint.
     pub name: &'static str,
-    /// The span of its value, or of its name if it has none.
+    /// Where its value is, or its name if it has no value.
     pub span: Span,
 }
 
-/// A function that returns a schema: `#[schemars(schema_with = "path")]`.
+/// A function that returns a schema, as in `#[schemars(schema_with = "path")]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaFunction {
-    /// The path as written. It may have type arguments.
+    /// The path the way it's written, possibly with type arguments.
     pub path: String,
-    /// The span of the path.
+    /// Where the path is.
     pub span: Span,
 }
 
-/// A field whose default is part of the schema.
+/// A field whose default becomes part of the schema.
 #[derive(Clone, Copy, Debug)]
 pub struct AbsentField<'a> {
     /// The field.
     pub field: &'a Field,
-    /// The span of its name.
+    /// Where its name is.
     pub span: Span,
-    /// The index of its variant, for fields of an enum.
+    /// The index of its variant, if it's a field of an enum.
     pub variant: Option<usize>,
-    /// The index among the fields.
+    /// Its index among the fields.
     pub position: usize,
-    /// The serde attributes that affect its value.
+    /// What serde's attributes say about its value.
     pub said: &'a FieldValue,
-    /// The value of the field when it is absent.
+    /// What its value is if the field is absent.
     pub value: &'a AbsentValue,
 }
 
 impl AbsentField<'_> {
-    /// Returns the field's site in the container.
+    /// Returns the site of the field in the container.
     pub fn site(&self) -> Site {
         match self.variant {
             Some(variant) => Site::VariantField(variant, self.position),
@@ -108,20 +110,21 @@ impl AbsentField<'_> {
 }
 
 impl Type {
-    /// Returns the span of a marker on the type, field or variant named at `owner`. Returns `None`
-    /// if the marker does not occur there, e.g. because another tool's attribute implies it.
+    /// Returns where a marker on the type, field or variant is whose name is at `owner`. It's
+    /// `None` if the marker isn't written there, e.g. because an attribute of another tool implies
+    /// it.
     pub fn marker_span(&self, owner: Span, name: &str) -> Option<Span> {
         let mut spans = self.marker_spans.iter();
         let found = spans.find(|marker| marker.owner == owner && marker.name == name)?;
         Some(found.span)
     }
 
-    /// Returns the type of the values in a slot, which can differ from the type of its schema.
+    /// Returns the type of the values in a slot, which isn't always the type of its schema.
     pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
         self.value_types.get(&slot).or_else(|| self.slots.get(slot))
     }
 
-    /// Returns the fields whose default is part of the schema, in source order.
+    /// Returns the fields whose default becomes part of the schema, in source order.
     pub fn absent_fields(&self) -> Vec<AbsentField<'_>> {
         let mut found = Vec::new();
         match &self.container.shape {
@@ -161,52 +164,52 @@ fn add_absent<'a>(
     }
 }
 
-/// The serde attributes that affect the value of a field.
+/// What serde's attributes say about the value of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValue {
-    /// The default of the field, if it should be part of the schema.
+    /// The default of the field, if it's to be part of the schema.
     pub absent: Option<AbsentValue>,
     /// The function in `skip_serializing_if`.
     pub skip_if: Option<String>,
-    /// Whether serde never serializes the field.
+    /// True if serde never serializes the field.
     pub is_unwritten: bool,
-    /// Whether a function serializes the field, so that the type does not determine the JSON.
+    /// True if a function serializes the field, because the type does not tell us the JSON then.
     pub is_opaque: bool,
 }
 
-/// The value of an absent field.
+/// The value that an absent field has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
     /// Where the value comes from.
     pub source: DefaultSource,
-    /// Whether only schemars knows the default: serde still requires the field.
+    /// True if only schemars knows of the default, and serde still requires the field.
     pub is_shown_only: bool,
 }
 
-/// The origin of a default value.
+/// Where a default comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefaultSource {
-    /// `Default` of the field's type, or of the struct.
+    /// The `Default` of the field's type, or that of the struct.
     Type,
     /// The function with this path.
     Function(String),
-    /// The field of the same name in the container's default.
+    /// The field of the same name in the default of the container.
     Container,
 }
 
-/// A conversion with `from` or `into` for a single direction.
+/// A `from` or an `into` that converts in one direction only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWay {
-    /// The span of the other type.
+    /// Where the other type is.
     pub span: Span,
-    /// Whether the other type is the deserialized one.
+    /// True if it's the other type that is deserialized.
     pub is_read: bool,
-    /// The JSON names of the type's own fields, sorted. `None` unless it is a struct with named
-    /// fields.
+    /// The names that the type's own fields have in JSON, sorted. It's `None` unless the type is a
+    /// struct with named fields.
     pub fields: Option<Vec<String>>,
 }
 
-/// kube-derive's container keys, parsed the same way, and the keys of `#[crd(…)]`.
+/// The keys of kube-derive, which we parse the same way, and those of `#[crd(…)]`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // kube's keys of the same names
 pub struct CustomResource {
@@ -215,73 +218,75 @@ pub struct CustomResource {
     pub version: String,
     pub kind: String,
     pub kind_span: Span,
-    /// The name of the struct that kube-derive generates. Defaults to the kind.
+    /// The name of the struct that kube-derive generates, if it isn't the kind.
     pub root: Option<String>,
     pub plural: Option<String>,
     pub singular: Option<String>,
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
-    /// Whether the fields are at the root of the object, without a `spec`.
+    /// True if the fields are at the root of the object, which has no `spec` then.
     pub no_spec: bool,
-    /// `#[crd(optional_spec)]`: the API server accepts objects without a spec.
+    /// `#[crd(optional_spec)]`, with which the API server accepts objects that have no spec.
     pub optional_spec: bool,
-    /// `#[crd(root_schema = { … })]`: keys in the object's schema, in addition to the keys of every
-    /// kind.
+    /// `#[crd(root_schema = { … })]`, i.e. keys that the schema of the object has on top of those
+    /// that every kind has.
     pub root_schema: Option<Box<rbuilder_schema::Schema>>,
-    /// `#[crd(status_subresource = …)]`. By default, a kind with a status type has the subresource.
+    /// `#[crd(status_subresource = …)]`. Without it, a kind has the subresource if it has a type
+    /// for the status.
     pub status_subresource: Option<bool>,
-    /// The type of the status, as written.
+    /// The type of the status, the way it's written.
     pub status: Option<TypeRef>,
-    /// The struct that stackable-versioned generates and uses as the type of the status.
+    /// The struct that stackable-versioned generates and then uses as the type of the status.
     pub tracked_status: Option<TrackedStatus>,
     pub scale: Option<Scale>,
     pub print_columns: Vec<PrintColumn>,
-    /// Fields that field selectors can use: `selectable`.
+    /// The fields that field selectors can use (`selectable`).
     pub selectable_fields: Vec<SelectableField>,
-    /// The description of the root: kube's `doc`.
+    /// The description of the root, which is kube's `doc`.
     pub doc: Option<String>,
     pub storage: bool,
-    /// Whether `storage` is given explicitly.
+    /// True if `storage` is written out.
     pub is_storage_written: bool,
     pub served: bool,
-    /// `None` if not deprecated, `Some(None)` if deprecated without a custom warning.
+    /// `None` if it isn't deprecated, and `Some(None)` if it is, but without a warning of its own.
     pub deprecated: Option<Option<String>>,
-    /// CEL rules at the root.
+    /// The CEL rules at the root.
     pub validations: Vec<rbuilder_schema::Cel>,
     pub annotations: Vec<(String, String)>,
     pub labels: Vec<(String, String)>,
     /// `#[crd(conversion(…))]`.
     pub conversion: Option<Conversion>,
-    /// The origin of the schema in `Kind::crd()`.
+    /// Where the schema in `Kind::crd()` comes from.
     pub schema_mode: SchemaMode,
-    /// The span of kube's key `schema`, or of the item if there is no such key.
+    /// Where kube's key `schema` is, or else the item.
     pub schema_span: Span,
     /// `#[csv(…)]`.
     pub csv: CsvKind,
 }
 
-/// The struct that stackable-versioned generates around a kind's status, to store values that other
-/// versions do not have.
+/// The struct that stackable-versioned puts around the status of a kind, to store the values that
+/// other versions don't have.
 #[derive(Clone, Debug)]
 pub struct TrackedStatus {
     /// The name of the struct.
     pub name: String,
-    /// The type that the kind declares for its status. It is resolved outside of the versions.
+    /// The type that the kind has for its status in the source. It's resolved outside of the
+    /// versions.
     pub original: Option<TypeRef>,
-    /// The span of the declared type, or of the kind.
+    /// Where that type is, or else the kind.
     pub span: Span,
 }
 
-/// kube's key `schema`.
+/// What kube's key `schema` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaMode {
-    /// Derived from the Rust types.
+    /// The schema is derived from the Rust types.
     #[default]
     Derived,
-    /// A handwritten `impl JsonSchema` of the kind.
+    /// The kind has a handwritten `impl JsonSchema`.
     Manual,
-    /// The program has no schema for the kind.
+    /// The program doesn't give the kind a schema.
     Disabled,
 }
 
@@ -291,7 +296,7 @@ impl CustomResource {
         self.status_subresource.unwrap_or(self.status.is_some())
     }
 
-    /// Returns the parts of the kind's objects.
+    /// Returns which parts the objects of the kind have.
     pub fn object_parts(&self) -> ObjectParts {
         ObjectParts {
             has_spec: !self.no_spec,
@@ -299,15 +304,17 @@ impl CustomResource {
         }
     }
 
-    /// Returns the singular name of the resource. Defaults to kube-derive's.
+    /// Returns the singular of the resource. If there is none in the source, it's that of
+    /// kube-derive.
     pub fn singular_name(&self) -> String {
         self.singular
             .clone()
             .unwrap_or_else(|| names::singular(&self.kind))
     }
 
-    /// Returns the plural name of the resource, under which the program requests it from the API
-    /// server. Defaults to kube-derive's, which depends on the singular instead of the kind.
+    /// Returns the plural of the resource, by which the program refers to it in requests. If there
+    /// is none in the source, it's that of kube-derive, which depends on the singular rather than
+    /// on the kind.
     pub fn plural_name(&self) -> String {
         self.plural
             .clone()
@@ -315,24 +322,24 @@ impl CustomResource {
     }
 }
 
-/// The conversion of objects between versions.
+/// How objects are converted between versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
     pub span: Span,
-    /// Whether a webhook converts. Otherwise the API server only changes the version.
+    /// True if a webhook converts them. Otherwise the API server only changes the version.
     pub webhook: bool,
     pub service_name: String,
     pub service_namespace: String,
     pub service_port: Option<u16>,
     pub path: String,
-    /// Replaces the service.
+    /// If there is a URL, it takes the place of the service.
     pub url: Option<String>,
     pub ca_bundle: Option<String>,
     pub review_versions: Vec<String>,
 }
 
-/// `scale(…)`, in either syntax that kube accepts.
+/// `scale(…)`, in either of the two notations that kube accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceSubresourceScale
 pub struct Scale {
@@ -340,19 +347,20 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
-    /// The spans of the paths, by field name. Empty if the scale is given as JSON.
+    /// Where the paths are, by the name of the field. There are none if the scale is written as
+    /// JSON.
     pub path_spans: Vec<(&'static str, Span)>,
 }
 
 impl Scale {
-    /// Returns the span of a path, or of the whole marker.
+    /// Returns where a path is, or else the whole marker.
     pub fn span_of(&self, name: &str) -> Span {
         let found = self.path_spans.iter().find(|(known, _)| *known == name);
         found.map_or(self.span, |(_, span)| *span)
     }
 }
 
-/// `printcolumn(…)`, in either syntax that kube accepts.
+/// `printcolumn(…)`, in either of the two notations that kube accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceColumnDefinition
 pub struct PrintColumn {
@@ -368,22 +376,22 @@ pub struct PrintColumn {
 /// A field that field selectors can use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectableField {
-    /// The span of the path.
+    /// Where the path is.
     pub span: Span,
-    /// The path from the root of the object, such as `.spec.size`.
+    /// The path from the root of the object, e.g. `.spec.size`.
     pub json_path: String,
 }
 
-/// A `#[rbac(…)]` rule.
+/// A rule of `#[rbac(…)]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's arguments of the same names
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,
-    /// The span of the groups.
+    /// Where the groups are.
     pub groups_span: Span,
     pub resources: Vec<String>,
-    /// The span of the resources.
+    /// Where the resources are.
     pub resources_span: Span,
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,

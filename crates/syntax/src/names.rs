@@ -1,6 +1,6 @@
 //! Names that other tools derive: field names by serde's `rename_all`, and plurals by kube-derive.
 
-/// A rule of serde's `rename_all`.
+/// One of the rules of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // serde's rules of the same names
 pub enum Case {
@@ -27,7 +27,7 @@ const CASES: [(&str, Case); 8] = [
 ];
 
 impl Case {
-    /// Parses serde's spelling of a rule, such as `camelCase`.
+    /// Parses a rule the way serde spells it, e.g. `camelCase`.
     pub fn parse(text: &str) -> Option<Case> {
         CASES
             .iter()
@@ -39,7 +39,7 @@ impl Case {
         CASES.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the JSON name of a field. serde only splits words at `_`, so `http2_url` becomes
+    /// Returns the name of a field in JSON. serde only splits words at `_`, so `http2_url` becomes
     /// `http2Url`, and `iPv4` stays `iPv4`.
     pub fn field(self, ident: &str) -> String {
         match self {
@@ -52,8 +52,8 @@ impl Case {
         }
     }
 
-    /// Returns the JSON name of a variant. serde starts a new word at every upper-case letter, so
-    /// `HTTPServer` becomes `h-t-t-p-server` in kebab case.
+    /// Returns the name of a variant in JSON. For serde, every upper-case letter starts a new word,
+    /// so `HTTPServer` becomes `h-t-t-p-server` in kebab case.
     pub fn variant(self, ident: &str) -> String {
         match self {
             Case::Lower => ident.to_ascii_lowercase(),
@@ -104,15 +104,14 @@ fn words(ident: &str, separator: char) -> String {
     name
 }
 
-/// Returns the singular that kube-derive uses for a kind without `singular`: the kind in lower
+/// Returns the singular that kube-derive uses if a kind has no `singular`. It's the kind in lower
 /// case.
 pub fn singular(kind: &str) -> String {
     kind.to_ascii_lowercase()
 }
 
-/// Returns the plural that kube-derive uses for a resource without `plural`, given the singular. It
-/// ends in `es` after a sibilant, in `ies` instead of a `y` after a consonant, and in `s`
-/// otherwise.
+/// Returns the plural that kube-derive makes of the singular if there is no `plural`. It ends in
+/// `es` after a sibilant, in `ies` instead of a `y` after a consonant, and in `s` otherwise.
 pub fn plural(singular: &str) -> String {
     let hisses = ["s", "x", "z", "ch", "sh"];
     if hisses.iter().any(|ending| singular.ends_with(ending)) {

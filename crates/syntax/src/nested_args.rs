@@ -5,12 +5,12 @@ use crate::marker::{describe_cel_args, describe_external_docs_args};
 use crate::table::ArgDoc;
 use crate::webhook::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// An argument that takes arguments itself.
+/// An argument that has arguments of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedArgs {
-    /// The syntax, such as `scale(…)`.
+    /// How it's written, e.g. `scale(…)`.
     pub form: &'static str,
-    /// The arguments in parentheses.
+    /// The arguments in its parentheses.
     pub args: Vec<ArgDoc>,
 }
 

@@ -72,8 +72,8 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     found
 }
 
-/// Checks the columns of a version against each other and against the schema. We have checked each
-/// column on its own when parsing it.
+/// Checks the columns of a version against each other and against the schema. Each column on its
+/// own has been checked when it was parsed.
 pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (position, column) in columns.iter().enumerate() {

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::{Allow, Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
 
-/// The state of a parse. The generator creates one per file, the derive one per item.
+/// The state of a parse. The generator has one per file, and the derive one per item.
 #[derive(Debug, Default)]
 pub struct Session {
     /// All diagnostics so far.
     pub diagnostics: Diagnostics,
-    /// The codes in `allow(…)` so far.
+    /// The codes that `allow(…)` has named so far.
     pub allows: Vec<Allow>,
-    /// The current item with its attributes, to which `allow(…)` on it applies.
+    /// The current item with its attributes. This is what an `allow(…)` on it applies to.
     pub scope: Span,
     /// Only kept for the derive, which emits them.
     slot_types: Option<Vec<SlotType>>,
@@ -33,15 +33,15 @@ pub struct Session {
     pub(crate) module_version: Option<ModuleVersion>,
 }
 
-/// The type of a slot, as the derive emits it.
+/// The type of a slot the way the derive emits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotType {
-    /// The tokens of the item within this span.
+    /// The tokens of the item that are in this span.
     Written(Span),
-    /// A type from a marker, or one that replaces the declared type.
+    /// A type that a marker names, or one that takes the place of the declared type.
     Text(String),
-    /// The path of a function that returns the schema, and the span of the declared type if there
-    /// is one.
+    /// The path of a function that returns the schema. There is also the span of the declared type,
+    /// unless there's no such type.
     Function(String, Option<Span>),
 }
 
@@ -54,8 +54,8 @@ impl Session {
         }
     }
 
-    /// Creates a session with the values of constants, by path as written in the attributes of
-    /// schemars and validators. The value of a regular expression is its pattern.
+    /// Creates a session that knows the values of constants. Their paths are those in the
+    /// attributes of schemars and validators, and the value of a regular expression is its pattern.
     pub fn with_constants(constants: BTreeMap<String, Value>) -> Self {
         Session {
             constants,
@@ -63,14 +63,14 @@ impl Session {
         }
     }
 
-    /// Sets the version of the items from now on, in a module with stackable-versioned's
-    /// `#[versioned]`. Items are then read as they are in that version, and `#[versioned(crd(…))]`
-    /// on a struct is treated as `#[kube(…)]`. Returns the previous version.
+    /// Sets the version of all further items, in a module with stackable-versioned's
+    /// `#[versioned]`. They are then read the way they are in that version, and
+    /// `#[versioned(crd(…))]` on a struct counts as `#[kube(…)]`. Returns the version before.
     pub fn set_module_version(&mut self, version: Option<ModuleVersion>) -> Option<ModuleVersion> {
         std::mem::replace(&mut self.module_version, version)
     }
 
-    /// Returns and clears the constants whose values were needed but unknown.
+    /// Takes the constants that someone asked for although we don't know their values.
     pub fn take_missing_constants(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.missing_constants)
     }
@@ -94,8 +94,8 @@ impl Session {
         self.schema_source == SchemaSource::CrdSchema
     }
 
-    /// Returns and clears the slot types of the last item, in slot order. Empty unless the session
-    /// keeps slot types.
+    /// Takes the slot types of the last item, in the order of the slots. There are none unless the
+    /// session keeps slot types.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }

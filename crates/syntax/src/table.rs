@@ -91,25 +91,25 @@ pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
-/// An argument in a list: its entry in the reference, and how to read it.
+/// An argument in a list, with its entry in the reference and how to read it.
 pub struct ArgRow<T: 'static> {
-    /// The name of the argument.
+    /// What the argument is called.
     pub name: &'static str,
-    /// The description, in one line.
+    /// Describes it in one line.
     pub doc: &'static str,
-    /// Whether the argument may be repeated.
+    /// True if it may be repeated.
     pub repeatable: bool,
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }
 
-/// The entry for an argument in the reference.
+/// What the reference says about an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgDoc {
-    /// The name of the argument.
+    /// What the argument is called.
     pub name: &'static str,
-    /// The description, in one line.
+    /// Describes it in one line.
     pub doc: &'static str,
-    /// Whether the argument may be repeated.
+    /// True if it may be repeated.
     pub repeatable: bool,
 }
 

@@ -9,10 +9,10 @@ use crate::args::{Arg, ArgValue, Literal, ReadArg as _};
 use crate::table::ArgRow;
 use crate::{SchemaMode, SelectableField, Session, marker};
 
-/// A container key.
+/// A key of `#[kube(…)]` or `#[crd(…)]` on a kind.
 pub type ContainerKey = ArgRow<Parts>;
 
-/// kube-derive's container keys.
+/// The keys that kube-derive has for a kind.
 pub const KUBE_KEYS: &[ContainerKey] = &[
     ArgRow::once("group", "API group, a DNS name.", |arg, parts, session| {
         parts.group = arg.text(session)
@@ -192,7 +192,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// Container keys of `#[crd(…)]` that kube does not have. They only affect the definition, not its
+/// The keys of `#[crd(…)]` that kube lacks. They only affect the definition of the kind, not its
 /// objects.
 pub const CRD_KEYS: &[ContainerKey] = &[
     ArgRow::repeatable(

@@ -31,7 +31,7 @@ use crate::{CustomResource, Diagnostic, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
-/// The parts of a kind. Required ones may still be missing.
+/// What we have read about a kind so far. Something that is required may still be missing.
 pub struct Parts {
     group: Option<String>,
     version: Option<String>,

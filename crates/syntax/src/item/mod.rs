@@ -37,8 +37,8 @@ fn kind(body: &Body<'_>) -> Kind {
     }
 }
 
-/// Parses a struct or enum. Returns `None` if its shape cannot be determined; the session then
-/// contains an error. Even a returned type can have errors.
+/// Parses a struct or enum. If we can't tell its shape, this returns `None` and there is an error
+/// in the session. There may also be errors if it returns a type.
 pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
     let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
     session.start_item(if is_ours {

@@ -100,20 +100,21 @@ const MARKERS: &[(&str, Spelling<'static>)] = &[
     ("versionName", Text("#[kube(version = {})]")),
 ];
 
-/// The library that generates the schema of a type, and thus determines its attributes.
+/// The library that generates the schema of a type, which decides on the attributes that the type
+/// can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaSource {
     /// `derive(CrdSchema)`.
     #[default]
     CrdSchema,
-    /// `derive(JsonSchema)` from schemars, or a derive from kube that requires it.
+    /// `derive(JsonSchema)` of schemars, or one of kube's derives, which require it.
     Schemars,
 }
 
 /// What a comment is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Commented {
-    /// A struct, an enum or something else.
+    /// A struct, an enum or any other item.
     #[default]
     Item,
     /// A field or a variant.
@@ -121,8 +122,8 @@ pub enum Commented {
 }
 
 impl Commented {
-    /// Finds out what a comment is about. `text` is what follows it, up to the first line that is
-    /// neither a comment nor an attribute.
+    /// Finds out what a comment is about. `text` is what comes after it, up to the first line that
+    /// is neither a comment nor an attribute.
     pub fn by(text: &str) -> Commented {
         const ITEMS: [&str; 12] = [
             "struct", "enum", "union", "type", "fn", "impl", "mod", "use", "const", "static", "trait",
@@ -138,8 +139,8 @@ impl Commented {
     }
 }
 
-/// Returns a warning if a line of a comment or doc comment is a Go marker. The help only suggests
-/// attributes that the type or its member can have.
+/// Returns a warning if a line of a comment is a Go marker. Its help only suggests attributes that
+/// the type or its member can have.
 pub fn warn_of_go_marker(
     line: &str,
     span: Span,

@@ -12,18 +12,19 @@ use rbuilder_diagnostic::suggest;
 use resources::Resource;
 use table::RESOURCES;
 
-/// A kind and its resource, as used in webhooks and rules.
+/// A kind and its resource, which is what webhooks and rules refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the API's names
 pub struct Kind {
-    /// `""` for the core group.
+    /// The API group, which is `""` for the core group.
     pub group: String,
     pub version: String,
     pub kind: String,
     pub plural: String,
 }
 
-/// Returns the kind with a canonical path, such as `k8s_openapi::api::apps::v1::Deployment`.
+/// Returns the kind whose type has this canonical path, e.g.
+/// `k8s_openapi::api::apps::v1::Deployment`.
 pub fn find_kind(path: &str) -> Option<Kind> {
     let rest = path.strip_prefix("k8s_openapi::")?;
     let (rest, kind) = rest.rsplit_once("::")?;
@@ -39,15 +40,15 @@ pub fn find_kind(path: &str) -> Option<Kind> {
     })
 }
 
-/// A kind served by kube-apiserver, in any version.
+/// A kind that kube-apiserver serves, whatever the version.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltinKind {
     resource: &'static Resource,
 }
 
 impl BuiltinKind {
-    /// Returns the kinds of a group. The group can be abbreviated: `apps`, `core` or `""` for the
-    /// core group, `networking` or `networking.k8s.io`, and `rbac`, `rbac.authorization` or
+    /// Returns the kinds of a group. It can be abbreviated, e.g. `core` or `""` for the core group,
+    /// `networking` for `networking.k8s.io`, and `rbac` or `rbac.authorization` for
     /// `rbac.authorization.k8s.io`.
     pub fn of_group(group: &str) -> impl Iterator<Item = BuiltinKind> {
         let is_meant = move |known: &&Resource| {
@@ -71,28 +72,28 @@ impl BuiltinKind {
         RESOURCES.iter().map(|resource| BuiltinKind { resource })
     }
 
-    /// The API group. `""` is the core group.
+    /// Returns the API group, which is `""` for the core group.
     pub fn group(&self) -> &'static str {
         self.resource.group
     }
 
-    /// The kind, such as `Deployment`.
+    /// Returns the kind, e.g. `Deployment`.
     pub fn kind(&self) -> &'static str {
         self.resource.kind
     }
 
-    /// The plural, such as `deployments`.
+    /// Returns the plural, e.g. `deployments`.
     pub fn plural(&self) -> &'static str {
         self.resource.plural
     }
 
-    /// Whether the kind is namespaced.
+    /// Returns whether the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.resource.is_namespaced
     }
 
-    /// Returns whether objects of the kind can be watched. Some are not stored: the API server only
-    /// responds to a `TokenReview`, and computes a `ComponentStatus` for each request.
+    /// Returns whether one can watch objects of the kind. Some are never stored: the API server
+    /// just answers a `TokenReview`, and it computes a `ComponentStatus` anew for each request.
     pub fn is_watchable(&self) -> bool {
         self.resource.is_watchable()
     }
@@ -102,8 +103,8 @@ impl BuiltinKind {
         self.resource.is_written()
     }
 
-    /// Returns the canonical path of the type in a version. Does not check whether any Kubernetes
-    /// release contains it.
+    /// Returns the canonical path of the type in a version, even if no release of Kubernetes has
+    /// it.
     pub fn path(&self, version: &str) -> String {
         format!(
             "k8s_openapi::{}::{version}::{}",

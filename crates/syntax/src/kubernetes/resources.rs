@@ -4,7 +4,7 @@
 use super::table::RESOURCES;
 use crate::suggest;
 
-/// A resource, as described by kube-apiserver's discovery.
+/// A resource, the way kube-apiserver's discovery describes it.
 #[derive(Debug)]
 pub struct Resource {
     pub(super) group: &'static str,
@@ -13,7 +13,7 @@ pub struct Resource {
     pub(super) kind: &'static str,
     pub(super) plural: &'static str,
     short_names: &'static str,
-    /// Whether the resource is namespaced.
+    /// True if the resource is namespaced.
     pub is_namespaced: bool,
     /// The verbs of a resource that cannot be watched, separated by commas. For example, reviews
     /// can only be created. Empty for all others.
@@ -65,7 +65,7 @@ const VIRTUAL: &[(&str, &str)] = &[
 /// This group isn't served any longer, but there still are old projects that use it.
 const FORMER_GROUP: &str = "extensions";
 
-/// Finds a resource by group and plural. `core` also means the core group.
+/// Finds a resource by its group and its plural. The core group may also be called `core`.
 pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
     let group = if group == "core" { "" } else { group };
     RESOURCES
@@ -94,7 +94,7 @@ pub(crate) fn explain_path(resource: &str) -> Option<String> {
     })
 }
 
-/// Returns whether Kubernetes has an API group with this name.
+/// Returns whether Kubernetes itself has an API group of this name.
 pub fn is_kubernetes_group(group: &str) -> bool {
     group == "core" || RESOURCES.iter().any(|resource| resource.group == group)
 }
@@ -176,8 +176,8 @@ impl Resource {
         Some((format!("`{}` has no subresource `{name}`", self.plural), help))
     }
 
-    /// Returns the admission operations on a subresource or on the resource itself. `None` if the
-    /// subresource is unknown.
+    /// Returns the operations that admission knows for a subresource, or for the resource itself.
+    /// It's `None` if we don't know the subresource.
     pub fn operations(&self, subresource: Option<&str>) -> Option<&'static [&'static str]> {
         match subresource {
             None if self.limited_verbs == "create" => Some(&["CREATE"]),
@@ -193,9 +193,10 @@ impl Resource {
     }
 }
 
-/// Explains a likely mistake in the name of an API group: a message and its help.
+/// If the name of an API group is probably a mistake, returns a message and its help.
 ///
-/// Only built-in groups can have a name without a dot: a CustomResourceDefinition requires a dot.
+/// A name without a dot is one if the group isn't built in, because the group of a
+/// CustomResourceDefinition has to have a dot.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
     if matches!(group, "" | "*" | "core") || group == FORMER_GROUP || is_kubernetes_group(group) {
         return None;

@@ -67,13 +67,13 @@ pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 pub(crate) use unknown::{Owner, describe_unknown};
 
-/// Returns the reason why the API server rejects a regular expression, or `None` if it is valid.
-/// The syntax is RE2, as in Go.
+/// Returns why the API server would reject a regular expression, or `None` if it's valid. Its
+/// syntax is RE2, as in Go.
 pub fn pattern_problem(text: &str) -> Option<String> {
     Pattern::parse(text).err()
 }
 
-/// The places where markers are allowed.
+/// Where a marker may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A struct or enum.
@@ -102,15 +102,15 @@ impl Place {
 
 /// A marker: its row in the reference, and how to read it.
 pub struct Marker {
-    /// The name of the marker.
+    /// What the marker is called.
     pub name: &'static str,
-    /// The notation in source.
+    /// How it's written in source.
     pub form: &'static str,
-    /// The description, in one line.
+    /// Describes it in one line.
     pub doc: &'static str,
-    /// The places where it is allowed.
+    /// Where it may be.
     pub places: &'static [Place],
-    /// Whether it may be repeated in one place.
+    /// True if it may be repeated in one place.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }

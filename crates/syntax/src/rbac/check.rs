@@ -6,7 +6,8 @@ use super::Parts;
 use crate::args::Arg;
 use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
-/// The verbs of Kubernetes. RBAC accepts any string, but another verb is nearly always a mistake.
+/// The verbs that Kubernetes uses. RBAC would accept any string, but another verb is nearly always
+/// a mistake.
 pub const RBAC_VERBS: &[&str] = &[
     "get",
     "list",
@@ -33,7 +34,7 @@ pub const RBAC_VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
-/// The verbs of requests to non-resource URLs, i.e. the HTTP methods.
+/// The verbs for URLs that aren't resources, i.e. the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
 /// HTTP methods that aren't verbs of resources, and which verbs were probably meant.

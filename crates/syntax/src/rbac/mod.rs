@@ -14,13 +14,13 @@ use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
 use crate::{RbacRule, Session};
 
-/// The name of the attribute, or the last segment of its path.
+/// The name of the attribute. It may also be the last segment of a path.
 pub const RBAC: &str = "rbac";
 
 /// An argument of `#[rbac(…)]`.
 pub type RbacArg = ArgRow<Parts>;
 
-/// The parts of a rule.
+/// What we have read of a rule so far.
 #[derive(Default)]
 pub struct Parts {
     rule: RbacRule,
@@ -88,21 +88,21 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     ),
 ];
 
-/// Returns the `#[rbac(…)]` attributes, with or without a path.
+/// Returns the `#[rbac(…)]` attributes, including those with a path (`#[rbuilder::rbac(…)]`).
 pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
-/// Parses an `#[rbac(…)]` attribute. Returns `None` if it only contains `allow(…)`, or if there are
-/// errors.
+/// Parses an `#[rbac(…)]` attribute. Returns `None` if there is nothing but `allow(…)` in it, or if
+/// there are errors.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::check_args(attr, session);
     rule(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[rbac(…)]`. Returns `None` if they only contain `allow(…)`, or if
-/// there are errors, which are added to the session. An error about the rule as a whole is reported
-/// at the macro call.
+/// Parses the arguments of `#[rbac(…)]`. Returns `None` if there is nothing but `allow(…)`, or if
+/// there are errors, which go into the session. An error about the rule as a whole is reported at
+/// the macro call.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::parse_args(arguments, session);
     rule(&args, Span::OUTSIDE, session)

@@ -11,9 +11,9 @@ const MAX_VERSIONS: usize = 100;
 /// The arguments of `#[versioned]` on a module.
 #[derive(Debug)]
 pub struct VersionedModule {
-    /// The versions in ascending order.
+    /// The versions, in ascending order.
     pub versions: Vec<ModuleVersion>,
-    /// Whether the version modules are nested in the original module.
+    /// True if the modules of the versions are inside of the original module.
     pub keeps_module: bool,
 }
 
@@ -66,19 +66,19 @@ impl ModuleVersion {
 ///
 /// # Errors
 ///
-/// Returns an error if an argument is malformed or unknown, since it may change what the macro
-/// generates, and for versions that the macro rejects: none, duplicates, and versions in descending
-/// order.
+/// Returns an error if we don't understand an argument, since it may change what the macro
+/// generates. The same goes for versions that the macro rejects, i.e. if there are none,
+/// duplicates, or versions in descending order.
 pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
     read_versioned(attr, &[])
 }
 
-/// Reads the arguments of `#[versioned]` on a struct or enum outside such a module, as accepted by
-/// the macro before 0.8. They include the keys of the kind (`k8s(…)`).
+/// Reads the arguments of `#[versioned]` on a struct or enum outside of such a module. The macro
+/// accepted this before 0.8. They include the keys of the kind (`k8s(…)`).
 ///
 /// # Errors
 ///
-/// Same as [`read_versioned_module`].
+/// Fails for the same reasons as [`read_versioned_module`].
 pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
     read_versioned(attr, &["k8s", "crd"])
 }

@@ -20,21 +20,21 @@ use crate::{Session, suggest};
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 pub(crate) use selector::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// The name of the attribute, or the last segment of its path.
+/// The name of the attribute. It may also be the last segment of a path.
 pub const WEBHOOK: &str = "webhook";
 
-/// The two kinds of admission webhooks.
+/// One of the two kinds of admission webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WebhookKind {
-    /// Changes objects, before any webhook validates them.
+    /// It changes objects, before any webhook validates them.
     #[default]
     Mutating,
-    /// Accepts or rejects requests.
+    /// It accepts or rejects requests.
     Validating,
 }
 
-/// A `#[webhook(…)]` marker. Enumerated values use the API's spelling. `None` stands for the
-/// default of the API server or of the handler's type.
+/// A `#[webhook(…)]` marker. Words are spelled the way the API does. `None` stands for the default,
+/// either of the API server or of the handler's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's arguments of the same names
 pub struct Webhook {
@@ -42,11 +42,12 @@ pub struct Webhook {
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
-    /// The span of the name, or of the marker if it has no name.
+    /// Where the name is, or the marker if it has no name.
     pub name_span: Span,
-    /// Derived from the handler's type if absent, like `versions`, `resources` and `path`.
+    /// If it's absent, it follows from the type of the handler. The same goes for `versions`,
+    /// `resources` and `path`.
     pub groups: Option<Vec<String>>,
-    /// The span of the groups, or of the marker if it has none. The other spans work the same way.
+    /// Where the groups are, or the marker if it has none. It's the same with the other spans.
     pub groups_span: Span,
     pub versions: Option<Vec<String>>,
     pub versions_span: Span,
@@ -57,7 +58,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub scope_span: Span,
     pub path: Option<String>,
-    /// The span of the path, or of the marker if it has no path.
+    /// Where the path is, or the marker if it has no path.
     pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
@@ -301,7 +302,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the `#[webhook(…)]` attributes, with or without a path.
+/// Returns the `#[webhook(…)]` attributes, including those with a path (`#[rbuilder::webhook(…)]`).
 pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == WEBHOOK)
 }
@@ -312,14 +313,14 @@ pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> O
     read(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which are added to
-/// the session. An error about the marker as a whole is reported at the macro call.
+/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which go into the
+/// session. An error about the marker as a whole is reported at the macro call.
 pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::parse_args(arguments, session);
     read(&args, Span::OUTSIDE, session)
 }
 
-/// Reports a marker on an item that is not a function.
+/// Reports a marker on an item that isn't a function.
 pub fn misplaced_webhook(span: Span, session: &mut Session) {
     session.error_help(
         span,

@@ -10,34 +10,34 @@ use crate::args::{Arg, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Session, object_name};
 
-/// Selects objects by labels. All requirements must match.
+/// Selects objects by their labels. All of the requirements have to be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// Labels that must have these values.
+    /// Labels, and the value that each must have.
     pub match_labels: BTreeMap<String, String>,
-    /// Additional requirements on individual labels.
+    /// Further requirements, each on one label.
     pub match_expressions: Vec<Requirement>,
 }
 
-/// A requirement on a single label.
+/// A requirement on one label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
-    /// The label key.
+    /// The key of the label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: &'static str,
-    /// The values for `In` and `NotIn`.
+    /// The values that `In` and `NotIn` compare with.
     pub values: Vec<String>,
 }
 
-/// A CEL expression about the request.
+/// A CEL expression about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchCondition {
-    /// The name in messages and metrics.
+    /// What messages and metrics call it.
     pub name: String,
-    /// The expression. It can use `object`, `oldObject`, `request` and `authorizer`.
+    /// The expression, which can use `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
-    /// The span of the expression.
+    /// Where the expression is.
     pub span: Span,
 }
 
