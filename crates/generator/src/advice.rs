@@ -3,8 +3,8 @@
 //! Our help texts are written for `derive(CrdSchema)`, whose attributes do not compile on other
 //! types. Here we replace them with attributes that schemars and kube accept.
 //! `crates/generator/tests/advice.rs` follows each piece of advice,
-//! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and `cargo xtask
-//! advice` does so with older releases.
+//! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and
+//! `cargo xtask advice` does so with older releases.
 //!
 //! Older versions of kube lack some attributes and use an older schemars, so [`for_kube`] replaces
 //! advice that the program's version of kube would not accept.

@@ -243,8 +243,8 @@ fn turn_on(
             graph.activate(*index, all);
         }
     }
-    // `--features name` applies to every selected package that has the feature, `--features
-    // package/name` to that package only.
+    // `--features name` applies to every selected package that has the feature,
+    // `--features package/name` to that package only.
     for asked in &options.features {
         let (package, feature) = match asked.split_once('/') {
             Some((package, feature)) => (Some(package), feature),

@@ -1,5 +1,5 @@
-//! Constants in attributes of schemars and validators, such as `range(max = MAX)` or `regex(path =
-//! *NAME)`.
+//! Constants in attributes of schemars and validators, such as `range(max = MAX)` or
+//! `regex(path = *NAME)`.
 //!
 //! When we parse an item, we may not have read its constants yet. We therefore parse such items
 //! again at the end, when the values are known, and replace the diagnostics of the first pass.

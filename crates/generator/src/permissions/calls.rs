@@ -177,8 +177,8 @@ impl Follower<'_, '_> {
         match owner {
             Ty::Known(on, known) => {
                 let known = Known {
-                    // For example, `Controller::new` in a function that returns a `Controller<K,
-                    // S>`.
+                    // For example, `Controller::new` in a function that returns a
+                    // `Controller<K, S>`.
                     kind: known.kind.clone().or(|| match &self.expected {
                         Ty::Known(expected, known) if expected == on => known.kind.clone(),
                         _ => Ty::Unknown,

@@ -1,8 +1,8 @@
 //! Each row of the table corrects an example, and the result compiles.
 //!
 //! The corrected examples are in `tests/advice/corrected.rs`, which
-//! `crates/runtime/tests/advice.rs` compiles. Run `SNAPSHOTS=overwrite cargo test -p
-//! rbuilder-generator --lib replacement` to update it.
+//! `crates/runtime/tests/advice.rs` compiles. Run
+//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --lib replacement` to update it.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Evaluates functions that return a schema, either for `schema_with` or in a handwritten `impl
-//! JsonSchema`.
+//! Evaluates functions that return a schema, either for `schema_with` or in a handwritten
+//! `impl JsonSchema`.
 //!
 //! Most of them write a schema as literals, take the schema of a type, or add to it, so we can
 //! evaluate them without running any code. We report the first statement that we don't support, and
