@@ -131,17 +131,15 @@ fn shape(
     }
 }
 
-/// Returns the schema of the content of a newtype. The API server drops a field that is `null`, but
-/// here the value itself is the `Option`, so it has to be nullable.
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
+    // The API server drops a field that is `null`. Here, however, the value itself is the `Option`.
     if slot.optional {
         allow_null(&mut schema);
     }
     schema
 }
 
-/// Adds the tag of a struct, which serde writes and then ignores when it reads the struct.
 fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Part>>) {
     let property = Schema {
         enumeration: vec![value.into()],
@@ -158,7 +156,6 @@ fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
-/// Joins the doc comment of the container and those of its variants.
 fn describe(container: &Container) -> Option<String> {
     let variants = match &container.shape {
         Shape::Enum {

@@ -57,11 +57,10 @@ pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     schema
 }
 
-/// Makes a value nullable. The `enum` moves to `allOf`, because the API server rejects `null` if
-/// the schema itself has an `enum`, even if that lists `null`. It doesn't check `null` against
-/// `allOf`.
 pub(crate) fn allow_null(schema: &mut Schema) {
     schema.nullable = true;
+    // The API server rejects `null` if the schema itself has an `enum`, even if that lists `null`.
+    // But it doesn't check `null` against `allOf`, so move the `enum` there.
     let mut enumeration = std::mem::take(&mut schema.enumeration);
     enumeration.retain(|value| !value.is_null());
     if !enumeration.is_empty() {
@@ -115,7 +114,6 @@ pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// Only scalars can be the items of a list of type `set` or the keys of a list of type `map`.
 pub(crate) fn is_scalar(schema: &Schema) -> bool {
     use SchemaType::{Boolean, Integer, Number, String};
     schema.int_or_string || matches!(schema.schema_type, Some(Boolean | Integer | Number | String))

@@ -103,7 +103,6 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     diagnostics
 }
 
-/// Returns the message and the help for each key that has no effect the way it's written.
 fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     let has_break = |text: Option<&str>| text.is_some_and(|text| text.trim().contains(['\n', '\r']));

@@ -48,7 +48,6 @@ pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
         .unwrap_or_else(|| reads_without(field, slot))
 }
 
-/// Returns whether serde would accept an object without the field, whatever the markers say.
 fn reads_without(field: &Field, slot: &Slot) -> bool {
     match field.presence {
         Presence::ByType => slot.optional,
@@ -176,8 +175,7 @@ fn add(
     }
 }
 
-/// Returns the rule that an optional immutable field can't be removed. It has to be on the parent,
-/// since the rules of a field that isn't there don't run.
+/// Returns the rule that an optional immutable field can't be removed.
 fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
@@ -187,6 +185,7 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option
         return None;
     };
     Some(Cel {
+        // This has to be on the parent, since the rules of an absent field don't run.
         rule: format!("!has(oldSelf.{path}) || has(self.{path})"),
         message: Some(format!("field {name} is immutable once set")),
         ..Cel::default()
@@ -258,8 +257,8 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
 }
 
 /// Restricts the rules of an optional flattened value to objects that have any of its fields.
-/// Fields with a default are always set, so they don't count unless every field has one.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
+    // A field with a default is always there, so it only counts if every field has a default.
     let has_open = inner
         .properties
         .values()
@@ -279,9 +278,8 @@ fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     inner.validations.iter().map(guarded).collect()
 }
 
-/// Adds alternatives. A schema can have only one list for each keyword, so a second one goes under
-/// `allOf`.
 fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
+    // A schema can have only one list for each keyword, so put a second one under `allOf`.
     if schema.one_of.is_empty() {
         schema.one_of = one_of.to_vec();
     } else if !one_of.is_empty() {
@@ -300,9 +298,9 @@ fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) 
     }
 }
 
-/// A structural schema can't both have fields and be a map. So if a map is flattened next to
-/// fields, keep its keys without checking the values.
 fn close_map(schema: &mut Schema) {
+    // A structural schema can't both have fields and be a map, so keep the keys of a flattened map,
+    // without checking its values.
     if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
         schema.preserve_unknown_fields = true;
     }

@@ -91,7 +91,6 @@ pub fn json_schema_with_defaults<T: ?Sized>(
     schemars::Schema::from(map)
 }
 
-/// Puts a type on the stack. Returns how many there were before.
 fn enter(name: &'static str) -> (Entered, usize) {
     STACK.with_borrow_mut(|stack| {
         if let Some(start) = stack.iter().position(|earlier| *earlier == name) {

@@ -144,7 +144,6 @@ fn of_fields(schema: &Schema) -> Option<String> {
     ))
 }
 
-/// Finds an `enum` whose values all violate some other constraint.
 fn of_values(schema: &Schema) -> Option<String> {
     let reasons = schema
         .enumeration

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::{Content, Schema, Tagging, Variant};
 
-/// Returns the list for an enum whose values are names, or `None` if no variant has a doc comment.
 pub(crate) fn variant_docs(tagging: &Tagging, variants: &[Variant]) -> Option<String> {
     let is_named = matches!(tagging, Tagging::External | Tagging::Untagged);
     let is_unit = |variant: &Variant| variant.content == Content::Unit;

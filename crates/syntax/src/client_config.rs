@@ -49,7 +49,6 @@ fn is_host(host: &str) -> bool {
     }
 }
 
-/// Reports a path that the API server would reject for a Service.
 pub(crate) fn check_service_path(path: &str, at: Span, session: &mut Session) {
     let Some(rest) = path.strip_prefix('/') else {
         let message = format!("expected a path that begins with `/`, found `{path}`");

@@ -33,7 +33,8 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 
-/// Consumes the predicate, and returns its first option that differs between profiles or targets.
+/// Returns the first option of the predicate that differs between profiles or targets. The
+/// predicate is consumed.
 fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     let name = list.any_ident()?.text;
     if list.eat(b'=') {

@@ -197,11 +197,11 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     kind.resources.push(resource);
 }
 
-/// A ClusterServiceVersion has one entry for each version of a CRD, so report a duplicate.
 fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;
     };
+    // A ClusterServiceVersion has one entry for each version of a CRD.
     let is_same = |known: &RequiredCrd| known.name == required.name && known.version == required.version;
     // It's empty if the name was invalid, which has been reported.
     if !required.name.is_empty() && kind.required.iter().any(is_same) {
@@ -261,7 +261,6 @@ fn read_kind_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     check_kind_name(&kind, 63, arg.value_span(), session).then_some(kind)
 }
 
-/// The name has two parts, the plural and the group.
 fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let name = read_filled(arg, session)?;
     if is_crd_name(&name) {

@@ -153,8 +153,8 @@ impl Lines {
     }
 }
 
-/// Note that e.g. `TODO is the name of a list` isn't such a note.
 fn is_note(line: &str) -> bool {
+    // Not every line that starts with the word is a note, e.g. `TODO is the name of a list`.
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))
 }

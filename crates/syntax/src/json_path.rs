@@ -82,7 +82,6 @@ fn parse_field(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Parses what is in brackets.
 fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     if inside.contains(',') {
         for part in inside.split(',') {

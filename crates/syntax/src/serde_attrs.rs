@@ -31,13 +31,13 @@ impl<T> Default for Directions<T> {
 }
 
 impl<T> Directions<T> {
-    /// serde accepts a `rename` for each direction, so merge them.
     fn add(&mut self, other: Directions<T>, arg: &Arg<'_>, session: &mut Session) {
         let is_duplicate =
             self.read.is_some() && other.read.is_some() || self.written.is_some() && other.written.is_some();
         if is_duplicate {
             report_duplicate(arg, session);
         }
+        // There may be one `rename` for each direction.
         self.read = self.read.take().or(other.read);
         self.written = self.written.take().or(other.written);
         self.span = self.span.or(other.span);
@@ -159,7 +159,6 @@ impl Foreign {
         self.rename.is_some()
     }
 
-    /// Records a key that serde does not have, or not with this value.
     fn note(&mut self, arg: &Arg<'_>, serde: &[&Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -392,7 +391,6 @@ const KEYS: &[&str] = &[
     "with",
 ];
 
-/// This is just a warning, because a newer serde may have the key.
 fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     if KEYS.contains(&arg.name) {
         return;
@@ -401,6 +399,7 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
         "unknown serde attribute `{}`: the schema is made without it",
         arg.name
     );
+    // This is only a warning, because a newer serde may have the key.
     let help = match suggest::find_nearest(arg.name, KEYS.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "remove it, unless your serde has it".to_owned(),

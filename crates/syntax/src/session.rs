@@ -100,7 +100,6 @@ impl Session {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Starts a new item, and forgets what belongs to the previous one.
     pub(crate) fn start_item(&mut self, schema_source: SchemaSource) {
         self.schema_source = schema_source;
         self.is_incomplete = false;

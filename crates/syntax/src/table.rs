@@ -20,7 +20,6 @@ pub(crate) trait Row<T> {
         true
     }
 
-    /// Stores the value in `target`.
     fn read(&self, arg: &Arg<'_>, target: &mut T, session: &mut Session);
 }
 
@@ -67,7 +66,6 @@ impl Seen {
         found.map(|(_, span)| *span)
     }
 
-    /// Returns the arguments with their spans, in the order of the source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
         self.list.iter().copied()
     }

@@ -14,10 +14,9 @@ use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
 use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbers, format_type};
 
-/// A size may limit the length, the items or the properties. Which one it is depends on the type,
-/// e.g. `min_size` becomes `minItems` on a list.
 fn sized(markers: &Markers, schema: &Schema) -> Schema {
     let mut sized = markers.stated().clone();
+    // What a size limits depends on the type, e.g. `min_size` becomes `minItems` on a list.
     let (least, most) = match schema.schema_type {
         Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
         Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
@@ -116,13 +115,13 @@ fn tighten_size(bound: &mut Option<u64>, new: Option<u64>, side: Side) {
     };
 }
 
-/// A schema can have only one list for each keyword, so if it already has alternatives we put the
-/// new ones under `allOf`.
 fn join_alternatives(
     alternatives: &Schema,
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
+    // A schema can have only one list for each keyword, so if there are alternatives already, put
+    // the new ones under `allOf`.
     let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
     if is_taken {
         schema
@@ -248,13 +247,12 @@ pub(super) fn tighten(
     }
 }
 
-/// Adds a `multipleOf`. If there is one already, the new one goes under `allOf`, because neither
-/// factor has to imply the other (e.g. 4 and 6).
 fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
     let Some(new) = new else { return };
     match factor {
         None => *factor = Some(new.clone()),
         Some(old) if old == new => {}
+        // Neither factor has to imply the other, e.g. 4 and 6, so keep both.
         Some(_) => all_of.push(Schema {
             multiple_of: Some(new.clone()),
             ..Schema::default()
@@ -262,13 +260,12 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
     }
 }
 
-/// Adds a pattern. If there is one already, the new one goes under `allOf`, because RE2 can't
-/// express "matches both" in a single pattern.
 fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     match (schema.pattern.as_deref(), pattern) {
         (_, None) => {}
         (None, Some(new)) => schema.pattern = Some(new.into()),
         (Some(old), Some(new)) if old == new => {}
+        // RE2 can't express "matches both" in a single pattern.
         (Some(_), Some(new)) => {
             schema.all_of.push(Schema {
                 pattern: Some(new.into()),
@@ -321,13 +318,13 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
     schema.enumeration = both;
 }
 
-/// Checks the constraints of the type together with those of the marker, because two constraints
-/// that are fine on their own may still contradict each other.
 pub(super) fn check_constraints(
     constraints: &Schema,
     schema: &Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
+    // The constraints of the type and of the marker are fine on their own, but may contradict each
+    // other.
     if let Some(contradiction) = find_contradiction(schema) {
         diagnostics.push(
             Diagnostic::error(None, contradiction)

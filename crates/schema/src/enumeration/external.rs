@@ -32,8 +32,6 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
     schema
 }
 
-/// Some variants are strings and others are objects, which no structural type can express. So this
-/// accepts anything and only checks the names.
 fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;
@@ -45,6 +43,7 @@ fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema 
         "write `{}` after the name of each variant without data, or add `#[serde(tag = \"…\")]`",
         diagnostics,
     );
+    // No structural type is "a string or an object", so accept anything and only check the names.
     let is_unit = |case: &&Case<'_>| case.carried.is_none();
     let is_open = cases.iter().any(|case| case.variant.other);
     let names = if is_open {

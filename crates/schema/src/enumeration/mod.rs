@@ -84,20 +84,19 @@ pub(crate) fn enum_schema(
     untagged::any_of_these(tagged, untagged, diagnostics)
 }
 
-/// A schema that rejects every value. An empty `enum` wouldn't do, because the API server drops it
-/// and would then accept every string.
 fn no_value() -> Schema {
     Schema {
+        // An empty `enum` wouldn't do: the API server drops it, and would then accept every string.
         not: Some(Arc::default()),
         ..of_type(SchemaType::String)
     }
 }
 
-/// Reports names that occur twice, because serde only ever reads the first variant of a name.
 fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
         let name = case.variant.name.as_str();
+        // serde only ever reads the first variant of a name.
         if !names.insert(name) {
             let diagnostic = Diagnostic::error((), format!("duplicate variant name \"{name}\" in JSON"));
             diagnostics.push(diagnostic.at(case.site().into()));
@@ -180,8 +179,8 @@ fn name(case: &Case<'_>) -> Value {
     Value::String(case.variant.name.clone())
 }
 
-/// A string that is the name of a variant. If one is `#[serde(other)]`, that can be any string.
 fn name_schema(cases: &[Case<'_>]) -> Schema {
+    // `#[serde(other)]` matches any name.
     let is_open = cases.iter().any(|case| case.variant.other);
     Schema {
         enumeration: if is_open {
@@ -200,10 +199,11 @@ fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
     }
 }
 
-/// Restricts a value validation to values of one type. It must not contain `type`, so this adds
-/// bounds that contradict each other for every other type. They don't affect `kept`, since a bound
-/// only applies to values of its own type.
+/// Restricts a value validation to values of one type. It must not contain `type`, so we exclude
+/// all other types instead.
 fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
+    // Bounds that contradict each other reject all values of their type, and don't affect values of
+    // any other type.
     let mut alternative = alternative;
     if kept != SchemaType::String {
         alternative.min_length = Some(1);

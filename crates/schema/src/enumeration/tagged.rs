@@ -89,7 +89,6 @@ pub(super) fn internal_enum(
     schema
 }
 
-/// Makes a variant that denies unknown fields also reject the fields of the other variants.
 fn close(
     case: &Case<'_>,
     alternative: Schema,
@@ -123,12 +122,12 @@ fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     rules.iter().map(guard).collect()
 }
 
-/// Returns a condition that holds for the objects of other variants. A transition rule also checks
-/// the old object, since that may have been another variant and lack the fields.
+/// Returns a condition that holds for the objects of other variants.
 fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     let name = cel_text(name);
     let now = format!("self.{tag} != {name}");
     if is_transition(rule) {
+        // The old object may have been another variant, and lack the fields.
         format!("{now} || oldSelf.{tag} != {name}")
     } else {
         now
@@ -310,11 +309,11 @@ fn rules(
     }
 }
 
-/// Turns a rule about the content of a variant into a rule about its parent. To make `self` mean
-/// the content, we wrap it into a list with a single item, because CEL can only bind a name in a
-/// macro over a list.
+/// Turns a rule about the content of a variant into a rule about its parent.
 fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
     let other = other_variant(tag, variant, rule);
+    // To make `self` mean the content, put it into a list with a single item, because CEL can only
+    // bind a name in a macro over a list.
     let asked = if is_transition(rule) {
         format!(
             "!has(self.{path}) || !has(oldSelf.{path}) || [self.{path}].all(self, [oldSelf.{path}].all(oldSelf, {}))",

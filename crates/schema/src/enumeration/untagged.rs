@@ -129,8 +129,6 @@ fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     }
 }
 
-/// Merges integers and strings. A constraint on one of them doesn't affect values of the other
-/// type.
 fn int_or_text(contents: &[Alternative]) -> Schema {
     let mut schema = int_or_string();
     let of_sort = |schema_type: SchemaType| -> Vec<Schema> {

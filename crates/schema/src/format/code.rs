@@ -5,7 +5,6 @@ pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Standard base64 with padding. The empty string isn't accepted.
 pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();

@@ -38,8 +38,8 @@ pub(super) fn read_several_types(schema_type: &Value) -> Result<Schema, Refusal>
     }
 }
 
-/// Reads an integer. The formats that `schemars` writes are the names of Rust types.
 pub(super) fn read_integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
+    // `schemars` names the formats after Rust types.
     let rust = match map.get("format").and_then(Value::as_str) {
         Some("int8") => "i8",
         Some("int16") => "i16",

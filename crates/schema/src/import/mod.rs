@@ -50,7 +50,6 @@ pub fn mark_structural(schema: &Schema) -> Value {
 /// Looks up the schema of a Kubernetes type by its Rust path.
 pub(crate) type Kubernetes<'d> = &'d dyn Fn(&str) -> Option<Arc<Schema>>;
 
-/// Reads one schema. Its references point into `definitions`.
 pub(crate) fn import_schema(
     value: &Value,
     definitions: &Map<String, Value>,
@@ -87,9 +86,8 @@ impl Import<'_> {
         Ok(schema)
     }
 
-    /// Reads an item of a list or a value of a map. The API server doesn't drop `null` there, so
-    /// unlike in a field we have to keep it.
     fn member(&mut self, value: &Value) -> Result<Arc<Schema>, Refusal> {
+        // Unlike in a field, the API server doesn't drop `null` in a list or a map.
         let takes_null = value.as_object().is_some_and(|map| strip_null(&mut map.clone()));
         let schema = self.schema(value)?;
         Ok(if takes_null {

@@ -73,7 +73,6 @@ fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Returns whether a schema has a default. A `null` isn't one.
 fn has_default(schema: &Schema) -> bool {
     schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
@@ -108,8 +107,6 @@ fn fill(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Replaces `null` by the default if the field isn't nullable. After that, fills in the defaults of
-/// whatever is inside.
 fn fill_field(value: &mut Value, schema: &Schema) {
     if let Some(default) = &schema.default
         && value.is_null()

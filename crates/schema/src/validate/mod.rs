@@ -28,7 +28,6 @@ pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
     fits(value, schema, Judge::of_structure())
 }
 
-/// Checks whether a value of an `enum` also meets the other constraints of the schema.
 pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         return Ok(());

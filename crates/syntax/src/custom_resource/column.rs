@@ -79,7 +79,6 @@ pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
-/// Reads columns, and checks each of them on its own.
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
     // kube inserts the text into a list, so there may be several objects with commas in between.

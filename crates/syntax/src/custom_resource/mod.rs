@@ -132,8 +132,6 @@ fn report_unknown_key(arg: &Arg, owner: Owner, session: &mut Session) {
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
-/// Checks `root_schema` against the rules for entire objects. If there are errors, we remove it,
-/// because the final schema would otherwise report them again.
 fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
     let parts = made.object_parts();
     let Some(keys) = &made.root_schema else { return };
@@ -144,6 +142,7 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
     for diagnostic in diagnostics {
         session.report(diagnostic.at(at));
     }
+    // Otherwise the final schema would report the same again.
     made.root_schema = None;
 }
 

@@ -5,8 +5,6 @@ use rbuilder_reader::token::Ident;
 
 use crate::{CustomResource, Diagnostic, Session};
 
-/// kube-derive panics for the singular `y`, and does not check whether the plural that it derives
-/// is valid.
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
     let singular = resource.singular_name();
     // An invalid singular has been reported already.
@@ -14,6 +12,7 @@ pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session:
         return;
     }
     let plural = resource.plural_name();
+    // kube-derive panics for `y`, and otherwise doesn't check what it derives.
     if singular == "y" || !is_label(&plural, true) {
         let help = format!("add `plural = \"…\"` next to `kind = \"{}\"`", resource.kind);
         session.error_help(

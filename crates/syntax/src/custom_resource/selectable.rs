@@ -45,9 +45,8 @@ pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableFie
     }
 }
 
-/// Reports selectable fields that the struct does not have. The check of the final schema would
-/// report them as well, but this one runs in the compiler, too. `fields` must have all fields of
-/// the struct.
+/// Reports selectable fields that the struct doesn't have. The check of the final schema would find
+/// them as well, but it can't run in the compiler.
 pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
     let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
     // Another derive, or a handwritten `impl`, may produce a schema with other fields.

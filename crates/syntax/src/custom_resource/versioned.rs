@@ -47,8 +47,6 @@ fn kind_of<'a>(ident: Ident<'a>) -> &'a str {
     ident.text.strip_suffix("Spec").unwrap_or(ident.text)
 }
 
-/// If the module tracks conversions, the macro generates a struct around the status, which we use
-/// instead.
 fn track_status(args: &[Arg<'_>], ident: Ident<'_>, draft: &mut Draft<Parts>, session: &Session) {
     let conversions = session.module_version.as_ref().map(|version| version.conversions);
     let Some(conversions) = conversions.filter(|conversions| conversions.are_tracked) else {
@@ -64,6 +62,7 @@ fn track_status(args: &[Arg<'_>], ident: Ident<'_>, draft: &mut Draft<Parts>, se
     let name = format!("{}StatusWithChangedValues", kind_of(ident));
     let made = &mut draft.value.made;
     let span = made.status.as_ref().map_or(ident.span, |status| status.span);
+    // The macro puts a struct around the status, so that struct is what we need.
     let generated = TypeRef {
         kind: TypeKind::Path(vec![name.clone()], Vec::new()),
         span,

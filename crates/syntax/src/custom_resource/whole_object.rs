@@ -18,8 +18,6 @@ pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session
     }
 }
 
-/// Reports fields of a kind with `no_spec` that every object has. We remove them, because the final
-/// schema would otherwise report them again.
 pub(crate) fn drop_fields_of_objects(
     fields: &mut Vec<Field>,
     sites: &mut Vec<Span>,
@@ -34,6 +32,7 @@ pub(crate) fn drop_fields_of_objects(
             taken.push(position);
         }
     }
+    // Remove them, because the final schema would report them again.
     for position in taken.into_iter().rev() {
         fields.remove(position);
         sites.remove(position);
@@ -41,10 +40,9 @@ pub(crate) fn drop_fields_of_objects(
     }
 }
 
-/// Returns the field of every object that has the name of `field`, either in JSON, or in Rust,
-/// which is what kube-derive compares.
 fn field_of_objects(field: &Field) -> Option<&'static str> {
     let in_json = (!field.flatten).then_some(field.name.as_str());
+    // kube-derive compares the names in Rust.
     let in_rust = match field.ident.as_str() {
         "api_version" => "apiVersion",
         ident => ident,
@@ -53,10 +51,8 @@ fn field_of_objects(field: &Field) -> Option<&'static str> {
     FIELDS_OF_OBJECTS.into_iter().find(is_taken)
 }
 
-/// Checks the markers on the struct of a kind with `no_spec` against the rules for entire objects.
-///
-/// We remove invalid markers, and remember that we reported an explicit schema. Otherwise the final
-/// schema would report them again.
+/// Checks the markers on the struct of a kind with `no_spec`, which have to follow the rules for
+/// entire objects.
 pub(crate) fn check_markers(
     resource: &CustomResource,
     markers: &mut Markers,
@@ -69,6 +65,8 @@ pub(crate) fn check_markers(
     for (name, at) in seen.iter() {
         if let ("schema", Some(schema)) = (name, &mut markers.schema) {
             let is_refused = report_root(schema, resource, at, session);
+            // The user wrote this schema as a whole, so don't take it apart. Just don't report it
+            // again.
             schema.is_reported.0 |= is_refused;
             continue;
         }
@@ -81,7 +79,6 @@ pub(crate) fn check_markers(
     }
 }
 
-/// Reports keys that an entire object cannot have. Returns whether there are any.
 fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &mut Session) -> bool {
     let diagnostics = check_root(stated, resource.object_parts());
     let is_refused = !diagnostics.is_empty();

@@ -28,7 +28,6 @@ use crate::{
 use default::Defaults;
 use field::ReadFields;
 
-/// Returns what serde makes of the item, as far as we know.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -367,7 +366,6 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Keeps the spans of the markers for the checks that only run once types are resolved.
     fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
         let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
         self.marker_spans.extend(spans);
@@ -426,7 +424,6 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     }
 }
 
-/// schemars' own description wins over the doc comment.
 fn described(attrs: &[Attribute<'_>], commented: Commented, session: &mut Session) -> Option<String> {
     marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, commented, session))
 }

@@ -28,7 +28,6 @@ pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, 
     }
 }
 
-/// Returns the kind that the marker is about, which may be `kind` or what is in it.
 fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     let is_other = |own: SchemaType| {
         let written = markers.stated().schema_type;

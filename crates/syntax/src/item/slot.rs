@@ -69,7 +69,6 @@ impl Reader<'_, '_> {
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
     }
 
-    /// Adds a slot whose schema is what the function returns.
     pub(super) fn add_function(
         &mut self,
         ty: TypeRef,

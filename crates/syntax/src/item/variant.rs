@@ -161,8 +161,6 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Warns about a variant that serde never reads. The schema does not have it, because the program
-/// could not read such an object.
 fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!(
         "serde serializes `{}` but never deserializes it, so the schema does not have it",
@@ -172,8 +170,6 @@ fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help(help));
 }
 
-/// Warns about a variant that serde cannot write. A program that reads such an object cannot write
-/// it back.
 fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!("serde deserializes `{}` but fails to serialize it", ident.text);
     let help = "remove `skip_serializing`, or only patch other fields of an object that has it";

@@ -113,11 +113,10 @@ impl BuiltinKind {
     }
 }
 
-/// Returns message and help for a likely mistake in a rule for this resource and these groups.
+/// If the resource of a rule is probably a mistake, returns a message and its help.
 ///
-/// We only report what is probably a typo: the plural of another group, a short name, or a
-/// misspelled plural in one of these groups. If we don't know a resource at all, it may be newer
-/// than the table.
+/// It may be the plural of another group, a short name, or a misspelled plural in one of these
+/// groups. If we don't know a resource at all, it may just be newer than our table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups

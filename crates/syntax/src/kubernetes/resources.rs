@@ -109,8 +109,6 @@ impl Resource {
         self.limited_verbs.is_empty()
     }
 
-    /// Returns true if clients can write the resource. They can create reviews, so this is true for
-    /// them.
     pub(super) fn is_written(&self) -> bool {
         self.is_watchable() || self.limited_verbs == "create"
     }
@@ -163,7 +161,6 @@ impl Resource {
         Some((message, format!("use one of {}", suggest::list_names(verbs))))
     }
 
-    /// Returns message and help if there is no such subresource.
     pub(crate) fn explain_subresource(&self, name: &str) -> Option<(String, String)> {
         if self.has_subresource(name) {
             return None;

@@ -109,8 +109,7 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Reports what the API server rejects even without compiling the expression. If a field path is
-/// invalid, we drop it, so that nobody resolves it later.
+/// Reports what the API server would reject without even compiling the expression.
 fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
@@ -137,6 +136,7 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     {
         let help = format!("write `.{path}`, a path relative to the value that the rule applies to");
         session.error_help(at("field_path"), format!("invalid field path `{path}`"), help);
+        // Nobody can resolve it later.
         cel.field_path = None;
     }
     if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {

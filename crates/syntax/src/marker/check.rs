@@ -136,7 +136,6 @@ fn exceeds(left: &Number, right: &Number) -> bool {
     rbuilder_schema::compare_numbers(left, right) == std::cmp::Ordering::Greater
 }
 
-/// Reports constraints that don't apply to this kind of value.
 fn subjects(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
     if *kind == Kind::Unknown {
@@ -182,7 +181,6 @@ fn preserved_subject(reading: &Reading, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help("remove it: it has no effect"));
 }
 
-/// Returns true for objects, and for lists that have some.
 fn has_objects(kind: &Kind) -> bool {
     match kind {
         Kind::List(items) => has_objects(items),

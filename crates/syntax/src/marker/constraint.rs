@@ -78,12 +78,10 @@ fn read_values(name: &str, arg: &Arg<'_>, session: &mut Session) -> Option<Vec<V
     None
 }
 
-/// Parses `validation(…)`.
 fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     read_args(args, reading, Key::of_argument, read_foreign, session);
 }
 
-/// A constraint may have no row if it comes from an attribute of another tool, which we translate.
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let markers = &mut reading.markers;
     match arg.name {

@@ -69,7 +69,6 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     Some(schema)
 }
 
-/// Reads a schema that is written as in a manifest.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
         Ok(schema) => {
@@ -94,7 +93,6 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     }
 }
 
-/// Returns the key of each empty list of alternatives in a schema.
 fn empty_alternatives(schema: &Value) -> Vec<&str> {
     let Value::Object(keys) = schema else {
         return match schema {

@@ -114,7 +114,6 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     reading.read(&markers, session);
 }
 
-/// Parses `schema_with = "path"`.
 fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     let literal = arg.literal().filter(|_| arg.name == "schema_with")?;
     let path = literal.value.as_str()?;
@@ -127,7 +126,6 @@ fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     })
 }
 
-/// Drops constraints that we have read already.
 fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     if let ArgValue::List(constraints) = &mut marker.value
         && marker.name == "validation"

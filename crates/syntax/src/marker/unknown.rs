@@ -51,7 +51,6 @@ pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
     }
 }
 
-/// Returns help if the name is valid somewhere else.
 fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
     match owner {

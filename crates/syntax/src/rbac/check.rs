@@ -48,7 +48,6 @@ const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
 /// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Checks each argument of a rule, and then the arguments against each other.
 pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
     let rule = &parts.rule;
     let at = |name: &str| {
@@ -160,8 +159,6 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     }
 }
 
-/// If another group of the rule could have a resource of this name, we don't know which one is
-/// meant.
 fn check_known_resource(
     rule: &RbacRule,
     (whole, part): (&str, Option<&str>),
@@ -173,6 +170,7 @@ fn check_known_resource(
         .iter()
         .map(|group| resources::find_resource(group, whole))
         .collect();
+    // If the rule has several groups, we don't know which of them is meant.
     let Some([resource]) = found.as_deref() else {
         return;
     };

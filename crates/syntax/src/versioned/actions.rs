@@ -102,7 +102,6 @@ impl<'a> Actions<'a> {
         }
     }
 
-    /// An item must be added first, then changed, and then deprecated.
     fn check_order(&self, at: Span) -> Result<(), Diagnostic> {
         let changes = self.changes.iter().map(|change| change.since);
         let deprecated = self.deprecated.as_ref().map(|(since, _)| *since);
@@ -221,7 +220,6 @@ fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'
         })
 }
 
-/// The type may be in a string, or written as a path.
 fn read_type(arg: &Arg<'_>) -> Result<TypeRef, Diagnostic> {
     let span = arg.value_span();
     let text = match &arg.value {

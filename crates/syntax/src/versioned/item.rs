@@ -8,8 +8,7 @@ use super::actions::{Actions, Past};
 use super::module::ModuleVersion;
 use crate::Session;
 
-/// Turns an item into what the macro generates for a version. If the macro rejects an action, we
-/// report that, and leave the field or variant as it is.
+/// Turns an item into what the macro generates for a version.
 pub(crate) fn at_version(item: &mut TypeItem<'_>, version: &ModuleVersion, session: &mut Session) {
     match &mut item.body {
         Body::Struct(Fields::Named(fields)) => {
@@ -35,7 +34,6 @@ fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut 
     true
 }
 
-/// Returns false if the variant isn't in this version.
 fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     change(
         &mut variant.attrs,

@@ -206,7 +206,6 @@ fn read_version(owner: &Arg<'_>) -> Result<Version, Diagnostic> {
     })
 }
 
-/// Strips blank lines around the text, and the indentation of each line.
 fn read_docs(text: &str) -> String {
     text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

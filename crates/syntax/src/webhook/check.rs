@@ -10,7 +10,6 @@ use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 /// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Checks each argument of a webhook, and then the arguments against each other.
 pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Session) {
     let has = |name: &str| args.iter().any(|arg| arg.name == name);
     let at = |name: &str| {
@@ -94,7 +93,6 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// We can only look up a built-in resource if `groups` is set.
 fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     let groups = webhook.groups.as_deref().unwrap_or_default();
     let (whole, part) = match resource.split_once('/') {
