@@ -1,7 +1,7 @@
-//! Hashes for short names and for change detection. Not cryptographic.
+//! Hashes for short names and for change detection. They are not cryptographic.
 //!
-//! Change detection uses crc32fast, which uses hardware instructions, because this crate's code is
-//! not optimized in release builds. Hashes in names and in records never change.
+//! For change detection we use crc32fast. It uses hardware instructions, whereas this crate's code
+//! is not optimized in release builds. Hashes in names and in records must never change.
 
 /// Returns the 32-bit FNV-1a hash as eight hexadecimal digits.
 pub fn fnv1a_32(bytes: &[u8]) -> String {
@@ -19,8 +19,8 @@ pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// Returns a checksum to detect whether content has changed since it was read. Changing any single
-/// byte changes the checksum.
+/// Returns a checksum with which we detect that content has changed since it was read. A change to
+/// any single byte changes the checksum.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }

@@ -1,9 +1,9 @@
 //! Operator projects on disk.
 //!
 //! A command reads a project through a [`tree::Tree`], collects its changes in a [`plan::Plan`] and
-//! shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`] reads, both
-//! through directories that they keep open. The contents of files come from [`render`], which
-//! creates a scaffold from PROJECT alone, and from [`edit`], which changes only the necessary lines
+//! then shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`] reads,
+//! both through directories that they keep open. The contents of files come from two places:
+//! [`render`] creates a scaffold from PROJECT alone, and [`edit`] changes only the necessary lines
 //! in files that users own.
 //!
 //! The crate knows nothing about flags or the command's messages. Modules only depend on modules

@@ -1,13 +1,13 @@
 //! Finds and queries other programs. The build script also compiles this module, so it has no
 //! dependencies in this crate.
 //!
-//! A repository must not choose which program a command runs. So relative directories in `PATH` are
-//! ignored, and programs run outside the project, where they do not find its configuration: rustup
-//! obeys the `rust-toolchain.toml` in the current directory, and Cargo reads `.cargo/config.toml`,
-//! which may be a pipe. Queries have a time limit.
+//! A repository must not choose which program a command runs. So we ignore relative directories in
+//! `PATH`, and run programs outside the project, where they don't find its configuration. For
+//! example, rustup obeys the `rust-toolchain.toml` in the current directory, and Cargo reads
+//! `.cargo/config.toml`, which may be a pipe. Queries have a time limit.
 //!
-//! Only commands whose purpose is to build or deploy the project run programs in it: `run`, `dev`,
-//! `install`, `deploy` and their inverses.
+//! Only commands whose purpose is to build or deploy the project run programs in it, i.e. `run`,
+//! `dev`, `install`, `deploy` and their inverses.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// Maximum length in bytes of each output stream of [`ask`]. Longer output is truncated.
 pub const LONGEST: u64 = 1 << 20;
 
-/// Interval at which to check whether a program has exited.
+/// Interval at which we check whether a program has exited.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The output of a program.
@@ -36,14 +36,14 @@ pub struct Answer {
     pub err: Vec<u8>,
 }
 
-/// Finds a program in the directories of `PATH`. Ignores relative directories, because a repository
-/// must not provide the program.
+/// Finds a program in the directories of `PATH`. Relative directories are ignored, because a
+/// repository must not provide the program.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
 }
 
-/// Returns the path of a program in a directory; `None` if the directory is relative.
+/// Returns the path of a program in a directory, or `None` if the directory is relative.
 pub fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     (folder.is_absolute() && program.is_file()).then_some(program)
@@ -81,8 +81,8 @@ pub fn git_command(git: &Path) -> Command {
 /// Runs a program without input and returns its output.
 ///
 /// # Errors
-/// Fails if the program cannot be started. Fails with [`ErrorKind::TimedOut`] if the program does
-/// not exit within the limit; the program is then killed.
+/// Fails if the program cannot be started. If the program does not exit within the limit, it is
+/// killed and the error is [`ErrorKind::TimedOut`].
 pub fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
     ask_for(command, limit, LONGEST)
 }
@@ -101,7 +101,7 @@ pub fn ask_for(command: &mut Command, limit: Duration, longest: u64) -> Result<A
     );
     let status = wait(&mut child, deadline);
     if status.is_err() {
-        // An error means that the program has exited.
+        // If this fails, the program has exited on its own.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -122,8 +122,8 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
     }
 }
 
-/// Reads a pipe on a separate thread. The other pipe may fill up first, and a background process
-/// may keep this one open.
+/// Reads a pipe on a separate thread. We can't read the pipes one after the other, because the
+/// other one may fill up first. A background process may also keep this one open.
 fn read(pipe: Option<impl Read + Send + 'static>, longest: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -27,55 +27,41 @@ pub use unix::Folder;
 #[cfg(unix)]
 pub(crate) use unix::{effective_user, open_without_links, set_mode, status_of};
 
-/// Maximum length of a file name in bytes on common file systems.
 pub(crate) const LONGEST_NAME: usize = 255;
 
-/// A file type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A regular file.
     File,
-    /// A directory.
     Folder,
-    /// A symbolic link.
     Link,
     /// A pipe, a socket or a device.
     Other,
 }
 
-/// Metadata of a file or directory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status {
     pub(crate) sort: Sort,
     /// In bytes.
     pub(crate) length: u64,
-    /// Inode number; 0 on systems without inodes.
+    /// Zero on systems without inodes.
     pub(crate) inode: u64,
-    /// ID of the file system.
     pub(crate) device: u64,
-    /// Number of hard links.
     pub(crate) links: u64,
-    /// User ID of the owner.
     pub(crate) owner: u32,
-    /// Permission bits.
     pub(crate) mode: u32,
     /// Time of the last change of content or status, in nanoseconds since 1970.
     pub(crate) changed: i128,
 }
 
 impl Status {
-    /// Returns whether both refer to the same file.
     pub(crate) fn is_same_file(&self, other: &Status) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
 impl Folder {
-    /// Returns the parent directory and the last name of a path; `None` if a parent directory does
-    /// not exist.
-    ///
-    /// # Errors
-    /// Fails if a parent is a link or not a directory.
+    /// Walks to the parent directory of a path, and also returns the last name of the path. Returns
+    /// `None` if a parent directory doesn't exist, and fails if one is a link or not a directory.
     pub(crate) fn reach<'a>(&self, path: &'a str) -> Result<Option<(Folder, &'a str)>> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = self.clone();
@@ -91,8 +77,8 @@ impl Folder {
         Ok(Some((folder, name)))
     }
 
-    /// Reads a file in this directory; `None` if it does not exist. Error messages use `shown` as
-    /// its name.
+    /// Reads a file in this directory, or returns `None` if it doesn't exist. Error messages call
+    /// the file `shown`.
     ///
     /// # Errors
     /// Fails if the file is not regular or is larger than `limit` bytes.
@@ -117,11 +103,8 @@ impl Folder {
     }
 }
 
-/// Reads an open file; `None` if it is larger than `limit` bytes, or not a regular file and thus
-/// possibly endless.
-///
-/// # Errors
-/// Fails if reading fails.
+/// Reads an open file. Returns `None` if it is larger than `limit` bytes. Also refuses anything
+/// that isn't a regular file, because reading it might never end.
 pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let status = status_of(&file)?;
     if status.sort != Sort::File || status.length > limit {
@@ -133,7 +116,6 @@ pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Returns the predicate of an error message about a file that is too large.
 pub(crate) fn too_large(limit: u64) -> String {
     format!("is larger than the limit of {} MiB", limit >> 20)
 }
@@ -142,12 +124,12 @@ pub(crate) fn is_link(shown: &str) -> String {
     format!("{shown} is a symbolic link, which rbuilder does not write through: replace it with its target")
 }
 
-/// Returns the context for a system error.
 pub(crate) fn cannot_message(verb: &str, shown: &str) -> String {
     format!("cannot {verb} {shown}")
 }
 
-/// Returns the error for a path that cannot be walked.
+/// Says why a path cannot be walked: often the name is a link or a file, which is clearer than what
+/// the system reports.
 fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow::Error {
     match folder.look(name) {
         Ok(Some(status)) if status.sort == Sort::Link => anyhow::anyhow!(is_link(shown)),
@@ -158,10 +140,8 @@ fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow
     }
 }
 
-/// Checks that no name in a path is too long, because the system's error message is less clear.
-///
-/// # Errors
-/// Fails with the name that is too long.
+/// Rejects a path with a name that is too long. We check this ourselves because the system's error
+/// doesn't say which name is meant.
 pub(crate) fn check_length(path: &str) -> Result<()> {
     match path.split('/').find(|part| part.len() > LONGEST_NAME) {
         None => Ok(()),

@@ -23,7 +23,6 @@ impl Folder {
         Ok(Folder(fs::canonicalize(path)?))
     }
 
-    /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
         // Windows does not support `..` in a resolved path.
         if name == ".." {
@@ -41,12 +40,11 @@ impl Folder {
         Ok(Folder(above.to_owned()))
     }
 
-    /// Returns the status of this directory.
     pub(crate) fn status(&self) -> io::Result<Status> {
         Ok(status(&fs::metadata(&self.0)?))
     }
 
-    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
+    /// Looks up a name in this directory without following links.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         if name == ".." {
             return self.above()?.status().map(Some);
@@ -58,7 +56,6 @@ impl Folder {
         }
     }
 
-    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
     pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
         match self.look(name)? {
             Some(status) if status.sort == Sort::File => {}
@@ -71,7 +68,6 @@ impl Folder {
             .open(self.0.join(name))
     }
 
-    /// Creates a new file for reading and writing.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options
@@ -81,27 +77,24 @@ impl Folder {
             .open(self.0.join(name))
     }
 
-    /// Creates a new subdirectory.
     pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
         fs::create_dir(self.0.join(name))
     }
 
-    /// Removes a file, or a link but not its target.
     pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
     }
 
-    /// Removes an empty subdirectory.
     pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Renames a file. Replaces any existing file with the new name.
+    /// Renames a file and replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.0.join(from), self.0.join(to))
     }
 
-    /// Renames a file. Fails if the new name exists.
+    /// Renames a file, but fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         if self.look(to)?.is_some() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -109,12 +102,12 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Does nothing: these systems have no call to sync a directory.
+    /// Does nothing, since these systems have no call to sync a directory.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Returns the names in this directory with their types, in no particular order.
+    /// Lists this directory, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         fs::read_dir(&self.0)?
             .map(|entry| {
@@ -125,24 +118,23 @@ impl Folder {
     }
 }
 
-/// Returns the status of an open file.
 pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&file.metadata()?))
 }
 
-/// Sets only the read-only flag.
+/// Sets only the read-only flag, because there are no other permission bits here.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let mut permissions = file.metadata()?.permissions();
     permissions.set_readonly(mode & 0o200 == 0);
     file.set_permissions(permissions)
 }
 
-/// Returns 0, because these systems do not distinguish users.
+/// Always 0, because these systems do not distinguish users.
 pub(crate) fn effective_user() -> u32 {
     0
 }
 
-/// Returns `None`: the caller must check for links.
+/// Always `None`, so that the caller checks each part of the path for links.
 pub(crate) fn open_without_links(_: &Folder, _: &Path) -> Option<io::Result<File>> {
     None
 }

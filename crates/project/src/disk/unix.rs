@@ -17,8 +17,7 @@ use rustix::io::Errno;
 
 use super::{Sort, Status};
 
-/// Flags for opening files: do not follow links, do not block on pipes, do not pass the file to
-/// child processes.
+/// We don't follow links, don't block on pipes, and don't leak the descriptor to child processes.
 const CAREFUL: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -31,7 +30,7 @@ pub struct Folder(Arc<OwnedFd>);
 impl Folder {
     /// Opens a directory by path. Follows links, because the user chose the path.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        // The system rejects an empty path.
+        // `openat` rejects an empty path, but to us it means the current directory.
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -45,18 +44,16 @@ impl Folder {
         Ok(Folder(Arc::new(fd)))
     }
 
-    /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | CAREFUL;
         Ok(Folder(Arc::new(openat(&self.0, name, flags, Mode::empty())?)))
     }
 
-    /// Returns the status of this directory.
     pub(crate) fn status(&self) -> io::Result<Status> {
         Ok(status(&fstat(&self.0)?))
     }
 
-    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
+    /// Looks up a name in this directory without following links.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Some(status(&found))),
@@ -65,7 +62,6 @@ impl Folder {
         }
     }
 
-    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
     pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
         let access = if to_write { OFlags::RDWR } else { OFlags::RDONLY };
         Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
@@ -77,33 +73,30 @@ impl Folder {
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Creates a new subdirectory.
     pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
         Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
 
-    /// Removes a file, or a link but not its target.
     pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Removes an empty subdirectory.
     pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Renames a file. Replaces any existing file with the new name.
+    /// Renames a file and replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Renames a file. Fails if the new name exists.
+    /// Renames a file, but fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
             match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
-                // Some file systems and kernels do not support this flag.
+                // Not all file systems and kernels support this flag, so fall back to a check.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return Ok(done?),
             }
@@ -119,7 +112,7 @@ impl Folder {
         Ok(fsync(&self.0)?)
     }
 
-    /// Returns the names in this directory with their types, in no particular order.
+    /// Lists this directory, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -129,7 +122,7 @@ impl Folder {
                 continue;
             }
             let sort = match entry.file_type() {
-                // Some file systems do not report the type.
+                // Some file systems do not report the type, so ask for it.
                 FileType::Unknown => {
                     let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                     sort(found.st_mode as RawMode)
@@ -142,23 +135,20 @@ impl Folder {
     }
 }
 
-/// Returns the status of an open file.
 pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&fstat(file)?))
 }
 
-/// Sets the permission bits of an open file.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(PermissionsExt::from_mode(mode))
 }
 
-/// Returns the effective user ID of this process.
 pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// Opens a file for reading if its path, relative to a directory, contains no links. Returns `None`
-/// if it may contain a link; the caller must then check each part.
+/// if it may contain one, in which case the caller must check each part.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
@@ -173,7 +163,8 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
         match opened {
             Ok(file) => return Some(Ok(file.into())),
             Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
-            // The kernel is older than 5.6, or a sandbox blocks the call.
+            // The kernel is older than 5.6, or a sandbox blocks the call. Open one part after the
+            // other instead.
             Err(Errno::NOSYS | Errno::PERM) => {}
             Err(_) => return None,
         }
@@ -181,8 +172,8 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
     open_parts(folder, path)
 }
 
-/// Works like [`open_without_links`] with one call for each part of the path. Treats `..` like a
-/// link.
+/// Does the same as [`open_without_links`] with one call for each part of the path. We treat `..`
+/// like a link and leave both to the caller.
 fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
@@ -199,13 +190,13 @@ fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
             Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
             Ok(inner) => above = Some(inner),
             Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
-            // A link, or a file in place of a directory.
+            // This is a link, or a file where a directory should be.
             Err(_) => return None,
         }
     }
 }
 
-// The integer types differ between systems.
+// The integer types in `Stat` differ between systems.
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
 fn status(found: &Stat) -> Status {
     Status {

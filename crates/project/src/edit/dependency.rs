@@ -8,7 +8,6 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use super::Obstacle;
 
-/// Name of the dependency table.
 const DEPENDENCIES: &str = "dependencies";
 
 /// A crate as passed to `--external-crate`: `gateway-api@0.22`.
@@ -47,12 +46,12 @@ impl Requirement {
         })
     }
 
-    /// Returns the crate's name in Rust code.
+    /// Returns the crate's name in Rust code, e.g. `gateway_api` for `gateway-api`.
     pub fn crate_name(&self) -> String {
         self.package.replace('-', "_")
     }
 
-    /// Returns the line for `[dependencies]`.
+    /// Returns the line for `[dependencies]`, e.g. `gateway-api = "0.22"`.
     pub fn line(&self) -> String {
         format!(
             "{} = \"{}\"",
@@ -62,8 +61,8 @@ impl Requirement {
     }
 }
 
-/// Returns the crates listed in the given tables of a package, as named in Rust code; none if the
-/// text is not TOML.
+/// Returns the crates that a package lists in the given tables, as they are named in Rust code. The
+/// set is empty if the text is not TOML.
 pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return BTreeSet::new();
@@ -75,8 +74,8 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Returns the paths of local packages that are needed to build a package, except for the rbuilder
-/// library; none if the text is not TOML.
+/// Returns the paths of the local packages that are needed to build a package, except for the
+/// rbuilder library. The list is empty if the text is not TOML.
 pub fn list_paths(text: &str) -> Vec<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return Vec::new();
@@ -92,21 +91,21 @@ pub fn list_paths(text: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// Returns the name of a package's library in Rust code; `None` if the text does not name one.
+/// Returns the name of a package's library in Rust code, or `None` if the text doesn't name one.
 pub fn library_name(text: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let name = |table: &str| Some(document.get(table)?.get("name")?.as_str()?.replace('-', "_"));
     name("lib").or_else(|| name("package"))
 }
 
-/// Returns whether a package depends on a crate, given by its name in Rust code. False if the text
-/// is not TOML.
+/// Whether a package depends on a crate, given by its name in Rust code. A text that isn't TOML has
+/// no dependencies.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
     crate_names(text, &[DEPENDENCIES]).contains(crate_name)
 }
 
-/// Adds a dependency in sorted order. Does nothing if the package already has a dependency with
-/// this name, whatever its version.
+/// Adds a dependency in sorted order. If the package already has a dependency with this name, we
+/// leave it alone whatever its version.
 ///
 /// # Errors
 /// Fails if the text is not TOML, or if `dependencies` is not a table.
@@ -127,14 +126,15 @@ pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstac
     };
     let is_sorted = table.iter().map(|(name, _)| name).is_sorted();
     table.insert(&wanted.package, toml_edit::value(version));
+    // Keep the user's order if the table wasn't sorted before.
     if is_sorted {
         table.sort_values();
     }
     Ok(document.to_string())
 }
 
-/// Removes a dependency that [`add_dependency`] added. Keeps a dependency with a different version
-/// or other keys.
+/// Removes a dependency that [`add_dependency`] added. If the user has since changed its version or
+/// added other keys, the dependency stays.
 ///
 /// # Errors
 /// Fails if the text is not TOML.

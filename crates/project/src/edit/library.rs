@@ -6,7 +6,6 @@ use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, TableLike, Va
 use super::Obstacle;
 use crate::library::{DEPENDENCY, Library, PACKAGE, Record};
 
-/// Keys that tell Cargo where to get a package.
 const SOURCE: [&str; 9] = [
     "version",
     "git",
@@ -19,7 +18,7 @@ const SOURCE: [&str; 9] = [
     "registry-index",
 ];
 
-/// Dependency tables of a package, also found below `[target.…]`.
+/// Dependency tables of a package. They also occur below `[target.…]`.
 const TABLES: [&str; 5] = [
     "dependencies",
     "dev-dependencies",
@@ -69,8 +68,8 @@ pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
     Ok(found)
 }
 
-/// Changes the source of the library in all dependencies that specify one. Keeps comments, other
-/// keys and their order.
+/// Changes the source of the library in all dependencies that specify one. Comments, other keys and
+/// their order stay as they are.
 ///
 /// # Errors
 /// Fails if the text is not TOML, or if a dependency has a comment within braces that could get
@@ -92,7 +91,6 @@ fn parse(text: &str) -> Result<DocumentMut, Obstacle> {
     })
 }
 
-/// Visits each dependency on the library.
 fn visit_dependencies(
     document: &mut DocumentMut,
     visit: &mut dyn FnMut(&str, &mut Item) -> Result<(), Obstacle>,
@@ -129,8 +127,7 @@ fn visit_tables(
     Ok(())
 }
 
-/// Returns whether a dependency is the library, as opposed to a registry package with the same name
-/// by somebody else.
+/// Whether a dependency is the library. Somebody else's registry package may have the same name.
 fn is_library(name: &str, item: &Item) -> bool {
     match item.get("package").and_then(Item::as_str) {
         Some(package) => package == PACKAGE,
@@ -152,7 +149,6 @@ fn read_source(item: &Item) -> Record {
     }
 }
 
-/// Returns whether a dependency already has exactly this source.
 fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     let keys = library.keys();
     let is_named = name == PACKAGE || item.get("package").is_some();
@@ -163,8 +159,8 @@ fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     is_named && has_no_other && keys.iter().all(|(key, expected)| value(key) == Some(expected))
 }
 
-/// Returns whether to keep a key that names a registry: a different version is published in the
-/// same registry.
+/// A key such as `registry` stays if only the version changes, because other versions are published
+/// in the same registry.
 fn is_kept(key: &str, library: &Library) -> bool {
     matches!(library, Library::Version { .. }) && key.starts_with("registry")
 }
@@ -189,14 +185,14 @@ fn set_source(name: &str, item: &mut Item, library: &Library) -> Result<(), Obst
     Ok(())
 }
 
-/// Sets the keys of `[dependencies.rbuilder]` or `rbuilder.version = …`. The new key gets the
-/// comments of the first key that it replaces.
+/// Sets the keys of `[dependencies.rbuilder]` or `rbuilder.version = …`.
 fn set_in_table(table: &mut Table, is_renamed: bool, library: &Library) {
     let mut comments: Option<(Decor, Decor)> = None;
     for key in SOURCE.iter().filter(|key| !is_kept(key, library)) {
         let Some((old, item)) = table.remove_entry(key) else {
             continue;
         };
+        // The new key gets the comments of the first key that it replaces.
         let after = item.as_value().map(|value| value.decor().clone());
         comments.get_or_insert_with(|| (old.leaf_decor().clone(), after.unwrap_or_default()));
     }
@@ -214,10 +210,10 @@ fn set_in_table(table: &mut Table, is_renamed: bool, library: &Library) {
     table.sort_values_by(|left, _, right, _| rank(left.get()).cmp(&rank(right.get())));
 }
 
-/// Sets the keys of an inline table.
 fn set_in_braces(table: &mut InlineTable, is_renamed: bool, library: &Library) -> Result<(), Obstacle> {
     let mut bare = table.clone();
     bare.decor_mut().clear();
+    // `fmt` below would drop comments and line breaks.
     if bare.to_string().contains(['#', '\n']) {
         return Err(Obstacle::new(
             "the dependency is an inline table of several lines or with a comment",
@@ -239,7 +235,7 @@ fn set_in_braces(table: &mut InlineTable, is_renamed: bool, library: &Library) -
     Ok(())
 }
 
-/// Returns a key's position in scaffold order: the package, its source, then the other keys.
+/// Keys are sorted as in the scaffold: the package, its source, then everything else.
 fn rank(key: &str) -> usize {
     match SOURCE.iter().position(|known| *known == key) {
         _ if key == "package" => 0,

@@ -21,8 +21,8 @@ pub struct Labels {
     pub theirs: String,
 }
 
-/// A change to a file that people add to. Its base is derived from the current file instead of the
-/// recorded text.
+/// A change to a file that people add to (e.g. `main.rs`). Since its recorded text is of little
+/// use, the base of the merge is derived from the current file.
 #[derive(Clone, Debug)]
 pub struct RebasedChange {
     /// The file without the change, and without the user's edits to the parts that the change
@@ -34,9 +34,8 @@ pub struct RebasedChange {
     pub written: String,
 }
 
-/// Label for the user's side.
 const OURS: &str = "this project";
-/// Prefixes of lines that only occur in conflict markers.
+/// Beginnings of lines that only occur in conflict markers.
 const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
 
 /// A merged text.
@@ -57,8 +56,8 @@ impl Merged {
     }
 }
 
-/// Merges the changes from `base` to `theirs` into `ours`. The extension of `path` selects the
-/// parser that checks the result. `base` is empty if both sides added the file.
+/// Merges the changes from `base` to `theirs` into `ours`. If both sides added the file, `base` is
+/// empty. The extension of `path` selects the parser that checks the result.
 pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labels: &Labels) -> Merged {
     let form = Form::of(ours);
     let (base, theirs) = (form.apply(base), form.apply(theirs));
@@ -95,6 +94,7 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
         return merged;
     }
     let text = form.restore_end(merged.text);
+    // Two changes that don't touch can still, e.g., close the same bracket twice.
     if parses(path, ours) && !parses(path, &text) {
         return sides.render(&[Part::Conflict(sides.whole())], &form, labels);
     }
@@ -108,7 +108,7 @@ pub fn find_markers(text: &str) -> Vec<usize> {
     marked.map(|(index, _)| index + 1).collect()
 }
 
-/// The form of the user's text, to which the other sides are converted before the comparison.
+/// How the user's text encodes lines. We convert the other sides to it before we compare them.
 struct Form {
     has_mark: bool,
     is_windows: bool,
@@ -132,7 +132,8 @@ impl Form {
         if self.is_windows { "\r\n" } else { "\n" }
     }
 
-    /// Converts a scaffolded text, which uses `\n`, to this form.
+    /// Converts a scaffolded text, which always uses `
+    /// `.
     fn apply(&self, text: &str) -> String {
         let mark = if self.has_mark && !text.is_empty() {
             BYTE_ORDER_MARK.to_string()
@@ -142,13 +143,13 @@ impl Form {
         mark + &text.replace('\n', self.end())
     }
 
-    /// Returns the user's text with a newline after its last line.
+    /// Adds a newline to the last line if it lacks one, so that it compares equal to the
+    /// scaffold's.
     fn terminate(&self, text: &str) -> String {
         let end = if self.is_open { self.end() } else { "" };
         format!("{text}{end}")
     }
 
-    /// Removes the newline that [`terminate`](Self::terminate) added.
     fn restore_end(&self, text: String) -> String {
         match text.strip_suffix(self.end()) {
             Some(open) if self.is_open => open.to_owned(),
@@ -157,26 +158,23 @@ impl Form {
     }
 }
 
-/// The lines of all three sides.
 struct Sides<'a> {
     base: Vec<&'a str>,
     ours: Vec<&'a str>,
     theirs: Vec<&'a str>,
 }
 
-/// Ranges of lines in conflict.
 struct Conflict {
     base: Range<usize>,
     ours: Range<usize>,
     theirs: Range<usize>,
 }
 
-/// A part of the result.
 enum Part {
     Ours(Range<usize>),
     Theirs(Range<usize>),
     Conflict(Conflict),
-    /// Lines added by both sides, one side after the other.
+    /// Both sides added lines, which we write one after the other.
     TheirsAndOurs(Conflict),
 }
 
@@ -195,7 +193,6 @@ impl From<&MergeRegion> for Part {
 }
 
 impl Sides<'_> {
-    /// Returns all lines as a single conflict.
     fn whole(&self) -> Conflict {
         Conflict {
             base: 0..self.base.len(),
@@ -204,8 +201,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns whether the user only added comments where the scaffold adds lines. A comment
-    /// belongs to the line below it, so the new lines go above the comment:
+    /// Whether the user only added comments where the scaffold adds lines. A comment belongs to the
+    /// line below it, so the new lines must go above the comment:
     ///
     /// ```text
     /// base         ours          theirs       result
@@ -259,8 +256,8 @@ impl Sides<'_> {
         Merged { text, conflicts }
     }
 
-    /// Returns how many lines at the beginning and at the end of a conflict are the same on both
-    /// sides. These lines need no markers.
+    /// Counts how many lines at the beginning and at the end of a conflict are the same on both
+    /// sides, because these lines need no markers.
     fn common_lines(&self, conflict: &Conflict) -> (usize, usize) {
         let ours = &self.ours[conflict.ours.clone()];
         let theirs = &self.theirs[conflict.theirs.clone()];
@@ -271,7 +268,7 @@ impl Sides<'_> {
     }
 }
 
-/// Returns whether a file can be parsed. True for unknown formats.
+/// Whether a file parses. We assume so if we don't know its format.
 fn parses(path: &str, text: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
@@ -315,7 +312,8 @@ mod tests {
             // The user's text does not end in a newline.
             ("A\nb\nc\nd\ne", "a\nb\nC\nd\ne\n", "A\nb\nC\nd\ne"),
             ("a\nb\nc\nd\ne", "a\nb\nc\nd\nE\n", "a\nb\nc\nd\nE"),
-            // Windows line endings, a byte order mark, and a single line with a different ending.
+            // A file has Windows line endings, a byte order mark, or a single line with another
+            // ending.
             (
                 "A\r\nb\r\nc\r\nd\r\ne\r\n",
                 "a\nb\nc\nd\nE\n",
@@ -327,7 +325,7 @@ mod tests {
                 "\u{feff}A\nb\nc\nd\ne\n",
             ),
             ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
-            // The same change on both sides, and a different change on one side.
+            // Both sides make the same change, and one side makes another.
             (
                 "a\nx\nb\nc\nd\ne\nf\n",
                 "a\nx\nb\nc\nD\ne\n",
@@ -346,14 +344,14 @@ mod tests {
             "a\n<<<<<<< this project\nours\n||||||| rbuilder 0.1.0\nb\n=======\ntheirs\n>>>>>>> rbuilder 0.2.0\nc\n",
             &[2],
         );
-        // Adjacent lines, and Windows line endings.
+        // The changed lines are adjacent, also with Windows line endings.
         check(
             "Makefile",
             ("a\nb\n", "A\r\nb\r\n", "a\nB\n"),
             "<<<<<<< this project\r\nA\r\nb\r\n||||||| rbuilder 0.1.0\r\na\r\nb\r\n=======\r\na\r\nB\r\n>>>>>>> rbuilder 0.2.0\r\n",
             &[1],
         );
-        // Both sides added the file: equal lines at its beginning and end need no markers.
+        // If both sides added the file, equal lines at its beginning and end need no markers.
         check(
             "Makefile",
             ("", "x\n1\ny", "x\n2\ny\n"),
@@ -361,7 +359,7 @@ mod tests {
             &[2],
         );
         check("Makefile", ("", "same\n", "same\n"), "same\n", &[]);
-        // Removed on one side and changed on the other, twice in a file.
+        // One side removes what the other changes, twice in a file.
         check(
             "Makefile",
             ("a\nb\nc\nd\ne\n", "b\nc\nd\nE\n", "A\nb\nc\nd\n"),
@@ -404,7 +402,7 @@ mod tests {
         for line in ours.lines().chain(theirs.lines()) {
             assert!(merged.text.contains(line), "{}", merged.text);
         }
-        // A text that did not parse before the merge is merged anyway.
+        // If a text did not parse before the merge, we merge it anyway.
         let broken = format!("{ours}]\n");
         let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
         assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));

@@ -1,8 +1,8 @@
-//! Edits of files that belong to the user, from text to text. An edit changes only the necessary
-//! lines and is idempotent.
+//! Edits of files that belong to the user. Each edit is a function from text to text that changes
+//! only the necessary lines and is idempotent.
 //!
-//! If a file has changed beyond recognition, the command fails before writing anything, and prints
-//! the lines to add. Once they have been added, the command continues.
+//! If we no longer recognize a file, the command fails before it writes anything, and prints the
+//! lines to add. Once the user has added them, the command continues.
 
 pub mod dependency;
 pub mod kustomization;
@@ -23,15 +23,15 @@ use crate::project::{FILE, Project};
 pub struct Unrecognised {
     /// The file.
     pub path: String,
-    /// The reason, a phrase.
+    /// Why the edit cannot be made, as a phrase.
     pub reason: String,
-    /// What to do by hand: `add these lines`.
+    /// What to do by hand, e.g. `add these lines`.
     pub instruction: &'static str,
     /// The lines, indented.
     pub lines: String,
 }
 
-/// The reason why an edit cannot be made. May include its own instruction for an edit by hand.
+/// The reason why an edit cannot be made. It may come with its own instruction for an edit by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     reason: String,
@@ -39,7 +39,8 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Creates an obstacle without its own instruction. The caller provides one.
+    /// Creates an obstacle without an instruction of its own, so that [`in_file`](Self::in_file)
+    /// uses the caller's.
     pub fn new(reason: impl Into<String>) -> Obstacle {
         Obstacle {
             reason: reason.into(),
@@ -61,8 +62,8 @@ impl Obstacle {
         }
     }
 
-    /// Returns the error for a file. `lines` are the lines to add if the obstacle has no
-    /// instruction of its own.
+    /// Turns the obstacle into an error for a file. `lines` are the lines to add if the obstacle
+    /// has no instruction of its own.
     pub fn in_file(self, path: &str, lines: &str) -> Unrecognised {
         let (instruction, lines) = self.by_hand.unwrap_or(("add these lines", lines.to_owned()));
         Unrecognised {
@@ -86,8 +87,8 @@ impl From<&str> for Obstacle {
     }
 }
 
-/// Checks that an edited file parses. The file name determines the parser. A Rust file must also
-/// still contain all of its previous text.
+/// Checks that an edited file parses. The file name determines the parser. For a Rust file we also
+/// check that all of its previous text is still there.
 ///
 /// # Errors
 /// Fails with the reason why the edited text is invalid.
@@ -108,7 +109,7 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     }
 }
 
-/// Checks a file from which lines were removed. The counterpart of [`verify_edit`].
+/// Checks a file from which lines were removed, as [`verify_edit`] does for added ones.
 ///
 /// # Errors
 /// Fails with the reason why the text is invalid, or if it contains text that was not in the file.

@@ -29,7 +29,7 @@ pub struct OutputSettings<'a> {
     pub keep_going: bool,
 }
 
-/// Returns whether a package has an `only` list. False if the text is not TOML.
+/// Whether a package has an `only` list. A text that isn't TOML has none.
 pub fn has_only(text: &str) -> bool {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return false;
@@ -76,7 +76,7 @@ pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, O
     Ok(document.to_string())
 }
 
-/// Sets the files of CRDs, one per line if there are several.
+/// Sets the files of CRDs. A single one fits on a line, several get a table.
 fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
     if !own.contains_key("crd-files") {
         let item = match files.len() {
@@ -113,6 +113,7 @@ pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
         .collect();
     let mut is_edited = false;
     for Skip { kind, reason } in skips {
+        // An item without a group skips the kind in every group.
         let plain = kind.split('.').next().unwrap_or(kind);
         if known.iter().any(|known| known == kind || known == plain) {
             continue;
@@ -153,7 +154,7 @@ pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
 /// An item in the `skip` list of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedKind {
-    /// The item: `Kind`, `Kind.group` or `*.group`.
+    /// The item, e.g. `Kind`, `Kind.group` or `*.group`.
     pub kind: String,
     /// The reason in the comment above it, if `adopt` wrote the comment.
     pub reason: Option<SkipReason>,
@@ -171,7 +172,7 @@ pub enum SkipReason {
 /// The end of the comment on a CRD that cannot be replaced.
 pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
-/// Returns the items in the `skip` list of a package, or nothing if the text is not TOML.
+/// Returns the items in the `skip` list of a package. The list is empty if the text is not TOML.
 pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     let Ok(mut document) = parse(text) else {
         return Vec::new();
@@ -190,7 +191,7 @@ pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
 }
 
 /// Removes kinds that `adopt` added to a package's `skip` list, and the comments with the reasons.
-/// Keeps all other comments, and items without such a comment.
+/// All other comments stay, and so do items without such a comment.
 ///
 /// # Errors
 /// Returns an error if the text is not TOML.
@@ -226,11 +227,12 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
 }
 
 /// Returns the reason why `adopt` added an item. The item's only comment must be on a line above it
-/// in `adopt`'s format: it starts with a source location or ends with [`RUN_AGAIN`]. A trailing
-/// comment on the previous item's line is also part of this item's prefix.
+/// in `adopt`'s format, i.e. it starts with a source location or ends with [`RUN_AGAIN`]. With any
+/// other comment we assume that the user has a reason to skip the kind.
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
+    // A comment on the same line as this item is part of the next item's prefix.
     let behind = match list.get(position + 1) {
         Some(next) => prefix(next),
         None => raw(list.trailing()),
@@ -256,7 +258,7 @@ fn split_reason(prefix: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns whether a text starts with a location, such as `src/cup.rs:4:15: a tuple …`.
+/// Whether a text starts with a location, e.g. `src/cup.rs:4:15: a tuple …`.
 fn begins_with_place(text: &str) -> bool {
     let mut parts = text.splitn(4, ':');
     let file = parts.next().unwrap_or_default();
@@ -267,7 +269,7 @@ fn begins_with_place(text: &str) -> bool {
     is_number() && is_number() && (file.ends_with(".rs") || file.ends_with(".toml")) && parts.next().is_some()
 }
 
-/// Removes an item and the last comment line above it. Moves the other lines to the next item.
+/// Removes an item and the last comment line above it. The other lines move to the next item.
 fn remove_item(list: &mut Array, position: usize) {
     let removed = list.remove(position);
     let kept = split_reason(prefix(&removed)).0.to_owned();
@@ -298,7 +300,6 @@ fn has_comment(text: &RawString) -> bool {
     raw(text).contains('#')
 }
 
-/// Returns rbuilder's table in the package metadata, if it exists.
 fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     let package = document.get_mut("package")?.as_table_like_mut()?;
     let metadata = package.get_mut("metadata")?.as_table_like_mut()?;
@@ -315,7 +316,7 @@ fn one_line(reason: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// Returns rbuilder's table in the metadata, creating it if necessary.
+/// Returns rbuilder's table in the metadata, and creates it if necessary.
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();

@@ -16,26 +16,24 @@ pub struct Definition<'a> {
     arguments: Vec<Argument>,
 }
 
-/// An argument of `#[kube(…)]`.
 #[derive(Debug)]
 struct Argument {
     name: String,
     place: Range<usize>,
     /// The value, if it is a string literal.
     string: Option<String>,
-    /// The value, if it is a boolean. True if the argument has no value.
+    /// The value, if it is a boolean. An argument without a value is true.
     flag: Option<bool>,
-    /// The range of the value, if any.
     value: Option<Range<usize>>,
-    /// The end of the preceding argument in the same attribute.
+    /// End of the preceding argument in the same attribute.
     previous: Option<usize>,
-    /// The start of the following argument in the same attribute.
+    /// Start of the following argument in the same attribute.
     next: Option<usize>,
 }
 
 impl Argument {
-    /// Returns the range to remove with the argument, including the comma after it, or else the
-    /// comma before it.
+    /// Returns the range to remove with the argument. This includes the comma after it. The last
+    /// argument has none, so there we take the comma before it.
     fn place_with_comma(&self) -> Range<usize> {
         match (self.next, self.previous) {
             (Some(next), _) => self.place.start..next,
@@ -80,14 +78,14 @@ impl<'a> Definition<'a> {
         self.string("plural")
     }
 
-    /// Returns whether the kind is namespaced.
+    /// Whether the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.argument("namespaced")
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source of the arguments, other than plural and scope, that must be the same in
-    /// all versions of a kind.
+    /// Returns the source of the arguments that must be the same in all versions of a kind, except
+    /// for plural and scope.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -97,8 +95,8 @@ impl<'a> Definition<'a> {
             .collect()
     }
 
-    /// Returns the source for another version, which is served, but neither the storage version nor
-    /// deprecated. Everything else stays the same.
+    /// Returns the source for another version. The copy is served, but it is neither the storage
+    /// version nor deprecated. Everything else stays the same.
     ///
     /// # Errors
     /// Fails with the reason if part of the file would change its meaning, or must not exist twice
@@ -110,6 +108,7 @@ impl<'a> Definition<'a> {
         let mut changes = self.changes(version);
         changes.extend(conversion_marker(self.text, &file));
         changes.extend(version_in_heading(self.text, from, version));
+        // Apply the last change first, so that the other ranges stay valid.
         changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
         let mut copy = self.text.to_owned();
         for (place, text) in changes {
@@ -123,14 +122,14 @@ impl<'a> Definition<'a> {
         Ok(copy)
     }
 
-    /// Returns whether this is the storage version.
+    /// Whether this is the storage version, which it is by default.
     pub fn is_stored(&self) -> bool {
         self.argument("storage")
             .is_none_or(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source with this version marked as stored or not stored; `None` if nothing
-    /// changes. Only edits the `storage` argument.
+    /// Marks this version as stored or not stored by editing the `storage` argument. Returns `None`
+    /// if nothing changes.
     ///
     /// # Errors
     /// Fails with the reason if `#[kube(…)]` has an unsupported form.
@@ -160,7 +159,6 @@ impl<'a> Definition<'a> {
         Ok(Some(text))
     }
 
-    /// Returns the edits to `#[kube(…)]`.
     fn changes(&self, version: &str) -> Vec<(Range<usize>, String)> {
         let mut changes = Vec::new();
         for argument in &self.arguments {
@@ -177,15 +175,15 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// Returns the ranges of deprecation arguments, each with a comma. They do not apply to a new
-    /// version.
+    /// Returns the ranges of the arguments that deprecate a version, because a new version isn't
+    /// deprecated. Each range includes a comma.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
         for argument in self.arguments.iter().filter(is_removed) {
             let place = argument.place_with_comma();
             match removals.last_mut() {
-                // At the end of the list, remove the comma before the first argument instead of the
+                // At the end of the list, remove the comma before the first of them instead of the
                 // comma in between.
                 Some(Range { start, end }) if *end > place.start => {
                     let before = self.text[..*start].trim_end();
@@ -198,8 +196,8 @@ impl<'a> Definition<'a> {
         removals
     }
 
-    /// Returns the edit that inserts `storage = false`: before the status, as in `create api`, or
-    /// else at the end.
+    /// Inserts `storage = false`. It goes before the status, where `create api` writes it. Without
+    /// a status we add it at the end.
     fn storage(&self) -> Option<(Range<usize>, String)> {
         if let Some(status) = self.argument("status") {
             let at = status.place.start;
@@ -211,7 +209,7 @@ impl<'a> Definition<'a> {
         Some((at..at, format!(",{gap}storage = false")))
     }
 
-    /// Returns the whitespace before an argument: a newline with indentation, or a space.
+    /// Returns the whitespace before an argument, i.e. a newline with indentation, or a space.
     fn gap_before(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indent = &self.text[line..at];
@@ -239,8 +237,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Returns a sample for another version, and the name of its object: the previous name with the new
-/// version as a suffix, because objects of a kind share their names across versions.
+/// Returns a sample for another version, and the name of its object. Objects of a kind share their
+/// names across versions, so the new version becomes a suffix of the name.
 ///
 /// # Errors
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
@@ -264,8 +262,7 @@ pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(Stri
     Ok((rename_object(&copy, name, &renamed)?, renamed))
 }
 
-/// Returns the name of an object with its version suffix replaced. `from` and `to` have the form
-/// `group/v1`.
+/// Replaces the version suffix in an object's name. `from` and `to` have the form `group/v1`.
 fn versioned_name(name: &str, from: &str, to: &str) -> String {
     let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or_default().to_owned();
     let base = name.strip_suffix(&format!("-{}", version(from)));
@@ -307,7 +304,6 @@ fn attributes_of_type(item: &Item) -> Option<&[Attribute]> {
     }
 }
 
-/// Returns the arguments of all `#[kube(…)]` of an item.
 fn kube_arguments(attrs: &[Attribute]) -> Result<Vec<Argument>, String> {
     let mut arguments = Vec::new();
     for attribute in attrs.iter().filter(|attribute| attribute.path().is_ident("kube")) {
@@ -359,7 +355,7 @@ fn argument(meta: &Meta) -> Argument {
 }
 
 /// Checks that everything in the file keeps its meaning when copied to another version, and that
-/// nothing in it would conflict if duplicated.
+/// nothing in it would conflict if it existed twice.
 fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String> {
     let mut own: BTreeSet<String> = file.items.iter().filter_map(name_of_type).collect();
     own.insert(kind.to_owned());
@@ -404,7 +400,7 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// Returns the tokens in a range of a valid Rust source text.
+/// Parses a range of a valid Rust source text.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }
@@ -417,8 +413,7 @@ fn names_any(tokens: TokenStream, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Returns whether a path leaves the file because it contains more `super::` than enclosing
-/// modules. Also checks paths in strings, e.g. in serde attributes.
+/// Whether a path leaves the file because it has more `super::` than enclosing modules.
 fn climbs(tokens: TokenStream, depth: usize) -> bool {
     let mut steps = 0;
     let mut in_module = false;
@@ -438,6 +433,7 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
                 }
             }
             TokenTree::Literal(literal) => {
+                // Strings in serde attributes can be paths too.
                 let text = literal.to_string();
                 if text.starts_with("\"super::") && text.matches("super::").count() > depth {
                     return true;
@@ -449,8 +445,8 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
     false
 }
 
-/// Returns the edit that removes a bare `#[crd(conversion)]` with its line. Only one version of a
-/// kind may have it.
+/// Removes a bare `#[crd(conversion)]` with its line, because only one version of a kind may have
+/// it.
 fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)> {
     let attributes = file.items.iter().filter_map(attributes_of_type).flatten();
     let bare = attributes.filter(|attribute| {
@@ -471,8 +467,7 @@ fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)
     .collect()
 }
 
-/// Returns the edits to the version in the module documentation: `//! The Cup API in version v1 of
-/// …`.
+/// Edits the version in the module documentation, e.g. `//! The Cup API in version v1 of …`.
 fn version_in_heading(text: &str, from: &str, to: &str) -> Vec<(Range<usize>, String)> {
     let named = format!("version {from} ");
     let mut changes = Vec::new();

@@ -1,7 +1,7 @@
 //! Edits a workspace's Cargo.toml: adds a member.
 //!
-//! The text is inserted at positions reported by the parser, so the rest of the file stays
-//! unchanged, byte for byte.
+//! We insert the text at positions that the parser reports, so the rest of the file stays the same,
+//! byte for byte.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::Obstacle;
 const WORKSPACE: &str = "workspace";
 const MEMBERS: &str = "members";
 
-/// Adds a path to the members of a workspace, unless the path or a matching pattern is listed.
-/// Inserts it in order if the members are sorted, otherwise at the end, as `cargo new` does.
+/// Adds a path to the members of a workspace, unless the path or a matching pattern is listed. Like
+/// `cargo new`, we insert it in order if the members are sorted, and at the end otherwise.
 ///
 /// # Errors
 /// Fails if the text is not TOML, or if it contains no workspace or a workspace in inline or dotted
@@ -57,7 +57,6 @@ fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     }
 }
 
-/// Returns the position of the first subtable header.
 fn first_subtable(table: &Table) -> Option<usize> {
     let starts = table.iter().filter_map(|(_, item)| {
         let below = item.as_table().filter(|below| !below.is_dotted())?;
@@ -69,7 +68,6 @@ fn first_subtable(table: &Table) -> Option<usize> {
     starts.min()
 }
 
-/// Inserts a path into a list.
 fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     let list = members.span()?;
     let spans: Vec<Range<usize>> = members.iter().map(Value::span).collect::<Option<_>>()?;
@@ -81,7 +79,7 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     };
     let inner = &text[list.clone()];
     if names.is_empty() || !inner.contains('\n') {
-        // All on one line, or empty: there is no indentation to follow.
+        // The list is empty or on one line, so there is no indentation to follow.
         return Some(match at.checked_sub(1) {
             None if names.is_empty() => insert(text, list.start + 1, &quoted),
             None => insert(text, spans[0].start, &format!("{quoted}, ")),
@@ -111,7 +109,7 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     }
 }
 
-/// Returns whether a comma follows, ignoring comments.
+/// Whether a comma follows. Comments don't count.
 fn has_comma(rest: &str) -> bool {
     let code = rest
         .lines()
@@ -119,7 +117,7 @@ fn has_comma(rest: &str) -> bool {
     code.into_iter().any(|code| code.contains(','))
 }
 
-/// Returns the indentation at a position; `None` if other text precedes it on the line.
+/// Returns the indentation at a position, or `None` if other text precedes it on the line.
 fn indent_at(text: &str, place: usize) -> Option<&str> {
     let start = text[..place].rfind('\n')? + 1;
     let before = &text[start..place];
@@ -189,7 +187,7 @@ mod tests {
                 "[workspace]\nmembers = [\n  \"a\", \"d\",\n  \"e\" ]\n",
                 "[workspace]\nmembers = [\n  \"a\", \"b/c\", \"d\",\n  \"e\" ]\n",
             ),
-            // Nothing to do.
+            // There's nothing to do.
             (
                 "[workspace]\nmembers = [\"./b/c/\"]\n",
                 "[workspace]\nmembers = [\"./b/c/\"]\n",

@@ -1,5 +1,4 @@
-//! The source that this command was built from: what the build script recorded, and what exists on
-//! this machine now.
+//! How this command was built: what the build script recorded, and what exists on this machine now.
 
 #![allow(clippy::disallowed_methods)] // reads the command's own installation and checkout, not the project
 
@@ -9,17 +8,14 @@ use serde_json::Value;
 
 use super::{COMMAND, FOLDER, PACKAGE, git, url};
 
-/// The origin of this command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Built {
-    /// A package from a registry.
     Package {
         /// The commit that the package was created from, if it was recorded.
         commit: Option<String>,
     },
     /// `cargo install --git`.
     CargoCheckout {
-        /// The installed commit.
         commit: Option<String>,
         /// The URL that Cargo installed from.
         url: Option<String>,
@@ -28,21 +24,19 @@ pub(super) enum Built {
     Checkout {
         /// The directory, if it still exists.
         folder: Option<PathBuf>,
-        /// The commit that was checked out.
         commit: Option<String>,
         /// The URL of `origin`, if others can fetch from it.
         url: Option<String>,
     },
 }
 
-/// Returns the commit that this command was built from. `None` if git was missing during the build,
-/// and in debug builds, which change without a commit.
+/// Returns the commit that this command was built from. There is none if git was missing during the
+/// build. Debug builds have none either, since they change without a commit.
 pub fn recorded_commit() -> Option<&'static str> {
     let commit = env!("RBUILDER_COMMIT");
     (!commit.is_empty()).then_some(commit)
 }
 
-/// Returns the origin of this command.
 pub(super) fn read_built() -> Built {
     let recorded = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let commit = recorded_commit().map(str::to_owned);
@@ -57,7 +51,8 @@ pub(super) fn read_built() -> Built {
     }
 }
 
-/// Completes the record of a checkout. Debug builds do not record the commit (see build.rs).
+/// Completes the record of a checkout, because debug builds do not record the commit (see
+/// build.rs).
 fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     let folder = find_checkout();
     if commit.is_some() {
@@ -82,7 +77,7 @@ pub(super) fn find_checkout() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Returns the directory of the library's package: the given directory, or `runtime` in a checkout.
+/// Finds the library's package. It is either the given directory itself or `runtime` in a checkout.
 pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     let candidates = [folder.join(FOLDER), folder.to_owned()];
     candidates.into_iter().find(|candidate| {
@@ -93,8 +88,8 @@ pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the URL that Cargo recorded when it installed this command. The file `.crates2.json`
-/// next to `bin/` has keys such as `rbuilder-cli 0.1.0
+/// Returns the URL that Cargo recorded when it installed this command. The keys of `.crates2.json`
+/// next to `bin/` look like `rbuilder-cli 0.1.0
 /// (git+https://git.example.com/rbuilder?branch=main#0123abc)`.
 fn read_installed_url(commit: &str) -> Option<String> {
     let program = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;

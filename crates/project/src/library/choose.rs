@@ -1,5 +1,5 @@
-//! Decides where a project gets the library from: as requested, or according to how this command
-//! was built.
+//! Decides where a project gets the library from, either as requested or by how this command was
+//! built.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::built::{Built, find_checkout, find_library, read_built};
 use super::{FOLDER, Library, LibraryForm, LibrarySource, git, url};
 use crate::tree::resolve_path;
 
-/// Environment variable that selects the form for `init` without `--library`.
+/// Selects the form for `init` without `--library`.
 const VARIABLE: &str = "RBUILDER_LIBRARY";
 
 /// A library source, with warnings about it.
@@ -33,8 +33,8 @@ impl Choice {
     }
 }
 
-/// Returns the source for a new project: in the requested form, in the form from the environment,
-/// or according to how this command was built.
+/// Returns the source for a new project. The user may request a form, or select it in the
+/// environment. Otherwise it depends on how this command was built.
 ///
 /// # Errors
 /// Fails if the form needs a value that was neither specified nor recorded in this command.
@@ -57,14 +57,12 @@ pub fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choice> {
     }
 }
 
-/// The project directory and the command's origin.
 struct Chooser<'a> {
     root: &'a Path,
     built: &'a Built,
 }
 
 impl Chooser<'_> {
-    /// Chooses the form according to how this command was built.
     fn choose_default(&self) -> Result<Choice> {
         if self.is_in_checkout() {
             return self.choose_path(None);
@@ -189,7 +187,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses a path. `reason` explains why a form that others can build was not possible.
+    /// Falls back to a path. `reason` says why we can't use a form that others can build.
     fn explain_path(&self, reason: &str) -> Result<Choice> {
         if find_checkout().is_none() {
             bail!(
@@ -204,15 +202,15 @@ impl Chooser<'_> {
         Ok(choice)
     }
 
-    /// Returns whether the project is in the checkout that this command was built from, like the
-    /// examples. A relative path then stays valid wherever the checkout is located.
+    /// Whether the project is in the checkout that this command was built from, like the examples.
+    /// A relative path then stays valid wherever the checkout is.
     fn is_in_checkout(&self) -> bool {
         let root = resolve_path(self.root);
         find_checkout().is_some_and(|checkout| root.starts_with(checkout))
     }
 }
 
-/// Warns if the checkout differs from the commit, or if the commit is not available to others.
+/// Warns if the checkout differs from the commit, or if others can't get the commit.
 fn compare_checkout(choice: Choice, folder: &Path, commit: &str) -> Choice {
     let shown = short(commit);
     let choice = match git::is_pushed(folder, commit) {
@@ -314,7 +312,7 @@ mod tests {
         check("/a/b", "/a/c/d", "../c/d");
         check("/a", "/a/c", "c");
         check("/a/b/c", "/a", "../..");
-        // Like two drives on Windows, which have no common root.
+        // These are like two drives on Windows, which have no common root.
         check("a/b", "/c/d", "/c/d");
     }
 }

@@ -1,17 +1,17 @@
 //! Queries git about the checkout that this command was built from. The build script also compiles
 //! this module, so its only dependency in this crate is [`crate::programs`].
 //!
-//! rbuilder does not run these commands in a project, whose configuration can make git run other
-//! programs (see `plan/git.rs`). It can run them in this checkout: building the command has already
-//! run its build scripts, and git itself refuses repositories owned by other users.
+//! We never run these commands in a project, whose configuration can make git run other programs
+//! (see `plan/git.rs`). In this checkout we may: building the command has already run its build
+//! scripts, and git itself refuses repositories owned by other users.
 
 use std::path::Path;
 use std::process::ExitStatus;
 
 use crate::programs::{LIMIT, ask as ask_program, find_program, git_command};
 
-/// Returns the commit that is checked out; `None` if the directory is not the root of a work tree,
-/// or if git is missing.
+/// Returns the commit that is checked out. Returns `None` if the directory is not the root of a
+/// work tree, or if git is missing.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
     // The checkout may be inside the repository of a different project.
@@ -21,12 +21,11 @@ pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     ask(folder, &["rev-parse", "--verify", "HEAD^{commit}"])
 }
 
-/// Returns the configured URL of `origin`.
 pub(crate) fn read_origin(folder: &Path) -> Option<String> {
     ask(folder, &["config", "--get", "remote.origin.url"])
 }
 
-/// Returns the files that change when the checked-out commit or `origin` changes.
+/// Lists the files that change when the checked-out commit or `origin` changes.
 #[allow(dead_code)] // only used by the build script
 pub(crate) fn state_files(folder: &Path) -> Vec<String> {
     let branch = ask(folder, &["symbolic-ref", "--quiet", "HEAD"]);
@@ -39,13 +38,13 @@ pub(crate) fn state_files(folder: &Path) -> Vec<String> {
                 &["rev-parse", "--path-format=absolute", "--git-path", &name],
             )
         })
-        // With a missing file, cargo would run the build script every time.
+        // If a file were missing, cargo would run the build script every time.
         .filter(|path| Path::new(path).is_file())
         .collect()
 }
 
-/// Returns whether `origin` contains a commit, as far as this clone knows, i.e. whether a remote
-/// branch or a tag contains it. `None` if git cannot tell.
+/// Whether `origin` contains a commit, as far as this clone knows. That is so if a remote branch or
+/// a tag contains it. Returns `None` if git cannot tell.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     let refs = ["refs/remotes/origin", "refs/tags"];
@@ -60,7 +59,7 @@ pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     status.success().then_some(!found.is_empty())
 }
 
-/// Returns whether the code in the work tree differs from a commit. `None` if git cannot tell.
+/// Whether the code in the work tree differs from a commit. Returns `None` if git cannot tell.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     let (status, _) = run(folder, &["diff", "--quiet", commit, "--", "*.rs", "*.toml"])?;

@@ -1,9 +1,9 @@
 //! The library that operators are built on, as a dependency of a project: the package, and where
 //! Cargo gets it from.
 //!
-//! A source has one of three forms, recorded in PROJECT and written to Cargo.toml: a released
-//! version, a commit of a git repository, or a path on this machine. `built.rs` determines which of
-//! them the command itself came from, `choose.rs` chooses one for a project, and `edit/library.rs`
+//! A source has one of three forms, which we record in PROJECT and write to Cargo.toml: a released
+//! version, a commit of a git repository, or a path on this machine. `built.rs` finds out where the
+//! command itself came from, `choose.rs` chooses a source for a project, and `edit/library.rs`
 //! edits Cargo.toml.
 //!
 //! The package is named `rbuilder-runtime`, because `rbuilder` on crates.io belongs to somebody
@@ -26,7 +26,6 @@ use crate::tree::with_slashes;
 pub use built::recorded_commit;
 pub use source::{LibraryForm, LibrarySource};
 
-/// Name of this command's package.
 const COMMAND: &str = "rbuilder-cli";
 
 /// Name of the package on registries, where the name `rbuilder` is taken.
@@ -35,7 +34,6 @@ pub const PACKAGE: &str = "rbuilder-runtime";
 /// Name of the library in Rust code, and thus of the dependency.
 pub const DEPENDENCY: &str = "rbuilder";
 
-/// Directory of the package in an rbuilder checkout.
 const FOLDER: &str = "crates/runtime";
 
 /// The source of the library for a project.
@@ -44,12 +42,12 @@ const FOLDER: &str = "crates/runtime";
 pub enum Library {
     /// A released version.
     Version {
-        /// Version requirement: `0.1.0`.
+        /// Version requirement, e.g. `0.1.0`.
         version: String,
     },
     /// A commit of a git repository.
     Git {
-        /// URL in Cargo's notation.
+        /// The URL as Cargo writes it.
         url: String,
         /// A commit or tag.
         rev: String,
@@ -178,7 +176,8 @@ impl Library {
         }
     }
 
-    /// Returns the content of the dependency's inline table: `package = "rbuilder-runtime", version = "0.1.0"`.
+    /// Returns the content of the dependency's inline table, e.g. `package = "rbuilder-runtime",
+    /// version = "0.1.0"`.
     pub fn dependency(&self) -> String {
         let keys = std::iter::once(("package", PACKAGE)).chain(self.keys());
         let pairs: Vec<String> = keys
@@ -187,8 +186,8 @@ impl Library {
         pairs.join(", ")
     }
 
-    /// Returns the command that installs `rbuilder` from the same source. `version` is the version
-    /// to install from a registry.
+    /// Returns the command that installs `rbuilder` from the same source. From a registry, it
+    /// installs the given version.
     pub fn install_command(&self, version: &str) -> String {
         let package = COMMAND;
         let source = match self {
@@ -233,13 +232,13 @@ fn command_beside(library: &str) -> String {
     }
 }
 
-/// Returns whether a path is absolute on any system: the project may have been created on a
-/// different one.
+/// Whether a path is absolute on any system, since the project may have been created on a different
+/// one.
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// Returns a URL for messages, without anything that may be a password.
+/// Strips everything from a URL that may be a password, because messages end up in logs.
 fn shown_url(url: &str) -> String {
     let shown = match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),

@@ -42,7 +42,7 @@ impl LibraryForm {
     }
 }
 
-/// A requested source. Missing values are chosen according to how the command was built.
+/// A requested source. Missing values are chosen by how the command was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LibrarySource {
     /// The form.

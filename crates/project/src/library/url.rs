@@ -1,13 +1,9 @@
 //! URLs of git repositories that others can fetch from. The build script also compiles this module,
 //! so it has no dependencies in this crate.
 
-/// Schemes of repositories on other machines.
 const SCHEMES: [&str; 4] = ["https", "http", "ssh", "git"];
 
 /// Returns the URL of a remote in Cargo's notation if others can fetch from it.
-///
-/// `git@host:path` becomes `ssh://git@host/path`, because Cargo only accepts URLs. User names and
-/// passwords are dropped, except for the user name of ssh: the URL ends up in committed files.
 pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     let remote = remote.trim();
     if !remote.chars().all(is_url_character) {
@@ -18,10 +14,13 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
         // A single letter is a Windows drive.
         let is_host = host.len() > 1 && !host.contains(['/', '[', ']']);
         let path = path.trim_start_matches('/');
+        // Cargo only accepts URLs, so `git@host:path` becomes `ssh://git@host/path`.
         return (is_host && !path.is_empty()).then(|| format!("ssh://{}/{path}", without_password(host)));
     };
     let scheme = scheme.to_ascii_lowercase();
     let (authority, path) = rest.split_once('/')?;
+    // The URL ends up in committed files, so drop user names and passwords. ssh needs the user
+    // name, though.
     let authority = match scheme.as_str() {
         "ssh" => without_password(authority),
         _ => authority.rsplit('@').next().unwrap_or_default().to_owned(),
@@ -30,12 +29,8 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     is_complete.then(|| format!("{scheme}://{authority}/{path}"))
 }
 
-/// Converts a URL from the command line to Cargo's notation. A `file://` URL is a repository on
-/// this machine.
-///
-/// # Errors
-/// Fails if Cargo cannot fetch from the URL, or if the URL contains a password. The error is a
-/// phrase.
+/// Converts a URL from the command line to Cargo's notation. Here we also accept a `file://` URL,
+/// i.e. a repository on this machine. The error is a phrase.
 #[allow(dead_code)] // the build script only reads remotes
 pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
     let is_file = text.strip_prefix("file:///").is_some_and(|path| !path.is_empty());
@@ -55,7 +50,7 @@ pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
     Ok(url)
 }
 
-/// Returns whether only this machine can fetch from a URL.
+/// Whether only this machine can fetch from a URL.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_local_url(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -65,8 +60,8 @@ pub(crate) fn is_local_url(url: &str) -> bool {
     host.is_empty() || host == "localhost" || host.starts_with("127.")
 }
 
-/// Returns whether a character of a URL has no special meaning in TOML, YAML, make or a shell.
-/// Excludes `#` and `?`, which end the path of the repository.
+/// Whether a character of a URL has no special meaning in TOML, YAML, make or a shell. `#` and `?`
+/// are excluded, because they end the path of the repository.
 fn is_url_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-._~:/@[]+,=%".contains(letter)
 }

@@ -1,8 +1,8 @@
-//! Applies plans. Together with `recover.rs`, the only module that changes the project directory.
+//! Applies plans. Only this module and `recover.rs` change the project directory.
 //!
-//! A set of files cannot be replaced in one atomic step, so a journal makes the change appear
-//! atomic. It lists every temporary file before the first one is created, and gets a line at the
-//! end of each phase. A command that finds the journal of a dead process completes the change if
+//! A set of files cannot be replaced in one atomic step, so we make it look atomic with a journal.
+//! The journal lists every temporary file before the first one is created, and gets a line at the
+//! end of each phase. If a command finds the journal of a dead process, it completes the change if
 //! every file was renamed, and undoes it otherwise:
 //!
 //! 1. write the journal;
@@ -14,9 +14,9 @@
 //! After a kill, the tree may contain both old and new files until the next writing command
 //! recovers it.
 //!
-//! Directories stay open while names in them are used (see [`crate::disk`]). If a directory is
-//! replaced with a link in the meantime, the command fails instead of writing outside the project.
-//! Each target is compared once more before it is replaced, so an edit saved in the meantime stops
+//! Directories stay open while we use names in them (see [`crate::disk`]). If somebody replaces a
+//! directory with a link in the meantime, the command fails instead of writing outside the project.
+//! We compare each target once more before we replace it, so an edit saved in the meantime stops
 //! the command. Only an edit between this comparison and the rename is lost.
 
 #![allow(clippy::disallowed_methods)] // this module writes the project
@@ -54,7 +54,7 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     fs::create_dir_all(root)?;
     let result = write(tree, plan, faults);
     if result.is_err() && new_root {
-        // Best effort: report the original error.
+        // Best effort, since we report the original error anyway.
         let _ = fs::remove_dir(root);
     }
     result
@@ -96,7 +96,7 @@ pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, us
     Ok((recovery, steps.taken))
 }
 
-/// Returns whether a command is writing or has left its journal behind.
+/// Whether a command is writing or has left its journal behind.
 ///
 /// # Errors
 /// Fails if the directory cannot be read.
@@ -107,8 +107,8 @@ pub fn is_command_running(root: &Path) -> Result<bool> {
     }
 }
 
-/// Checks the journal of a directory on behalf of a command that writes nothing. Returns a warning
-/// about a journal that no command wrote. Waits while another command is running.
+/// Checks the journal of a directory on behalf of a command that writes nothing. If another command
+/// is running, we wait for it. If no command can have written the journal, the result is a warning.
 ///
 /// # Errors
 /// Fails if the other command is still running after ten seconds. Also fails if an interrupted
@@ -164,8 +164,8 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
             false => Err(error.context(undone)),
         };
     }
-    // The new tree is in place. Files that cannot be removed now remain in the journal for the next
-    // command.
+    // The new tree is in place. If a file cannot be removed now, it stays in the journal for the
+    // next command.
     if steps
         .take("sweep")
         .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
@@ -177,7 +177,6 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     Ok(steps.taken)
 }
 
-/// Runs the phases in order; `left` records the progress.
 fn run(
     root: &Folder,
     plan: &Plan,
@@ -196,8 +195,8 @@ fn run(
     Ok(())
 }
 
-/// Checks that the names of temporary files are unused, so that recovery only removes this
-/// command's files.
+/// Checks that the names of temporary files are unused. Recovery can then assume that files with
+/// these names belong to this command.
 fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
         let Some((folder, name)) = root.reach(&entry.path)? else {
@@ -219,7 +218,6 @@ fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// Returns the directory of a target and its name in it.
 fn reach<'a>(root: &Folder, path: &'a str) -> Result<(Folder, &'a str)> {
     match root.reach(path)? {
         Some(reached) => Ok(reached),
@@ -272,7 +270,6 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
         .collect()
 }
 
-/// Returns the mode of a file that moves; `None` if the file does not exist.
 fn mode_of(root: &Folder, path: &str) -> Result<Option<u32>> {
     let (folder, name) = reach(root, path)?;
     let status = folder

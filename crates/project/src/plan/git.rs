@@ -1,4 +1,4 @@
-//! Parses git's index to determine whether git tracks a file. It does not run git itself, because a
+//! Parses git's index to determine whether git tracks a file. We don't run git itself, because a
 //! repository's configuration can make git run other programs.
 
 #![allow(clippy::disallowed_methods)] // this module reads the repository around the project
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::Folder;
 
-/// Maximum size of an index in bytes. Enough for millions of files.
+/// Enough for millions of files.
 const LARGEST: u64 = 1 << 30;
 
 /// Checks that git does not track a file, given by its path in the project.
@@ -20,9 +20,7 @@ pub fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
 }
 
 /// Checks that git does not track a file in an existing directory. The file itself need not exist.
-///
-/// # Errors
-/// Fails if git tracks the file, or if that cannot be determined. The error is a phrase.
+/// The error is a phrase.
 pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     let unsure = |reason: String| format!("cannot determine if git tracks it ({reason})");
     let folder = std::fs::canonicalize(folder).map_err(|error| unsure(error.to_string()))?;
@@ -53,8 +51,8 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether an index entry is the file, or a directory of a sparse index that contains it.
-/// Ignores case, like some file systems.
+/// Whether an index entry is the file, or a directory of a sparse index that contains it. We ignore
+/// case, because some file systems do.
 fn covers(entry: &[u8], path: &[u8]) -> bool {
     entry.eq_ignore_ascii_case(path)
         || (entry.ends_with(b"/")
@@ -93,25 +91,23 @@ fn unknown() -> String {
     "the format of the index is not supported".to_owned()
 }
 
-/// The relevant parts of an index, as described in gitformat-index(5).
+/// What we need of an index, as described in gitformat-index(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Index {
-    /// Whether an entry covers the path.
     has_path: bool,
     /// Name of the shared index, which contains the entries missing here.
     shared: Option<String>,
 }
 
 impl Index {
-    /// Parses an index. The format does not indicate whether hashes are SHA-1 or SHA-256, so try
-    /// both; `None` if neither fits.
+    /// Parses an index. The format doesn't say whether its hashes are SHA-1 or SHA-256, so we try
+    /// both.
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
         [20, 32]
             .into_iter()
             .find_map(|width| Index::parse_with(bytes, path, width))
     }
 
-    /// Parses an index whose hashes have `width` bytes.
     fn parse_with(bytes: &[u8], path: &[u8], width: usize) -> Option<Index> {
         let end = bytes.len().checked_sub(width)?;
         if bytes.get(..4)? != b"DIRC" {
@@ -126,7 +122,7 @@ impl Index {
         let mut name: Vec<u8> = Vec::new();
         for _ in 0..number(bytes, 8)? {
             let start = at;
-            // Ten 32-bit status fields, the hash, the flags.
+            // An entry begins with ten 32-bit status fields, the hash and the flags.
             at += 40 + width;
             let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
             at += 2;
@@ -187,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// git itself writes an index in each version and format.
+    /// We let git itself write an index in each version and format.
     #[test]
     fn finds_tracked_files() {
         for setup in [
@@ -250,7 +246,7 @@ mod tests {
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
         std::fs::create_dir(folder.path().join(".git")).expect("a folder");
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
-        // A linked work tree or a submodule.
+        // This is a linked work tree or a submodule.
         std::fs::create_dir(folder.path().join("w")).expect("a folder");
         std::fs::write(folder.path().join("w/.git"), "gitdir: ../.git\n").expect("a file");
         assert_eq!(check_untracked(&folder.path().join("w"), "a"), Ok(()));

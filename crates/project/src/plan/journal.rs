@@ -38,16 +38,16 @@ use super::steps::Steps;
 use crate::disk::{Folder, Sort, Status, effective_user, read_bounded, status_of};
 use crate::tree::display_root;
 
-/// Maximum size of a journal in bytes. Enough for a hundred thousand files.
+/// Enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;
 
-/// Total time that a writing command sleeps while waiting for readers, which hold the lock only
-/// briefly. This adds up the sleeps instead of reading the clock, because on a busy machine both
+/// How long a writing command sleeps in total while it waits for readers, which hold the lock only
+/// briefly. We add up the sleeps instead of reading the clock, because on a busy machine both
 /// sleeps and readers take longer.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// Time that a reading command waits for a writer, measured by the clock: on a busy machine, a
-/// sleep of [`TRY`] takes several times as long.
+/// How long a reading command waits for a writer. Here the clock decides, because on a busy machine
+/// a sleep of [`TRY`] takes several times as long.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
 /// Interval between attempts to take the lock.
@@ -57,25 +57,22 @@ const TRY: Duration = Duration::from_millis(5);
 pub(super) struct Journal {
     folder: Folder,
     file: File,
-    /// The record of an interrupted command.
     pub(super) left: Option<Interruption>,
 }
 
-/// The state of the journal as seen by a command that writes nothing.
+/// What a command that writes nothing finds.
 pub(super) enum JournalState {
     /// No command is running, and none was interrupted.
     Quiet,
-    /// A command was interrupted and left this record.
     Interrupted(Interruption),
     /// Not written by any command. Contains the reason.
     Foreign(String),
 }
 
 impl Journal {
-    /// Opens or creates the journal of a directory, locks it, and reads the record of an interrupted command.
-    ///
-    /// # Errors
-    /// Fails if another command is running, or if no command can have written the file.
+    /// Opens or creates the journal of a directory, locks it, and reads the record of an
+    /// interrupted command. Fails if another command is running, or if no command can have written
+    /// the file.
     pub(super) fn open(folder: &Folder, root: &Path) -> Result<Journal> {
         let mut waited = Duration::ZERO;
         let mut is_own = false;
@@ -92,6 +89,7 @@ impl Journal {
                 continue;
             };
             check_plain(&status).map_err(|reason| foreign(root, &reason))?;
+            // If the journal is gone again, another command has just finished.
             let Some(file) = open_journal(folder, true)? else {
                 continue;
             };
@@ -122,7 +120,6 @@ impl Journal {
         }
     }
 
-    /// Returns the inode of the journal.
     pub(super) fn inode(&self) -> Result<u64> {
         Ok(status_of(&self.file).context("cannot read the journal")?.inode)
     }
@@ -139,8 +136,8 @@ impl Journal {
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.folder.sync());
         if let Err(error) = written {
-            // If the line may not be on disk, the phase has not ended, so recovery must not find
-            // the line.
+            // We don't know whether the line is on disk. Since the phase has not ended, recovery
+            // must not find it.
             self.file.set_len(length).context("cannot write the journal")?;
             return Err(error).context("cannot write the journal");
         }
@@ -148,7 +145,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Empties the journal.
     pub(super) fn clear(&mut self) -> Result<()> {
         self.left = None;
         self.file.set_len(0).context("cannot write the journal")
@@ -162,10 +158,8 @@ impl Journal {
     }
 }
 
-/// Reads the journal of a directory without changing anything. Waits while a command is running.
-///
-/// # Errors
-/// Fails if the command is still running after [`WAIT_FOR_WRITER`].
+/// Reads the journal of a directory without changing anything. Waits while a command is running,
+/// but no longer than [`WAIT_FOR_WRITER`].
 pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState> {
     let started = Instant::now();
     loop {
@@ -198,7 +192,6 @@ pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState>
     }
 }
 
-/// Returns whether a file with the journal's name exists.
 pub(super) fn has_journal(folder: &Folder) -> Result<bool> {
     Ok(folder
         .look(JOURNAL)
@@ -214,7 +207,7 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
     }
 }
 
-/// Reads a journal. Does not check git's index if this process created the journal.
+/// Reads a journal. If this process created the journal, git cannot track it.
 fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Interruption>, String> {
     let context = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = status_of(file).map_err(context)?;
@@ -230,7 +223,7 @@ fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Optio
     Ok(left)
 }
 
-/// Checks that a file can be a journal. The error is the reason, a phrase.
+/// Checks that a file can be a journal. The error is the reason, as a phrase.
 fn check_plain(status: &Status) -> Result<(), String> {
     let flaw = match status.sort {
         Sort::Link => "it is a symbolic link",
@@ -260,7 +253,6 @@ fn foreign(root: &Path, reason: &str) -> anyhow::Error {
     anyhow::anyhow!("{}", foreign_journal(root, reason))
 }
 
-/// Returns the message about a journal that no command wrote.
 pub(super) fn foreign_journal(root: &Path, reason: &str) -> String {
     format!(
         "`{JOURNAL}` in {} was not created by an rbuilder command there ({reason}): inspect and remove it",

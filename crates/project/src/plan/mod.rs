@@ -2,7 +2,7 @@
 //! or dropped.
 //!
 //! A command computes all changes before it writes anything. It reads files through its plan, so
-//! later steps see the changes of earlier ones. Changed files keep their line endings.
+//! that later steps see the changes of earlier ones. Changed files keep their line endings.
 
 pub mod apply;
 mod git;
@@ -57,7 +57,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the kind of the change: `create`, `edit`, `replace` or `delete`.
+    /// Returns `create`, `edit`, `replace` or `delete`.
     pub fn verb(&self) -> &'static str {
         match self {
             Change::Create { .. } => "create",
@@ -67,7 +67,7 @@ impl Change {
         }
     }
 
-    /// Returns the current content; empty if the file does not exist.
+    /// Returns the current content, which is empty if the file does not exist.
     pub fn before(&self) -> &str {
         match self {
             Change::Create { .. } => "",
@@ -77,7 +77,7 @@ impl Change {
         }
     }
 
-    /// Returns the new content; `None` if the file is deleted.
+    /// Returns the new content, or `None` if the file is deleted.
     pub fn after(&self) -> Option<&str> {
         match self {
             Change::Create { after } | Change::Edit { after, .. } | Change::Replace { after, .. } => {
@@ -123,12 +123,12 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
-    /// Returns whether the plan includes a decision about a file, even if only to keep it.
+    /// Whether the plan includes a decision about a file, even if only to keep it.
     pub fn has(&self, path: &str) -> bool {
         self.changes.contains_key(path) || self.unchanged.contains(path)
     }
 
-    /// Returns whether the plan changes nothing.
+    /// Whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -240,7 +240,7 @@ impl Plan {
         (is_created && is_deleted).then_some(from)
     }
 
-    /// Returns whether a file is deleted because it moves.
+    /// Whether a file is deleted because it moves.
     pub fn moves_away(&self, path: &str) -> bool {
         let mut moved = self.moves.keys().filter_map(|to| self.moved_from(to));
         moved.any(|from| from == path)
@@ -293,7 +293,7 @@ impl Plan {
                 self.unchanged.insert(path.to_owned());
             }
             Some(before) => {
-                // A file to be replaced is still replaced if lines are added to it later.
+                // We still replace this file if lines are added to it later.
                 let replaced = matches!(self.changes.get(path), Some(Change::Replace { .. }));
                 let after = line_ends::adopt(text, &before).into_owned();
                 let change = if replaced {
@@ -316,16 +316,16 @@ impl Plan {
     }
 }
 
-/// Directories that no command writes into, because their files decide which programs git, other version control
-/// systems and Cargo run.
+/// Files in these directories decide which programs git, other version control systems and Cargo
+/// run, so no command writes into them.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Checks that a plan may write to a path. The path must be within the project, except for the
+/// Rejects paths that a plan must not write to. The path must be within the project, except for the
 /// manifest of a workspace above. It must not be in a directory whose files decide which programs
 /// run, and must not be one of rbuilder's temporary files.
 ///
-/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary project files, and `init`
-/// writes to `.github`.
+/// `.github` and `rust-toolchain.toml` are fine: they are ordinary project files, and `init` writes
+/// to `.github`.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
     if levels_above(path).is_some() {
         return Ok(());
@@ -342,9 +342,9 @@ pub(crate) fn check_writable(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a name refers to one of the closed directories on any file system. Some file
-/// systems ignore case, some drop trailing dots and spaces or invisible characters, and some have a
-/// second, short name for each file.
+/// Whether a name refers to one of the closed directories on any file system. Some file systems
+/// ignore case, some drop trailing dots and spaces or invisible characters, and some have a second,
+/// short name for each file (e.g. `GIT~1`).
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();

@@ -1,12 +1,12 @@
 //! Detects commands that run while the project directory is being read.
 //!
-//! A writing command creates the journal in the project directory and removes it again. Both change
-//! the directory's status. If the status is the same before and after reading, and there was no
-//! journal before, no command wrote in between. Therefore, readers need no lock.
+//! A writing command creates the journal in the project directory and removes it again, and both
+//! change the directory's status. So if the status is the same before and after reading, and there
+//! was no journal before, no command wrote in between. Therefore, readers need no lock.
 //!
-//! An error, or the message that there is nothing to do, is only printed if no other command wrote
-//! in between. Otherwise the command starts over. Before a plan is applied, everything that was
-//! read, including source, is compared with the disk again under the lock.
+//! We only print an error, or the message that there is nothing to do, if no other command wrote in
+//! between. Otherwise the command starts over. Before a plan is applied, everything that was read,
+//! including source, is compared with the disk again under the lock.
 
 #![allow(clippy::disallowed_methods)] // the clock decides how long to wait, and does not affect output
 
@@ -15,12 +15,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Folder;
 
-/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10
-/// ms, so two changes within a tick have the same timestamp. File systems with a granularity of
-/// seconds are not supported.
+/// File systems take timestamps from the kernel's clock, which ticks at least every 10 ms, so two
+/// changes within a tick have the same timestamp. We don't support file systems with a granularity
+/// of seconds.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Maximum number of times to read the status again after a recent change.
+/// How often we read the status again after a recent change.
 const MOST_LOOKS: usize = 5;
 
 /// The status of a project directory at one point in time.
@@ -61,12 +61,12 @@ impl Moment {
         }
     }
 
-    /// Returns true if the directory cannot have changed since.
+    /// Whether the directory cannot have changed since.
     pub fn holds(&self) -> bool {
         self.is_settled && !self.has_passed()
     }
 
-    /// Returns true if the directory has changed since.
+    /// Whether the directory has changed since.
     pub fn has_passed(&self) -> bool {
         look(&self.root) != self.status
     }

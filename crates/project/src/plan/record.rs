@@ -1,5 +1,5 @@
-//! The contents of a journal: enough to restore the old tree or to clean up after the new one,
-//! without the plan.
+//! The contents of a journal. They must suffice to restore the old tree or to clean up after the
+//! new one, without the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,18 @@ use crate::hash::fnv1a_64;
 /// File name of the journal in the project directory.
 pub const JOURNAL: &str = ".rbuilder-journal";
 
-/// Version of the format; journals of other versions are ignored.
+/// We ignore journals in any other format.
 const FORMAT: u32 = 2;
 
-/// The first line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     format: u32,
-    /// Inode of the journal itself. A journal that was copied, unpacked or checked out has a
+    /// Inode of the journal itself. If somebody copies, unpacks or checks out a journal, it gets a
     /// different one.
     journal: u64,
-    /// Inode of the project directory.
     root: u64,
-    /// Directories that did not exist, parents first.
+    /// Directories that did not exist. Parents come first.
     pub(super) folders: Vec<String>,
     pub(super) entries: Vec<Entry>,
 }
@@ -36,9 +34,9 @@ pub(super) struct Record {
 pub(super) struct Entry {
     pub(super) path: String,
     pub(super) action: Action,
-    /// Old content; `None` if the file did not exist.
+    /// `None` if the file did not exist.
     pub(super) before: Option<Content>,
-    /// New content; `None` if the file is deleted.
+    /// `None` if the file is deleted.
     pub(super) after: Option<Content>,
 }
 
@@ -50,8 +48,8 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Length and hash of a file's content. This detects edits, not attacks: files are identified by
-/// inode.
+/// Length and hash of a file's content. We only detect edits with this. Against attacks, files are
+/// identified by their inode.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
@@ -68,32 +66,26 @@ impl Content {
     }
 }
 
-/// Inodes of an entry's temporary files, known once all files are staged; 0 if there is no such
-/// file.
+/// Inodes of an entry's temporary files, known once all files are staged. If there is no such file,
+/// the inode is 0.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inodes {
     pub(super) staged: u64,
-    /// Inode of the backup. For a deletion this is the target itself, which gets renamed to the
-    /// backup.
+    /// For a deletion this is the inode of the target itself, which we rename to the backup.
     pub(super) backup: u64,
 }
 
-/// A line of a journal, for writing.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum LineRef<'a> {
-    /// The files to stage.
     Begin(&'a Record),
     /// All files are staged, in the order of the entries. Renaming begins.
     Staged(&'a [Inodes]),
-    /// All targets have been replaced.
     Renamed,
-    /// All targets have been restored.
     Restored,
 }
 
-/// A line of a journal, for reading.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
@@ -103,20 +95,18 @@ enum Line {
     Restored,
 }
 
-/// The state in which an interrupted command left the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Old: no file was renamed.
+    /// Old, because no file was renamed.
     Begun,
-    /// Mixed: some files may have been renamed.
+    /// Mixed, because some files may have been renamed.
     Staged,
-    /// New: all files were renamed.
+    /// New, because all files were renamed.
     Renamed,
-    /// Old again: all files were restored.
+    /// Old again, because all files were restored.
     Restored,
 }
 
-/// The parsed journal of an interrupted command.
 #[derive(Debug)]
 pub(super) struct Interruption {
     pub(super) record: Record,
@@ -125,11 +115,7 @@ pub(super) struct Interruption {
 }
 
 impl Record {
-    /// Creates the record of a plan. PROJECT comes last: it describes the other files and must
-    /// never refer to files that do not exist.
-    ///
-    /// # Errors
-    /// Fails if a parent directory is a link or a file.
+    /// Creates the record of a plan. Fails if a parent directory is a link or a file.
     pub(super) fn new(root: &Folder, journal: u64, plan: &Plan) -> Result<Record> {
         let mut folders: Vec<String> = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
@@ -160,6 +146,8 @@ impl Record {
                 after: change.after().map(|after| Content::of(after.as_bytes())),
             });
         }
+        // PROJECT comes last. It describes the other files, so it must never refer to files that do
+        // not exist.
         entries.sort_by_key(|entry| entry.path == crate::project::FILE);
         Ok(Record {
             format: FORMAT,
@@ -170,8 +158,7 @@ impl Record {
         })
     }
 
-    /// Returns the reason why this record cannot have been written by rbuilder to this file in this
-    /// directory; `None` if it can.
+    /// Says why rbuilder cannot have written this record to this file in this directory, if so.
     fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
@@ -216,13 +203,11 @@ impl Record {
 }
 
 impl Interruption {
-    /// Parses a journal. Returns `None` if it contains no complete line, because then nothing has
-    /// changed yet. Ignores an incomplete last line for the same reason.
-    ///
-    /// # Errors
-    /// Fails if the journal cannot have been written by rbuilder in this directory. The error is
-    /// the reason, a phrase.
+    /// Parses a journal. Without a complete line there is nothing to recover, since nothing has
+    /// changed yet. Fails if rbuilder cannot have written the journal in this directory. The error
+    /// is the reason, as a phrase.
     pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Interruption>, String> {
+        // If the last line is incomplete, its phase has not begun, so drop it.
         let complete = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -273,17 +258,15 @@ impl Interruption {
 }
 
 impl Entry {
-    /// Returns the name of the staged file for a target.
     pub(super) fn staged(name: &str) -> String {
         temporary_name(name, "new")
     }
 
-    /// Returns the name of a target's backup.
     pub(super) fn backup(name: &str) -> String {
         temporary_name(name, "old")
     }
 
-    /// Returns the name under which an edited target is kept when the old file is restored. `count`
+    /// Returns the name under which we keep an edited target when the old file is restored. `count`
     /// makes the name unique.
     pub(super) fn kept(name: &str, count: usize) -> String {
         let number = if count == 0 {
@@ -299,8 +282,8 @@ impl Entry {
     }
 }
 
-/// Returns a hidden name in the same directory. A rename within a directory never crosses file
-/// systems.
+/// Returns a hidden name in the same directory, because a rename within a directory never crosses
+/// file systems.
 fn temporary_name(name: &str, end: &str) -> String {
     let hidden = format!(".{name}.rbuilder-{end}");
     if hidden.len() <= LONGEST_NAME {
@@ -309,7 +292,6 @@ fn temporary_name(name: &str, end: &str) -> String {
     format!(".{}.rbuilder-{end}", fnv1a_64(name.as_bytes()))
 }
 
-/// Returns whether a name belongs to a temporary or kept file.
 pub(super) fn is_reserved(name: &str) -> bool {
     name == JOURNAL
         || (name.starts_with('.') && (name.ends_with(".rbuilder-new") || name.ends_with(".rbuilder-old")))

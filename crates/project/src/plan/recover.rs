@@ -1,10 +1,10 @@
-//! Recovery from an interrupted command. Either restores the old tree completely, or removes the
+//! Recovery from an interrupted command. It either restores the old tree completely, or removes the
 //! temporary files next to the new tree.
 //!
-//! Recovery only removes or renames files created by the command. The journal contains the inode of
-//! each staged file and backup; a file with a different inode, content or owner, or with a second
-//! hard link, belongs to the user. If such a file has taken the place of a target, it is renamed to
-//! `<name>.rbuilder-kept` and never overwritten. All files are inspected before the first change,
+//! We only remove or rename files that the command created. The journal contains the inode of each
+//! staged file and backup. If a file has another inode, content or owner, or a second hard link,
+//! then it belongs to the user. If such a file has taken the place of a target, we rename it to
+//! `<name>.rbuilder-kept` and never overwrite it. All files are inspected before the first change,
 //! so a recovery that cannot succeed changes nothing. An interrupted recovery can be resumed.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use super::steps::Steps;
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 use crate::paths::folder_of;
 
-/// Maximum size of a target to compare. A larger file is not the staged one.
+/// A larger target cannot be the staged file.
 const LARGEST: u64 = crate::tree::LARGEST;
 
 /// The result of a recovery.
@@ -48,11 +48,9 @@ impl std::fmt::Display for Recovery {
     }
 }
 
-/// Restores the old tree or completes the new one, and removes temporary files. Empties the journal.
-///
-/// # Errors
-/// Fails without any change if a required file is missing or was not created by the command. Also
-/// fails if the system denies a change; the next attempt resumes there.
+/// Restores the old tree or completes the new one, and removes temporary files. Then empties the
+/// journal. If a required file is missing, or is not the command's, this fails without any change.
+/// If the system denies a change, the next attempt resumes there.
 pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
@@ -93,12 +91,11 @@ pub(super) fn resolve_interruption(
     Ok(recovery)
 }
 
-/// Removes staged files and backups that the command created.
 pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: &mut Steps) -> Result<()> {
     for (seen, entry) in EntryState::all(root, left)?.iter().zip(&left.record.entries) {
         let Some(folder) = &seen.folder else { continue };
-        // Remove the backup first: a remaining staged file means that its target was never
-        // replaced.
+        // Remove the backup first, because if a staged file is still there, recovery concludes that
+        // its target was never replaced.
         for (part, name) in [
             (&seen.backup, Entry::backup(&seen.name)),
             (&seen.staged, Entry::staged(&seen.name)),
@@ -114,7 +111,6 @@ pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: 
     Ok(())
 }
 
-/// Removes directories that the command created, unless they contain other files.
 fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     for path in record.folders.iter().rev() {
         let Some((folder, name)) = root.reach(path)? else {
@@ -137,8 +133,8 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
     Ok(())
 }
 
-/// Removes directories that became empty because of deletions. Best effort: git does not track
-/// empty directories, so leaving one behind is harmless.
+/// Removes directories that became empty because of deletions. This is best effort: git does not
+/// track empty directories, so it does no harm if one stays behind.
 pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     let deleted = record.entries.iter();
     for entry in deleted.filter(|entry| entry.action == Action::Delete) {
@@ -174,17 +170,13 @@ pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// The state of a staged file or a backup.
 #[derive(Debug)]
 enum Part {
     Missing,
-    /// The file created by the command.
     Own,
-    /// A different file.
     Foreign,
 }
 
-/// The files of an entry as found on disk.
 struct EntryState {
     /// `None` if the directory no longer exists.
     folder: Option<Folder>,
@@ -194,14 +186,11 @@ struct EntryState {
     target: Option<Target>,
 }
 
-/// The observed state of a target.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// The staged file after its rename.
     New,
-    /// The old file.
     Old,
-    /// A different file: an edit by the user.
+    /// A different file, so the user has edited it.
     Edited,
 }
 
@@ -292,7 +281,8 @@ impl EntryState {
         Ok(())
     }
 
-    /// Restores the old file if the target was replaced. Returns the path under which an edit is kept.
+    /// Restores the old file if the target was replaced. Returns the path under which an edit is
+    /// kept.
     fn restore(&self, entry: &Entry, steps: &mut Steps) -> Result<Option<String>> {
         let Some(folder) = &self.folder else {
             return Ok(None);
@@ -352,8 +342,8 @@ impl Target {
     }
 }
 
-/// Returns whether the command may have created a file: a regular file owned by the user with a
-/// single hard link.
+/// Whether the command may have created a file. If so, it is a regular file with a single hard link
+/// that belongs to the user.
 fn is_own(status: &Status) -> bool {
     status.sort == Sort::File && status.owner == effective_user() && status.links == 1
 }

@@ -19,14 +19,13 @@ pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// Returns the changes without the deletions that are part of moves.
+/// Skips the deletions that are part of moves.
 fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     let changes = plan.changes().iter();
     changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
-/// Returns the position of a file in a diff: code first, then manifests, then files that tools
-/// maintain.
+/// Sorts a diff for its readers: code first, then manifests, then files that tools maintain.
 fn rank(path: &str) -> u8 {
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     match path {
@@ -38,10 +37,10 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first. Omits compressed
-/// texts, which nobody reads.
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
+    // Nobody reads compressed texts, so leave them out.
     let mut changes: Vec<_> = shown_changes(plan).filter(|(path, _)| *path != BASE).collect();
     changes.sort_by_key(|(path, _)| rank(path));
     changes
@@ -82,7 +81,6 @@ fn git_header(path: &str, change: &Change) -> String {
     format!("diff --git a/{path} b/{path}\n{mode}")
 }
 
-/// Returns the diff of a move in git's format.
 fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     let diff = TextDiff::from_lines(before, after);
     let hunks = diff
@@ -92,7 +90,7 @@ fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
 }
 
-/// Returns the plan as JSON. `applied` indicates whether the files were written.
+/// Returns the plan as JSON. `applied` says whether the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = shown_changes(plan)
         .map(|(path, change)| match plan.moved_from(path) {

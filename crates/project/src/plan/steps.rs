@@ -11,7 +11,6 @@ pub struct Faults {
     pub abort: bool,
 }
 
-/// Counts changes to the disk.
 #[derive(Default)]
 pub(super) struct Steps {
     pub(super) faults: Faults,

@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// `memcached:1.6.26-alpine3.19`
+    /// E.g. `memcached:1.6.26-alpine3.19`.
     pub name: String,
     /// The container's command and arguments. Defaults to those of the image.
     #[serde(default)]
@@ -24,8 +24,8 @@ pub struct Image {
     /// Port on which the container listens.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
-    /// User ID that the container runs as. Defaults to the image's user. Never root, which the Pod
-    /// Security Standard "restricted" forbids.
+    /// User ID that the container runs as. Defaults to the image's user. It is never root, because
+    /// the Pod Security Standard "restricted" forbids that.
     #[serde(default)]
     pub run_as_user: Option<NonZeroU32>,
 }
@@ -71,7 +71,6 @@ impl Image {
         }
     }
 
-    /// Returns the entry for PROJECT.
     pub(super) fn print(&self) -> Value {
         let mut all = serde_json::Map::new();
         super::set(&mut all, "name", json!(self.name));
@@ -86,15 +85,14 @@ impl Image {
     }
 }
 
-/// Returns the environment variable that overrides the image of a kind. Contains the group, because
-/// kinds in different groups may have the same name.
+/// Returns the environment variable that overrides the image of a kind. It contains the group,
+/// because kinds in different groups may have the same name.
 fn variable_name(group: &str, singular: &str) -> String {
     let parts = ["RELATED_IMAGE", group, singular];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("_").replace(['.', '-'], "_").to_uppercase()
 }
 
-/// Escapes a word for a Rust string literal.
 fn escape(word: &str) -> String {
     word.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -1,5 +1,5 @@
-//! Finds misspelled keys in PROJECT. Other unknown keys are kept silently, because kubebuilder and
-//! its plugins add keys of their own.
+//! Finds misspelled keys in PROJECT. Other unknown keys are kept without a word, because
+//! kubebuilder and its plugins add keys of their own.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use serde_json::{Map, Value};
@@ -10,7 +10,6 @@ struct Keys {
     within: &'static [(&'static str, &'static Keys)],
 }
 
-/// Creates the keys of an object without nested objects.
 const fn flat(names: &'static [&'static str]) -> Keys {
     Keys { names, within: &[] }
 }
@@ -93,15 +92,14 @@ const RESOURCE: Keys = Keys {
 /// An unknown key that resembles a missing key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MisspelledKey {
-    /// Path of the key: `resources[0].controler`.
+    /// Path of the key, e.g. `resources[0].controler`.
     pub path: String,
-    /// The key itself: `controler`.
+    /// The key itself, e.g. `controler`.
     pub key: String,
     /// The suggested key.
     pub meant: &'static str,
 }
 
-/// Returns the misspelled keys in PROJECT.
 pub(super) fn find_misspelled_keys(all: &Map<String, Value>) -> Vec<MisspelledKey> {
     let mut found = Vec::new();
     check_object(all, &PROJECT, "", &mut found);
@@ -125,7 +123,6 @@ fn check_object(object: &Map<String, Value>, keys: &Keys, path: &str, found: &mu
     }
 }
 
-/// Checks an object, or each object in a list.
 fn check_value(value: &Value, keys: &Keys, path: &str, found: &mut Vec<MisspelledKey>) {
     match value {
         Value::Object(object) => check_object(object, keys, &format!("{path}."), found),

@@ -1,7 +1,7 @@
 //! The PROJECT file, which contains a project's settings and resources.
 //!
-//! The format is kubebuilder's version 3 with additional keys, so tools for kubebuilder's format
-//! keep working. Unknown keys are preserved: commands only change keys that they know.
+//! The format is kubebuilder's version 3 with additional keys, so that tools for kubebuilder's
+//! format keep working. Commands only change keys that they know and preserve all others.
 
 mod base;
 mod image;
@@ -33,13 +33,12 @@ pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
-/// Value of `layout`, which names the tool that created the project.
+/// The name of the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
 /// Name of a scaffolded package's binary.
 pub const BINARY: &str = "manager";
 
-/// Key for the version of the command.
 const CLI_VERSION: &str = "cliVersion";
 
 /// A project.
@@ -47,11 +46,11 @@ const CLI_VERSION: &str = "cliVersion";
 pub struct Project {
     /// The keys that rbuilder reads.
     pub known: Known,
-    /// The scaffolded files, stored in [`RECORD`].
+    /// Stored in [`RECORD`].
     scaffolded: ScaffoldedFiles,
     /// All keys of the file, including unknown ones.
     all: Map<String, Value>,
-    /// The release whose templates the project uses; `None` for the templates of this version.
+    /// The release whose templates the project uses, or `None` for the templates of this version.
     release: Option<&'static Release>,
 }
 
@@ -59,7 +58,7 @@ pub struct Project {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Known {
-    /// Version of the format: `3`.
+    /// Version of the format, i.e. `3`.
     pub version: String,
     /// Domain suffix of the API groups.
     #[serde(default)]
@@ -100,8 +99,8 @@ pub struct Own {
     /// it.
     #[serde(default)]
     pub workspace: bool,
-    /// Path of the project in its workspace, such as `crates/shop`. Empty if it is not a workspace
-    /// member.
+    /// Path of the project in its workspace, e.g. `crates/shop`. It is empty if the project isn't a
+    /// workspace member.
     #[serde(default)]
     pub member: String,
     /// Path of the project in its repository. Empty for the root of the repository.
@@ -110,7 +109,7 @@ pub struct Own {
     /// The package that `init --in-package` adopted; `None` for a scaffolded package.
     #[serde(default)]
     pub package: Option<AdoptedPackage>,
-    /// Hashes of scaffolded files by path, which early versions stored here. They are moved to
+    /// Hashes of scaffolded files by path. Early versions stored them here, and we move them to
     /// [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -152,7 +151,6 @@ impl Project {
         Ok(Some(project))
     }
 
-    /// Returns the text of the record of scaffolded files.
     pub(crate) fn print_record(&self) -> String {
         self.scaffolded.print()
     }
@@ -239,7 +237,7 @@ impl Project {
         package.map_or(BINARY, |package| package.binary.as_str())
     }
 
-    /// Returns the command that generates the manifests and runs the tests. Uses the scaffolded
+    /// Returns the command that generates the manifests and runs the tests. It uses the scaffolded
     /// Makefile, if the project has it.
     pub fn test_command(&self) -> &'static str {
         match self.has_makefile() {
@@ -248,8 +246,8 @@ impl Project {
         }
     }
 
-    /// Returns the command that deploys an image of the manager. Uses the scaffolded Makefile, if
-    /// the project has it.
+    /// Returns the command that deploys an image of the manager. It uses the scaffolded Makefile,
+    /// if the project has it.
     pub fn deploy_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make deploy IMG=<image>",
@@ -257,20 +255,18 @@ impl Project {
         }
     }
 
-    /// Returns whether the project has the scaffolded Makefile.
     fn has_makefile(&self) -> bool {
         let package = self.known.rbuilder.package.as_ref();
         package.is_none_or(|package| !package.leaves_out("Makefile"))
     }
 
-    /// Returns whether a file was scaffolded and `group`, which it names, is in the project's
-    /// domain.
+    /// Whether a file was scaffolded and `group`, which it names, is in the project's domain.
     pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
         let domain = &self.known.domain;
         self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
     }
 
-    /// Returns whether rbuilder created the project, according to `layout`.
+    /// Whether rbuilder created the project, according to `layout`.
     pub fn is_scaffolded(&self) -> bool {
         self.all.contains_key("layout") && self.foreign_layout().is_none()
     }
@@ -325,12 +321,13 @@ impl Project {
         }
     }
 
-    /// Returns whether the record contains this text for a file, i.e. whether a command wrote it.
+    /// Whether the record contains this text for a file, i.e. whether a command wrote it.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
         self.scaffolded.contains(path, text)
     }
 
-    /// Returns a kind's domain: the requested domain, the recorded domain, or the project's domain.
+    /// Returns a kind's domain. This is the requested domain, the recorded domain, or the project's
+    /// domain.
     pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
         let mut recorded = own
@@ -344,8 +341,7 @@ impl Project {
         }
     }
 
-    /// Returns the project without any record of scaffolded files, for a release's templates. Sets
-    /// the domains and plurals that kubebuilder omits.
+    /// Returns the project without any record of scaffolded files, for a release's templates.
     #[must_use]
     pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
         let mut project = self.clone();
@@ -354,6 +350,7 @@ impl Project {
         let Known {
             domain, resources, ..
         } = &mut project.known;
+        // kubebuilder may omit the domain and the plural, but templates need them.
         for resource in resources.iter_mut().filter(|resource| resource.api.is_some()) {
             if resource.domain.is_empty() {
                 resource.domain.clone_from(domain);
@@ -379,8 +376,6 @@ impl Project {
         self.all.insert(CLI_VERSION.into(), json!(version));
     }
 
-    /// Returns the release whose templates the project uses; `None` for the templates of this
-    /// version.
     pub(crate) fn release(&self) -> Option<&'static Release> {
         self.release
     }
@@ -411,7 +406,7 @@ impl Project {
         self.scaffolded.record(path, text);
     }
 
-    /// Returns whether a file was scaffolded, regardless of its current text.
+    /// Whether a file was scaffolded, regardless of its current text.
     pub fn has_scaffolded(&self, path: &str) -> bool {
         self.scaffolded.has(path)
     }
@@ -482,13 +477,12 @@ pub fn check_conflict(text: &str) -> Result<()> {
     }
 }
 
-/// Returns a copy of the object at a key. Empty if there is no such object.
 fn object_at(all: &Map<String, Value>, key: &str) -> Map<String, Value> {
     let object = all.get(key).and_then(Value::as_object);
     object.cloned().unwrap_or_default()
 }
 
-/// Sets a key. Removes the key if the value is empty or false, like kubebuilder.
+/// Sets a key. Like kubebuilder, we remove the key if the value is empty or false.
 fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
     let empty = match &value {
         Value::Bool(set) => !set,

@@ -1,5 +1,5 @@
-//! Rules for names, each with a suggestion for how to fix a violation. All names are checked before
-//! anything is read or written. A name must be valid for every tool that uses it.
+//! Rules for names, each with a suggestion for how to fix a violation. We check all names before we
+//! read or write anything. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
 use rbuilder_schema::names::{check_dns_1035_label, check_label};
@@ -7,10 +7,9 @@ use rbuilder_templates::USED_NAMES;
 
 use super::plural::pluralize;
 
-/// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
-/// A diagnostic about a flag's value. Its place is the flag's name, such as `--group`.
+/// A diagnostic about a flag's value. Its place is the flag's name, e.g. `--group`.
 pub type FlagDiagnostic = rbuilder_diagnostic::Diagnostic<&'static str>;
 
 /// Checks a project name. It must be a DNS-1035 label, and short enough for the suffixes that are
@@ -39,7 +38,7 @@ pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns whether a name in PROJECT only has valid characters, so that it can be used in paths and
+/// Whether a name in PROJECT only has valid characters, so that it can be used in paths and
 /// manifests. Its length and conflicts were checked when the name was chosen.
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
@@ -51,7 +50,7 @@ pub fn is_recorded_name(key: &str, name: &str) -> bool {
     }
 }
 
-/// Returns whether a path needs no quotes in a Dockerfile, a Makefile and a workflow.
+/// Whether a path needs no quotes in a Dockerfile, a Makefile and a workflow.
 pub fn is_plain_path(path: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+@/".contains(&byte);
     crate::tree::check_relative(path).is_ok()
@@ -135,7 +134,6 @@ pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiag
     Err(FlagDiagnostic::error(flag, format!("path `{path}` {rule}")))
 }
 
-/// URL path under which the manager converts objects.
 const CONVERSION_PATH: &str = "/convert";
 
 /// Checks a group, and the API group that it forms with the project's domain. An empty group means
@@ -162,9 +160,9 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns a group's Rust module in a multi-group project. Replaces `-` and `.` with `_`, prefixes
-/// a leading digit with `_`, and appends `_group` to a name that cannot be a module. Empty for the
-/// empty group.
+/// Returns a group's Rust module in a multi-group project. We replace `-` and `.` with `_`, prefix
+/// a leading digit with `_`, and append `_group` to a name that cannot be a module. The empty group
+/// has an empty module.
 pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
     match module.as_bytes().first() {
@@ -199,8 +197,8 @@ pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the rank of a version in Kubernetes' version priority, where a higher rank has priority:
-/// `v1alpha1` < `v1beta1` < `v1` < `v2`.
+/// Returns the rank of a version in Kubernetes' version priority. The highest rank has priority,
+/// e.g. `v1alpha1` < `v1beta1` < `v1` < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -212,7 +210,7 @@ pub fn version_rank(version: &str) -> (u8, u64, u64) {
     (2, number(version), 0)
 }
 
-/// Returns whether an API group belongs to the Kubernetes project. The API server then requires the
+/// Whether an API group belongs to the Kubernetes project. The API server then requires the
 /// annotation `api-approved.kubernetes.io` on its CRDs.
 pub fn needs_approval(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|owner| {
@@ -264,7 +262,7 @@ pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
 
 /// Returns the path for importing a kind, and the name under which other modules use it.
 ///
-/// If a scaffolded file already uses the name, this is the version's module instead, whose name
+/// If a scaffolded file already uses the name, we import the version's module instead, whose name
 /// never conflicts.
 pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
     if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
@@ -275,7 +273,7 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
 }
 
 /// Returns the path for importing a foreign kind's type, and the name under which other modules use
-/// it. See [`kind_import`] for the project's own kinds.
+/// it. For the project's own kinds, see [`kind_import`].
 pub fn foreign_import(path: &str) -> (String, String) {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
@@ -288,8 +286,8 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
 }
 
-/// Returns the kind in snake case, for module, file and variable names. Appends `_kind` to a name
-/// that none of these can have.
+/// Returns the kind in snake case, for module, file and variable names. If none of these can have
+/// the name, we append `_kind`.
 pub fn module_name(kind: &str) -> String {
     let module = kind.to_snake_case();
     if is_taken_module(&module) {
@@ -321,8 +319,8 @@ fn is_module(ident: &str) -> bool {
         && syn::parse_str::<syn::Ident>(ident).is_ok()
 }
 
-/// Returns whether a name cannot be used for a kind's or group's module, because it is a keyword or
-/// has another meaning.
+/// Whether a name cannot be used for a kind's or group's module, because it is a keyword or has
+/// another meaning.
 fn is_taken_module(ident: &str) -> bool {
     !is_module(ident) || ident == LIBRARY
 }
@@ -335,12 +333,12 @@ fn is_dns_1035_label(text: &str) -> bool {
     check_dns_1035_label(text).is_empty()
 }
 
-/// Returns whether a text is a DNS subdomain as Kubernetes defines it (RFC 1123).
+/// Whether a text is a DNS subdomain as Kubernetes defines it (RFC 1123).
 pub fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// The crate imported by `src/controller/mod.rs`, in the same scope as a module for each kind or
+/// The crate that `src/controller/mod.rs` imports, in the same scope as a module for each kind or
 /// group.
 const LIBRARY: &str = "rbuilder";
 
@@ -348,7 +346,7 @@ const LIBRARY: &str = "rbuilder";
 /// kind with one of these names would shadow them.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "Self", "String", "Vec"];
 
-/// Other names in Rust's prelude. Templates do not use them, but macros in the same module may.
+/// Other names in Rust's prelude. Our templates don't use them, but macros in the same module may.
 const PRELUDE: &[&str] = &[
     "AsMut",
     "AsRef",
@@ -385,7 +383,7 @@ const PRELUDE: &[&str] = &[
     "Unpin",
 ];
 
-/// Names that cannot be modules: strict and reserved keywords of the 2024 edition.
+/// Names that cannot be modules, i.e. strict and reserved keywords of the 2024 edition.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{FILE, set};
 
-/// A package that existed before the project. Its code, its `Cargo.toml` and its previously
-/// existing files do not belong to the scaffold.
+/// A package that existed before the project. Its code, its `Cargo.toml` and the files that it had
+/// before do not belong to the scaffold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdoptedPackage {
@@ -18,13 +18,13 @@ pub struct AdoptedPackage {
     pub library: String,
     /// Name of the binary that the image runs.
     pub binary: String,
-    /// Root file of that binary: `src/main.rs`.
+    /// Root file of that binary, e.g. `src/main.rs`.
     pub main: String,
     /// True if the binary accepts the arguments of rbuilder's manager, and thus has its probes and
     /// metrics.
     #[serde(default)]
     pub manager: bool,
-    /// Scaffold paths that are omitted because the package has its own file there or a file that
+    /// Scaffold paths that are left out, because the package has its own file there or a file that
     /// replaces it.
     #[serde(default)]
     pub left_out: Vec<String>,
@@ -40,13 +40,12 @@ impl AdoptedPackage {
         }
     }
 
-    /// Returns whether a path of the scaffold is omitted.
+    /// Whether a path of the scaffold is left out.
     pub fn leaves_out(&self, path: &str) -> bool {
         self.left_out.iter().any(|left_out| left_out == path)
     }
 
-    /// Checks the values that are written to scaffolded files, some of which are read by shells and
-    /// make.
+    /// Checks the values that end up in scaffolded files, since shells and make read some of them.
     ///
     /// # Errors
     /// Fails with the invalid key in PROJECT.
@@ -77,7 +76,6 @@ impl AdoptedPackage {
         Ok(())
     }
 
-    /// Returns the value for PROJECT.
     pub(super) fn print(&self) -> Value {
         let mut all = Map::new();
         set(&mut all, "name", json!(self.name));

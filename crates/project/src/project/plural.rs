@@ -1,11 +1,11 @@
-//! Plurals of kinds. They are the same as kubebuilder's, which come from flect, as long as flect's
-//! plural is correct English.
+//! Plurals of kinds. As long as flect's plural is correct English, we use the same one as
+//! kubebuilder, which takes its plurals from flect.
 //!
-//! flect treats some words that only look Latin as plurals and does not change them (`area`,
-//! `lambda`, `price`). Here such words get an `s`.
+//! Some words only look Latin (`area`, `lambda`, `price`). flect takes them for plurals and does
+//! not change them, whereas we add an `s`.
 
-/// Words with an irregular plural that also applies to compounds: the plural of `database` follows
-/// from `base`.
+/// Words with an irregular plural that also applies to compounds, e.g. the plural of `database`
+/// follows from `base`.
 const COMPOUNDED: &[(&str, &str)] = &[
     ("agenda", "agendas"),
     ("alumnus", "alumni"),
@@ -74,8 +74,8 @@ const COMPOUNDED: &[(&str, &str)] = &[
     ("vortex", "vortices"),
 ];
 
-/// Words with an irregular plural that does not apply to other words with the same ending: `proxy`
-/// has nothing to do with `ox`.
+/// Words with an irregular plural that does not apply to other words with the same ending, e.g.
+/// `proxy` has nothing to do with `ox`.
 const ALONE: &[(&str, &str)] = &[
     ("alias", "aliases"),
     ("apex", "apices"),
@@ -92,8 +92,8 @@ const ALONE: &[(&str, &str)] = &[
     ("tuna", "tuna"),
 ];
 
-/// Singular and plural endings. The first match applies. Without a match, a word that ends with `s`
-/// is already a plural, and any other word gets an `s`.
+/// Singular and plural endings. The first match applies. If there is none, a word that ends with
+/// `s` is already a plural, and any other word gets an `s`.
 const ENDINGS: &[(&str, &str)] = &[
     // f and fe
     ("eaf", "eaves"),
@@ -158,7 +158,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("o", "oes"),
 ];
 
-/// Returns the plural of a lower-case word. Returns the word itself if it is a plural.
+/// Returns the plural of a lower-case word. A plural stays as it is.
 pub(super) fn pluralize(word: &str) -> String {
     let own = || ALONE.iter().chain(COMPOUNDED);
     if own().any(|(_, plural)| *plural == word) {
@@ -181,7 +181,7 @@ pub(super) fn pluralize(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Words that flect 1.0.3 treats as a Latin plural or an acronym, or whose plural it misspells.
+    /// flect 1.0.3 takes these words for a Latin plural or an acronym, or misspells their plural.
     const DIFFERENT: &[(&str, &str)] = &[
         ("alumna", "alumnas"),
         ("area", "areas"),

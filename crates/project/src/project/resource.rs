@@ -16,11 +16,11 @@ pub struct Resource {
     /// Domain of the API group.
     #[serde(default)]
     pub domain: String,
-    /// `v1alpha1`.
+    /// E.g. `v1alpha1`.
     pub version: String,
-    /// `CronJob`.
+    /// E.g. `CronJob`.
     pub kind: String,
-    /// `cronjobs`; kubebuilder omits regular plurals.
+    /// E.g. `cronjobs`. kubebuilder omits regular plurals.
     #[serde(default)]
     pub plural: String,
     /// Set if the types are in this project.
@@ -45,10 +45,10 @@ pub struct Resource {
     /// True for a kind whose type is defined in another crate.
     #[serde(default)]
     pub external: bool,
-    /// Rust path of a foreign kind's type: `k8s_openapi::api::apps::v1::Deployment`.
+    /// Rust path of a foreign kind's type, e.g. `k8s_openapi::api::apps::v1::Deployment`.
     #[serde(default)]
     pub path: String,
-    /// Crate of an external kind, with the requested version: `gateway-api@0.22`.
+    /// Crate of an external kind, with the requested version, e.g. `gateway-api@0.22`.
     #[serde(default)]
     pub module: String,
     /// `Cluster` for a cluster-scoped foreign kind. kubebuilder has no such key.
@@ -59,7 +59,7 @@ pub struct Resource {
 /// A named controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct NamedController {
-    /// Name in logs, metrics and events: `captain-backup`.
+    /// Name in logs, metrics and events, e.g. `captain-backup`.
     pub name: String,
 }
 
@@ -79,7 +79,7 @@ const CLUSTER: &str = "Cluster";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhooks {
-    /// Version of the configuration format: `v1`.
+    /// Version of the configuration format, e.g. `v1`.
     #[serde(default)]
     pub webhook_version: String,
     /// True if there is a defaulting webhook.
@@ -144,7 +144,7 @@ impl Webhooks {
         self
     }
 
-    /// Returns whether there are no webhooks.
+    /// Whether there are no webhooks.
     pub fn is_empty(&self) -> bool {
         !(self.defaulting || self.validation || self.conversion)
     }
@@ -154,7 +154,7 @@ impl Webhooks {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Api {
-    /// Version of the CRD format: `v1`.
+    /// Version of the CRD format, e.g. `v1`.
     #[serde(default)]
     pub crd_version: String,
     /// True if the kind is namespaced.
@@ -166,17 +166,17 @@ pub struct Api {
 }
 
 impl Resource {
-    /// Returns whether both entries are of the same kind, in any version.
+    /// Whether both entries are of the same kind, in any version.
     pub fn same_kind(&self, other: &Resource) -> bool {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    /// Returns whether both entries have the same kind and version.
+    /// Whether both entries have the same kind and version.
     pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
     }
 
-    /// Returns the API group with the domain. Empty for the core group of Kubernetes.
+    /// Returns the API group with the domain. For the core group of Kubernetes it is empty.
     pub fn qualified_group(&self) -> String {
         if self.core && self.group == "core" {
             return String::new();
@@ -191,17 +191,17 @@ impl Resource {
         naming_flags(&self.group, &self.version, &self.kind)
     }
 
-    /// Returns whether the types of the kind are defined outside of this project.
+    /// Whether the types of the kind are defined outside of this project.
     pub fn is_foreign(&self) -> bool {
         self.core || self.external
     }
 
-    /// Returns whether the types of the kind were generated from a CRD.
+    /// Whether the types of the kind were generated from a CRD.
     pub fn is_imported(&self) -> bool {
         self.api.as_ref().is_some_and(|api| api.imported)
     }
 
-    /// Returns whether objects of the kind are namespaced.
+    /// Whether objects of the kind are namespaced.
     pub fn is_namespaced(&self) -> bool {
         match &self.api {
             Some(api) => api.namespaced,
@@ -218,7 +218,7 @@ impl Resource {
         };
     }
 
-    /// Returns whether the project has a controller for the kind.
+    /// Whether the project has a controller for the kind.
     pub fn has_controller(&self) -> bool {
         self.controller || !self.controllers.is_empty()
     }
@@ -269,7 +269,7 @@ impl Resource {
         Ok(())
     }
 
-    /// Returns whether an entry of PROJECT describes this version of the kind.
+    /// Whether an entry of PROJECT describes this version of the kind.
     pub(super) fn is_entry(&self, entry: &Value) -> bool {
         let Resource {
             group,
@@ -288,8 +288,8 @@ impl Resource {
         .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
     }
 
-    /// Returns the entry for PROJECT, with the keys of this resource set in the existing entry
-    /// `written`.
+    /// Returns the entry for PROJECT. We start with the existing entry `written`, to preserve keys
+    /// that we don't know.
     pub(super) fn print(&self, written: Option<&Value>) -> Value {
         let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
         set(&mut all, "group", json!(self.group));
@@ -331,7 +331,7 @@ impl Resource {
     }
 }
 
-/// Inserts an object, which may be empty, or removes the existing one.
+/// Inserts an object even if it is empty, or removes the existing one.
 fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Map<String, Value>) {
     if is_there {
         all.insert(key.to_owned(), Value::Object(object));
@@ -340,9 +340,9 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
     }
 }
 
-/// Returns the part of an API group before the domain: `crew` for `crew.example.com`, and an empty
-/// string for the domain itself. `None` for a group in a different domain, such as
-/// `fooexample.com`.
+/// Returns the part of an API group before the domain, e.g. `crew` for `crew.example.com`. For the
+/// domain itself, this is an empty string. A group such as `fooexample.com` is in a different
+/// domain, so the result is `None`.
 pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     match group.strip_suffix(domain)? {
         own if own.is_empty() || domain.is_empty() => Some(own),
@@ -350,9 +350,9 @@ pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns the flags that identify a version of a kind, for printed commands:
-/// `--group cache --version v1 --kind Cup`. Omits the flag for an empty group, because a shell
-/// would drop its value.
+/// Returns the flags that identify a version of a kind, for printed commands, e.g. `--group cache
+/// --version v1 --kind Cup`. Without a group there is no such flag, because a shell would drop its
+/// empty value.
 pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),

@@ -4,10 +4,8 @@ use anyhow::{Result, anyhow, bail};
 
 use crate::project::{Project, Resource, names};
 
-/// Checks that a kind's names and parts can be scaffolded next to the other kinds.
-///
-/// # Errors
-/// Fails with what the entry is missing, or with the kind that it conflicts with.
+/// Checks that a kind's names and parts can be scaffolded next to the other kinds. Fails with what
+/// the entry is missing, or with the kind that it conflicts with.
 pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<()> {
     let Resource { kind, version, .. } = resource;
     if resource.api.is_none() && !resource.is_foreign() {

@@ -83,13 +83,13 @@ pub fn project_context(project: &Project) -> ProjectContext {
     }
 }
 
-/// Returns the number of directories between a member and its workspace.
+/// Returns how many directories below its workspace a member is.
 pub fn member_depth(member: &str) -> usize {
     member.split('/').filter(|part| !part.is_empty()).count()
 }
 
-/// Returns the path of the image's build context in the repository: the workspace, or the project
-/// if it is not a workspace member.
+/// Returns the path of the image's build context in the repository. This is the workspace, or the
+/// project if it is not a workspace member.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,

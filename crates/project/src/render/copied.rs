@@ -1,4 +1,4 @@
-//! The parts that a further version of a kind copies from the preceding version: names, scope,
+//! The parts that a further version of a kind copies from the preceding version, i.e. names, scope,
 //! fields and sample.
 
 use anyhow::Result;
@@ -12,9 +12,9 @@ use crate::edit::version::{Definition, copy_sample};
 /// The parts copied from the preceding version.
 #[derive(Debug, Default)]
 pub struct CopiedParts {
-    /// Source of the types; `None` if they cannot be copied.
+    /// Source of the types, or `None` if they cannot be copied.
     types: Option<String>,
-    /// Text of the sample, and its object's name; `None` if it cannot be copied.
+    /// Text of the sample, and its object's name. `None` if it cannot be copied.
     sample: Option<(String, String)>,
     /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types cannot be
     /// copied.
@@ -75,12 +75,13 @@ impl CopiedParts {
         Ok(taken)
     }
 
-    /// Adds the values taken from the preceding version to a context, and considers the package's
-    /// `Cargo.toml`: a module with a crate's name needs the prefix `self::`.
+    /// Adds the values taken from the preceding version to a context. `manifest` is the package's
+    /// `Cargo.toml`.
     pub fn complete(&self, api: &mut ApiContext, manifest: &str) {
         api.kube_arguments.clone_from(&self.arguments);
         let mut crates = crate_names(manifest, &["dependencies", "dev-dependencies"]);
         crates.extend(["core", "std"].map(str::to_owned));
+        // A path that starts with a crate's name would mean the crate, not our module.
         if crates.contains(&api.module) {
             api.reexport = format!("self::{}", api.module);
         }

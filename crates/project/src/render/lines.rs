@@ -1,11 +1,11 @@
-//! The lines that a kind's parts need in files of the entire project: list entries, declarations
-//! and calls.
+//! The lines that a kind's parts need in files of the entire project, i.e. list entries,
+//! declarations and calls.
 //!
-//! People edit these files as well, so a line is added and removed based on syntax. A scaffold
+//! People edit these files as well, so we add and remove a line based on syntax. A scaffold
 //! consists of whole files and of such lines.
 //!
-//! `create` adds these lines and `delete` removes them. Manifests written by `init` need none: the
-//! template of the kustomization next to them (`kustomization.yaml.tera`) lists them.
+//! `create` adds these lines and `delete` removes them. Manifests written by `init` need none,
+//! because the template of the kustomization next to them (`kustomization.yaml.tera`) lists them.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered, WebhookContext};
@@ -21,7 +21,6 @@ use crate::project::{Project, Resource};
 /// File with the generated webhook configurations, in the directory of [`WEBHOOK_LIST`].
 const CONFIGURATIONS: &str = "manifests.yaml";
 
-/// The kustomization of the network policies.
 const POLICIES: &str = "config/network-policy/kustomization.yaml";
 
 /// A line in a file of the project. Several kinds may need the same line.
@@ -29,29 +28,24 @@ const POLICIES: &str = "config/network-policy/kustomization.yaml";
 pub struct Line {
     /// The file.
     pub path: String,
-    /// What the line does.
     pub(crate) what: What,
 }
 
-/// What a line does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Declares a module.
     Module {
-        /// Its name.
         name: String,
         /// Whether other modules can use it.
         is_public: bool,
     },
     /// Declares a kind's module, and re-exports its types from the version's module.
     Kind {
-        /// The name of the module.
         module: String,
         /// Whether other modules can use it.
         is_public: bool,
         /// Its path in the export, with `self::` in front if a crate has the same name.
         reexport: String,
-        /// The exported names: `*` or a single name.
+        /// The exported names, i.e. `*` or a single name.
         names: String,
     },
     /// Registers a controller or a webhook with the manager.
@@ -61,23 +55,18 @@ pub(crate) enum What {
         /// The call that returns the controller or webhook.
         call: String,
     },
-    /// Registers the webhooks in `main`.
     Webhooks {
-        /// The name of the library.
         library: String,
     },
-    /// Serves the deployment's webhooks.
     ServedWebhooks,
     /// Marks a kind's type as converted by a webhook.
     Conversion {
-        /// The kind.
         kind: String,
     },
     /// An entry of `resources` in a kustomization.
     Resource(String),
     /// An entry of `components` in a kustomization.
     Component(String),
-    /// A dependency of the package.
     Dependency(Requirement),
 }
 
@@ -145,7 +134,7 @@ impl Line {
         }
     }
 
-    /// Returns the file of a declared module that may contain further modules; `None` for other
+    /// Returns the file of a declared module that may contain further modules, or `None` for other
     /// lines.
     pub fn inner_module(&self) -> Option<String> {
         let What::Module { name, .. } = &self.what else {
@@ -283,7 +272,7 @@ pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
         .collect()
 }
 
-/// Returns the declarations for the parts of a module path, each in its parent module.
+/// Declares each part of a module path in its parent module.
 fn module_lines(path: &str) -> Vec<Line> {
     let parts: Vec<&str> = path.split("::").collect();
     let declaration = |end: usize| {
@@ -300,7 +289,6 @@ fn module_lines(path: &str) -> Vec<Line> {
     (1..parts.len()).map(declaration).collect()
 }
 
-/// Returns the registration of the controller or webhook in a module.
 fn registration(method: &'static str, path: &str) -> Line {
     let (_, below) = path.split_once("::").unwrap_or_default();
     let call = format!("{below}::{method}()");

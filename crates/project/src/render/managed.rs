@@ -1,4 +1,4 @@
-//! Knowledge about built-in kinds that scaffolds use.
+//! What scaffolds need to know about built-in kinds.
 
 use rbuilder_generator::find_kubernetes_kind;
 
@@ -6,11 +6,9 @@ use crate::project::Resource;
 
 /// A built-in kind whose objects are owned by objects of another kind.
 pub(crate) struct ManagedKind {
-    /// Rust path of its type.
     pub(crate) path: &'static str,
-    /// API group.
     pub(crate) group: &'static str,
-    /// `pods`.
+    /// E.g. `pods`.
     pub(crate) plural: &'static str,
 }
 
@@ -46,8 +44,8 @@ pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     }
 }
 
-/// Returns whether a fake API server serves a version of a kind without configuration. This applies
-/// to the versions preferred by Kubernetes.
+/// Whether a fake API server serves a version of a kind without configuration. It does so for the
+/// versions that Kubernetes prefers.
 pub(crate) fn is_served_by_fake(resource: &Resource) -> bool {
     let Resource {
         group, version, kind, ..

@@ -1,10 +1,10 @@
 //! The scaffold of a project: a pure function from PROJECT to all scaffolded files.
 //!
 //! A scaffold consists of the files from `init`, then each kind's files, then the files of its
-//! webhooks, all in PROJECT order. Files to which several parts add are rendered once, and get the
-//! [`Line`]s of each part. `update`, `edit` and `init` merge the difference between two scaffolds
-//! into a project. `create` and `delete` render the parts that they add or remove, and add or
-//! remove the same lines.
+//! webhooks, all in PROJECT order. If several parts add to a file, we render it once and then add
+//! the [`Line`]s of each part. `update`, `edit` and `init` merge the difference between two
+//! scaffolds into a project. `create` and `delete` render the parts that they add or remove, and
+//! add or remove the same lines.
 
 mod check;
 mod context;
@@ -34,7 +34,6 @@ use crate::project::{FILE, Project, Resource, ScaffoldedFiles, names, shown_vers
 /// Binds the manager to its ClusterRole in a project whose manager is restricted to a namespace.
 pub(crate) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
-/// The kustomization of the manager.
 pub(crate) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
 
 /// The kustomization of the webhooks.
@@ -59,8 +58,8 @@ impl Scaffold {
         self.files.keys().filter(is_below).map(String::as_str)
     }
 
-    /// Returns the command that restores a file, or the files in a directory; `None` if it is not
-    /// scaffolded.
+    /// Returns the command that restores a file, or the files in a directory. Returns `None` if it
+    /// is not scaffolded.
     pub fn restore_command(&self, path: &str) -> Option<String> {
         let is_scaffolded = self.files.contains_key(path) || self.find_below(path).next().is_some();
         is_scaffolded.then(|| format!("`rbuilder update --restore {path}`"))
@@ -135,19 +134,15 @@ pub fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
     Ok(files)
 }
 
-/// A scaffold, part by part.
 struct Drawing<'p> {
     project: &'p Project,
     context: ProjectContext,
     scaffold: Scaffold,
-    /// Files that an adopted package provides itself.
     stand_ins: BTreeSet<String>,
-    /// The kind that owns each file.
     owners: BTreeMap<String, &'p Resource>,
 }
 
 impl<'p> Drawing<'p> {
-    /// Starts with the files from `init`.
     fn new(project: &'p Project) -> Result<Self> {
         let stand_ins = render_stand_ins(project)?;
         let mut drawing = Drawing {
@@ -165,7 +160,6 @@ impl<'p> Drawing<'p> {
         Ok(drawing)
     }
 
-    /// Writes and records a file.
     fn write(&mut self, file: Rendered) {
         let Rendered {
             path,
@@ -178,7 +172,7 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.insert(path, text);
     }
 
-    /// Records that a file belongs to a kind.
+    /// Records that a file belongs to a kind, and fails if it already belongs to another one.
     fn claim(&mut self, file: &Rendered, resource: &'p Resource) -> Result<()> {
         if file.on_exists == OnExists::Shared {
             return Ok(());
@@ -194,7 +188,6 @@ impl<'p> Drawing<'p> {
         }
     }
 
-    /// Adds a line to a file.
     fn add_line(&mut self, line: &Line) -> Result<()> {
         let files = &mut self.scaffold.files;
         let added = match files.get(&line.path) {
@@ -206,7 +199,6 @@ impl<'p> Drawing<'p> {
         Ok(())
     }
 
-    /// Adds the types, the sample and the controllers of a version.
     fn add_kind(&mut self, resource: &'p Resource) -> Result<()> {
         let places = ApiPlaces::of(self.project, resource);
         let mut names = resource.controller_names().into_iter();
@@ -258,7 +250,6 @@ impl<'p> Drawing<'p> {
         CopiedParts::read(read, &previous, &resource.version)
     }
 
-    /// Adds the webhooks of a kind.
     fn add_webhooks(&mut self, resource: &'p Resource) -> Result<()> {
         let Some(webhooks) = resource.webhooks.as_ref().filter(|own| !own.is_empty()) else {
             return Ok(());
@@ -284,7 +275,8 @@ impl<'p> Drawing<'p> {
         Ok(())
     }
 
-    /// Makes the hub of a conversion the storage version, unless the types have an unsupported form.
+    /// Makes the hub of a conversion the storage version. If we don't recognize the types, they
+    /// stay as they are.
     fn store_hub(&mut self, hub: &Resource) {
         let known = self.project.known.resources.iter();
         let versions = known.filter(|version| version.same_kind(hub) && version.api.is_some());
@@ -303,7 +295,7 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.get(path).map_or("", String::as_str)
     }
 
-    /// Removes the files that are not part of the scaffold.
+    /// Drops files that are not part of the scaffold.
     fn finish(mut self) -> Scaffold {
         let resources = self.project.known.resources.iter();
         for imported in resources.filter(|resource| resource.is_imported()) {
@@ -322,8 +314,8 @@ pub fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// Returns the names that a version's module re-exports from a kind's module. This is only the kind
-/// if its other names may also occur in another kind.
+/// Returns the names that a version's module re-exports from a kind's module. Imported types may
+/// have the same names as those of another kind, so then it's only the kind itself.
 fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }

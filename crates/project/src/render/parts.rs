@@ -12,7 +12,7 @@ use crate::project::{Project, Resource, Webhooks};
 /// The files for parts of kinds, and the lines that these parts need in other files.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// The files. Shared files contain the text written by the first part that needs them.
+    /// The files. A file that several parts share has the text of the first part that needs it.
     pub files: Vec<Rendered>,
     /// The lines.
     pub lines: Vec<Line>,

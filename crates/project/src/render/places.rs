@@ -7,7 +7,7 @@ use super::managed;
 use crate::edit::rust;
 use crate::project::{Project, Resource, names};
 
-/// Module of the project's end-to-end test in `tests/`. Tests of kinds must not use this name.
+/// The project's end-to-end test in `tests/`. Tests of kinds must not use this name.
 const END_TO_END_TEST: &str = "e2e";
 
 fn group_path(project: &Project, resource: &Resource) -> String {
@@ -95,8 +95,8 @@ impl<'a> ApiPlaces<'a> {
         places
     }
 
-    /// Returns the paths for the types and for each recorded controller. The result has one entry
-    /// per controller, or a single entry if there is no controller.
+    /// Returns the paths for the types and for each recorded controller. There is one entry per
+    /// controller, or a single entry if the kind has none.
     pub fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
         let first = ApiPlaces {
             types: resource.api.is_some(),
@@ -110,7 +110,7 @@ impl<'a> ApiPlaces<'a> {
         names.into_iter().map(place).collect()
     }
 
-    /// Returns the same parts of the kind in a variant of the project, such as one with a different
+    /// Returns the same parts of the kind in a variant of the project, e.g. with a different
     /// layout.
     pub fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
     where
@@ -119,7 +119,6 @@ impl<'a> ApiPlaces<'a> {
         ApiPlaces { project, ..self }
     }
 
-    /// Returns whether the types are included.
     pub(crate) fn has_types(&self) -> bool {
         self.types
     }
@@ -266,7 +265,6 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns the parts of the context that depend on the controller name.
     fn controller_parts(&self) -> ControllerParts {
         let resource = self.resource;
         let default = resource.default_controller();
@@ -318,7 +316,6 @@ struct ImportedKind {
     test_root: String,
 }
 
-/// The parts of a context that depend on the controller name.
 struct ControllerParts {
     name: String,
     /// Name in logs and metrics.

@@ -1,4 +1,4 @@
-//! The template context for the webhooks of a kind, including code snippets that templates insert
+//! The template context for the webhooks of a kind. It includes code snippets that templates insert
 //! verbatim.
 
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
@@ -60,7 +60,6 @@ pub fn webhook_context(
     }
 }
 
-/// Returns the template context for the conversion of a version.
 fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     let imported = |api: &ApiContext| format!("crate::{}", api.kind_path);
     let is_by_path = hub.kind_type != hub.kind;
@@ -81,7 +80,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// Returns a webhook's marker, formatted like rustfmt.
+/// Returns a webhook's marker, formatted like rustfmt would.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -92,6 +91,7 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     };
     let mut before = project.known.resources.iter();
     let mut before = before.by_ref().take_while(|other| !other.same_kind(resource));
+    // Kinds with the same name in different groups would have webhooks with the same name.
     let unique = match group.as_str() {
         _ if !before.any(|other| is_namesake(&other) && other.webhooks.is_some()) => String::new(),
         "" => "core.".to_owned(),
@@ -121,15 +121,15 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
 }
 
-/// Returns the arguments that restrict the objects for which a webhook is called.
+/// Restricts the objects for which a webhook is called.
 ///
-/// A webhook for a built-in kind must not be called for its own manager's objects: a webhook for
-/// the manager's Pod would keep the manager from starting. A label excludes these objects in every
-/// namespace, however they are deployed. The manager's namespace excludes objects that others
-/// create for the manager, such as Secrets with certificates. A manager that only watches its own
-/// namespace is not called for objects elsewhere, and excludes its certificate by name.
+/// A webhook for a built-in kind must not be called for its own manager's objects. For example, a
+/// webhook for the manager's Pod would keep the manager from starting. A label excludes these
+/// objects in every namespace, however they are deployed. The manager's namespace excludes objects
+/// that others create for the manager, e.g. Secrets with certificates. A manager that only watches
+/// its own namespace is not called for objects elsewhere, and excludes its certificate by name.
 ///
-/// Cluster-scoped objects cannot be distinguished, so while the manager is down, requests proceed
+/// Cluster-scoped objects cannot be told apart, so while the manager is down, requests proceed
 /// without the webhook.
 fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     if !resource.is_namespaced() {
@@ -169,7 +169,7 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
 /// Maximum width of attribute arguments that rustfmt keeps on one line.
 const MARKER_WIDTH: usize = 70;
 
-/// Returns the expression that builds the `Webhook`, formatted like rustfmt.
+/// Returns the expression that builds the `Webhook`, formatted like rustfmt would.
 fn chain(webhooks: &Webhooks, spokes: &[SpokeContext], kind: &str) -> String {
     let mut calls = Vec::new();
     for (is_wanted, name, handler, path) in [

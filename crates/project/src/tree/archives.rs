@@ -1,8 +1,8 @@
 //! Published packages in Cargo's cache, looked up by checksum.
 //!
 //! `Cargo.lock` records the checksum of each archive that `cargo fetch` downloads, so an archive is
-//! the same on every machine. Cargo never verifies the unpacked copy next to the archive, so this
-//! module does not read it.
+//! the same on every machine. Cargo never verifies the unpacked copy next to the archive, so we
+//! don't read that.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,12 @@ use crate::disk::{read_bounded, too_large};
 /// Maximum size of an archive in bytes. crates.io accepts 10 MiB, and more on request.
 const LARGEST: u64 = 64 << 20;
 
-/// The open archives.
 #[derive(Debug, Default)]
 pub(super) struct Archives {
     /// The directories of Cargo's cache, one for each registry.
     caches: OnceLock<Vec<PathBuf>>,
     open: Mutex<BTreeMap<String, Arc<OpenArchive>>>,
-    /// Total memory used by the cached texts, in bytes.
+    /// Memory used by the cached texts of all archives, in bytes.
     kept: AtomicUsize,
 }
 
@@ -36,11 +35,11 @@ struct OpenArchive {
     folder: String,
     checksum: String,
     manifest: Text,
-    /// The Rust files, read on first use: most packages only need their manifest.
+    /// The Rust files. We read them on first use, because most packages only need their manifest.
     texts: OnceLock<Result<Texts, String>>,
 }
 
-/// Returns whether a path leads into a package archive.
+/// Whether a path leads into a package archive.
 pub(super) fn is_archived(path: &str) -> bool {
     path.strip_prefix(REGISTRY)
         .is_some_and(|rest| rest.starts_with('/'))
@@ -87,7 +86,6 @@ impl Archives {
         })
     }
 
-    /// Returns a text from an open archive.
     pub(super) fn text(&self, path: &str) -> Text {
         let parts = path
             .strip_prefix(REGISTRY)
@@ -128,8 +126,8 @@ impl OpenArchive {
         found.texts.get(path).cloned().unwrap_or(Ok(None))
     }
 
-    /// Reads the archive again. Keeping the bytes of every archive would use too much memory, since
-    /// most only need their manifest.
+    /// Reads the archive again. It would take too much memory to keep the bytes of every archive,
+    /// since most only need their manifest.
     fn read_texts(&self, kept: &AtomicUsize) -> Result<Texts, String> {
         let bytes = read(&self.path)?.filter(|bytes| checksum_of(bytes) == self.checksum);
         let bytes = bytes.ok_or_else(|| {
@@ -145,7 +143,7 @@ impl OpenArchive {
     }
 }
 
-/// Returns Cargo's home directory, determined in the same way as by Cargo.
+/// Returns Cargo's home directory, which we look up like Cargo does.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {
@@ -154,7 +152,6 @@ fn cargo_home() -> Option<PathBuf> {
     }
 }
 
-/// Reads an archive; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     // Opening a pipe could block.
     if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
@@ -167,7 +164,6 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// Returns the SHA-256 checksum in hexadecimal.
 fn checksum_of(bytes: &[u8]) -> String {
     let hash = hmac_sha256::Hash::hash(bytes);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()

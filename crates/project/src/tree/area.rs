@@ -1,7 +1,7 @@
 //! Limits on which files are read as source.
 //!
 //! Diagnostics quote source lines, so a repository must not be able to pass off `/etc/shadow` as
-//! Rust through a link, a `#[path]`, an `include!` or the `path` of a target. A file is read only
+//! Rust through a link, a `#[path]`, an `include!` or the `path` of a target. We only read a file
 //! if its path, after resolving all links, is
 //!
 //! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or
@@ -24,8 +24,8 @@ use crate::tree::{LARGEST, without_verbatim_prefix};
 /// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Maximum number of files and directories to list. Links can make a few directories look like
-/// many, so a directory that is reached through a link counts as [`LINK`] names.
+/// How many files and directories we list at most. Links can make a few directories look like many,
+/// so a directory that is reached through a link counts as [`LINK`] names.
 const MOST_LISTED: u64 = 200_000;
 
 const LINK: u64 = 100;
@@ -36,7 +36,7 @@ const MANIFEST: &str = "Cargo.toml";
 #[derive(Debug)]
 pub(super) struct Area {
     root: PathBuf,
-    /// The open project directory and its resolved path; `None` if it does not exist.
+    /// The open project directory and its resolved path, or `None` if it does not exist.
     project: OnceLock<Option<(Folder, PathBuf)>>,
     /// Allowed directories, by resolved path.
     allowed: Mutex<Vec<PathBuf>>,
@@ -55,15 +55,12 @@ impl Area {
         }
     }
 
-    /// Resets the count of bytes.
     pub(super) fn count_anew(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Reads a file; `None` if it does not exist or is not a regular file.
-    ///
-    /// # Errors
-    /// Fails with the reason, a phrase, if an existing file is not read.
+    /// Reads a file. Returns `None` if it does not exist or is not a regular file. If we refuse to
+    /// read an existing file, the error is the reason, as a phrase.
     pub(super) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let Some((folder, project)) = self.project() else {
             return Ok(None);
@@ -103,15 +100,12 @@ impl Area {
         Ok(Some(bytes))
     }
 
-    /// Returns whether a directory may be read, after resolving links.
+    /// Whether a directory may be read, after resolving links.
     pub(super) fn admits_folder(&self, path: &Path) -> bool {
         std::fs::canonicalize(path).is_ok_and(|real| self.admits(&real))
     }
 
-    /// Counts a listed name.
-    ///
-    /// # Errors
-    /// Fails if more than [`MOST_LISTED`] names were listed.
+    /// Counts a listed name. Fails if there are more than [`MOST_LISTED`].
     pub(super) fn count(&self, is_link: bool) -> Result<(), String> {
         let weight = if is_link { LINK } else { 1 };
         if self.listed.fetch_add(weight, Ordering::Relaxed) >= MOST_LISTED {
@@ -208,8 +202,7 @@ fn absent_or<T>(error: &std::io::Error) -> Result<Option<T>, String> {
     }
 }
 
-/// Returns whether an error means that the file does not exist. A file with an overlong name cannot
-/// exist.
+/// Whether an error means that the file does not exist. A file with an overlong name cannot exist.
 pub(super) fn is_absent(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,5 +1,5 @@
-//! Finds the project that a directory belongs to: the nearest parent directory with a PROJECT file,
-//! like git finds its repository.
+//! Finds the project that a directory belongs to. As git does for its repository, we look for the
+//! nearest parent directory with a PROJECT file.
 //!
 //! The search does not leave the repository or the user's own directories, because a file that
 //! somebody else left in /tmp must not decide anything.
@@ -16,20 +16,21 @@ pub const FILE: &str = "PROJECT";
 /// The directories in which a command looks for a PROJECT file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// No directory: the command needs no project, or creates one.
+    /// No directory, because the command needs no project, or creates one.
     Nowhere,
-    /// Parent directories up to the nearest package: without a PROJECT file, the command works on
+    /// Parent directories up to the nearest package. Without a PROJECT file, the command works on
     /// that package.
     UpToPackage,
     /// All parent directories, past the packages of the project.
     PastPackages,
 }
 
-/// Returns the nearest project above a directory that is not a project itself; `None` if there is
-/// none.
+/// Returns the nearest project above a directory that is not a project itself, or `None` if there
+/// is none.
 ///
-/// The search ends at a repository, at another user's directory and at an unreadable directory. A
-/// file that somebody left in /tmp must not decide which programs `rbuilder run` starts below it.
+/// The search ends at a repository, at another user's directory and at an unreadable directory. If
+/// somebody leaves a file in /tmp, it must not decide which programs `rbuilder run` starts below
+/// it.
 pub fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
     let absolute = std::path::absolute(dir).ok()?;
     let mut above = PathBuf::new();
@@ -55,9 +56,9 @@ pub fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
     None
 }
 
-/// Returns whether `above` and all directories between it and `dir` belong to the user and to the
-/// same repository. Both paths are resolved. A workspace that somebody left in /tmp must not be
-/// joined. Directories that do not exist yet will belong to the user.
+/// Whether `above` and all directories between it and `dir` belong to the user and to the same
+/// repository. Both paths are resolved. Otherwise we might join a workspace that somebody left in
+/// /tmp. Directories that do not exist yet will belong to the user.
 pub fn is_own_above(dir: &Path, above: &Path) -> bool {
     let user = effective_user();
     for place in dir.ancestors().take(MOST_ANCESTORS) {
@@ -122,7 +123,7 @@ mod tests {
             ("p/crates/a/src", UpToPackage, None),
             ("p/crates/a", UpToPackage, None),
             ("p/crates", UpToPackage, Some("p")),
-            // Another repository.
+            // This is another repository.
             ("p/other/src", PastPackages, None),
             // A directory named PROJECT does not make a project.
             ("p/config", PastPackages, Some("p")),

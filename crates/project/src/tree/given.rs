@@ -35,11 +35,7 @@ pub fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(
         .collect()
 }
 
-/// Returns whether the path from the command line is a directory. Error messages use `shown` as the
-/// path.
-///
-/// # Errors
-/// Fails if nothing exists at the path, or if it cannot be accessed.
+/// Whether the path from the command line is a directory. Error messages use `shown` as the path.
 pub(super) fn is_given_directory(path: &Path, shown: &str) -> Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.is_dir()),
@@ -57,7 +53,6 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{shown} is not valid UTF-8"))
 }
 
-/// Returns the path as it is shown in messages.
 fn shown(path: &Path) -> String {
     let shown = with_slashes(&path.display().to_string());
     shown.strip_prefix("./").unwrap_or(&shown).to_owned()

@@ -9,7 +9,6 @@ use walkdir::WalkDir;
 use super::LARGEST;
 use super::given::{is_given_directory, read_text};
 
-/// Maximum number of files to read from directories.
 const MOST_FILES: usize = 20_000;
 
 /// The path of the standard input.
@@ -27,7 +26,7 @@ pub struct InputFile {
 }
 
 /// Reads a file, all YAML and JSON files in a directory and its subdirectories, or the standard
-/// input for `-`. Does not follow links in directories.
+/// input for `-`. Links in directories are not followed.
 ///
 /// # Errors
 /// Fails if an input cannot be read, is larger than [`LARGEST`] or is not UTF-8, or if there are

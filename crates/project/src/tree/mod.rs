@@ -1,7 +1,7 @@
 //! The project directory on disk. No other module reads it.
 //!
 //! The tree remembers the content of every file that it has read. If one of these files has changed
-//! in the meantime, a plan based on the tree is rejected.
+//! in the meantime, we reject a plan that is based on the tree.
 
 #![allow(clippy::disallowed_methods)] // this module reads the project
 
@@ -48,11 +48,10 @@ pub struct Tree {
     root: PathBuf,
     /// The open directory, once it exists.
     folder: OnceCell<Folder>,
-    /// Content of each file that was read; `None` if it did not exist.
+    /// Content of each file that was read, or `None` if it did not exist.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
-    /// Texts read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
-    /// The files of a tree in memory; `None` for a tree on disk.
+    /// The files of a tree in memory, or `None` for a tree on disk.
     memory: Option<BTreeMap<String, String>>,
 }
 
@@ -64,7 +63,6 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Creates the error for a file.
     pub(crate) fn new(path: &str) -> Changed {
         Changed {
             path: path.to_owned(),
@@ -72,8 +70,8 @@ impl Changed {
     }
 }
 
-/// Length and checksum of a file's content. Saves memory, because the manifests of a project can be
-/// large.
+/// Length and checksum of a file's content. We keep no more than this, because the manifests of a
+/// project can be large.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     length: usize,
@@ -131,7 +129,7 @@ impl Tree {
         Some(absolute.file_name()?.to_str()?.to_owned())
     }
 
-    /// Reads a text file; `None` if it does not exist.
+    /// Reads a text file. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// Fails if the path leads out of the directory or through a symbolic link, or if the file is
@@ -162,7 +160,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the regular files in a directory, sorted; none if it does not exist.
+    /// Lists the regular files in a directory, sorted. If it does not exist, there are none.
     ///
     /// # Errors
     /// Fails if the directory cannot be read, or if its path leads through a link.
@@ -170,7 +168,7 @@ impl Tree {
         self.list_sort(folder, Sort::File)
     }
 
-    /// Returns the directories in a directory, sorted; none if it does not exist.
+    /// Lists the directories in a directory, sorted. If it does not exist, there are none.
     ///
     /// # Errors
     /// Fails as [`list`](Self::list) does.
@@ -178,7 +176,7 @@ impl Tree {
         self.list_sort(folder, Sort::Folder)
     }
 
-    /// Returns the regular files and the subdirectories of a directory. An empty path means the
+    /// Lists the regular files and the subdirectories of a directory. An empty path means the
     /// project directory.
     fn list_both(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
         if !folder.is_empty() {
@@ -231,7 +229,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// Returns the open project directory; `None` if it does not exist yet.
+    /// Returns the open project directory, or `None` if it does not exist yet.
     fn folder(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));
@@ -239,7 +237,6 @@ impl Tree {
         Ok(open_project(&self.root)?.map(|folder| self.folder.get_or_init(|| folder)))
     }
 
-    /// Reads the current content of a path.
     fn look(&self, path: &str) -> Result<Option<Vec<u8>>> {
         if let Some(levels) = levels_above(path) {
             return self.look_above(levels, path);
@@ -251,7 +248,7 @@ impl Tree {
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
-        // Use a single system call where supported. Otherwise, and on failure, walk the path name
+        // Use a single system call where supported. Otherwise, and if it fails, walk the path name
         // by name.
         if let Some(Ok(file)) = open_without_links(root, Path::new(path))
             && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?
@@ -266,7 +263,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Reads a `Cargo.toml` above the project directory, which need not exist yet.
+    /// Reads a `Cargo.toml` above the project directory. The project directory need not exist yet.
     fn look_above(&self, levels: usize, path: &str) -> Result<Option<Vec<u8>>> {
         let root = resolve_path(&self.root);
         let Some(above) = root.ancestors().nth(levels).filter(|_| self.memory.is_none()) else {
@@ -277,7 +274,6 @@ impl Tree {
     }
 }
 
-/// Name of Cargo's manifest file.
 const MANIFEST: &str = "Cargo.toml";
 
 /// Returns the path, relative to the project, of the manifest `levels` directories above it.
@@ -285,7 +281,7 @@ pub fn manifest_above(levels: usize) -> String {
     format!("{}{MANIFEST}", "../".repeat(levels))
 }
 
-/// Returns the number of levels if the path names a manifest above the project, such as
+/// Returns the number of levels if the path names a manifest above the project, e.g.
 /// `../../Cargo.toml`. The manifest of the workspace that the project joins is the only file
 /// outside the project that a plan may change.
 pub(crate) fn levels_above(path: &str) -> Option<usize> {
@@ -293,7 +289,6 @@ pub(crate) fn levels_above(path: &str) -> Option<usize> {
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
 }
 
-/// Returns the files or directories in a directory of a tree in memory, sorted.
 fn list_memory(files: &BTreeMap<String, String>, folder: &str, asked: Sort) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for path in files.keys() {
@@ -310,10 +305,8 @@ fn list_memory(files: &BTreeMap<String, String>, folder: &str, asked: Sort) -> V
     found
 }
 
-/// Opens a project directory. Returns `None` if it does not exist yet.
-///
-/// # Errors
-/// Fails if the path is too long or is not a directory.
+/// Opens a project directory. Returns `None` if it does not exist yet, and fails if the path is too
+/// long or is not a directory.
 pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     match Folder::open(root) {
         Ok(folder) => Ok(Some(folder)),
@@ -339,7 +332,7 @@ pub fn display_root(root: &Path) -> String {
     }
 }
 
-/// Maximum number of parent directories to search for Cargo manifests.
+/// How many parent directories we search for Cargo manifests.
 const MOST_ANCESTORS: usize = 32;
 
 /// Returns the Cargo manifests in the directories above a project, nearest first, each with its
@@ -356,7 +349,7 @@ pub fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     folders.filter_map(manifest).collect()
 }
 
-/// Resolves links and `..` in a path. Keeps the part that does not exist yet.
+/// Resolves links and `..` in a path. The part that does not exist yet stays as it is.
 pub fn resolve_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();

@@ -4,13 +4,13 @@
 //! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to resolved paths, which
 //! neither Cargo nor make understands.
 
-/// Returns a path in the form used in files: with `/` and without the `\\?\` prefix.
+/// Returns a path as we write it to files, with `/` and without the `\\?\` prefix.
 pub fn with_slashes(path: &str) -> String {
     without_verbatim_prefix(path).replace('\\', "/")
 }
 
-/// Removes the prefix that Windows adds to resolved paths: `\\?\C:\a` becomes `C:\a`, `\\?\UNC\s\a`
-/// becomes `\\s\a`.
+/// Removes the prefix that Windows adds to resolved paths, e.g. `\\?\C:\a` becomes `C:\a`, and
+/// `\\?\UNC\s\a` becomes `\\s\a`.
 pub fn without_verbatim_prefix(path: &str) -> String {
     match (path.strip_prefix(r"\\?\UNC\"), path.strip_prefix(r"\\?\")) {
         (Some(share), _) => format!(r"\\{share}"),
@@ -31,8 +31,8 @@ fn read_typed_path(path: &str, is_windows: bool) -> String {
     }
 }
 
-/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon
-/// starts a new path (`C:`) or names a stream of a file.
+/// Whether a path stays within the directory that it is joined to. On Windows, a colon starts a new
+/// path (`C:`) or names a stream of a file.
 pub(super) fn is_within(path: &str) -> bool {
     stays_within(path, cfg!(windows))
 }

@@ -1,5 +1,5 @@
-//! The contents of a project at one point in time. Used to distinguish an edit from a file event
-//! that changes nothing.
+//! The contents of a project at one point in time. We use it to tell an edit from a file event that
+//! changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use walkdir::{DirEntry, WalkDir};
 use crate::hash::checksum;
 use crate::tree::LARGEST;
 
-/// Lengths and checksums of the files in a project, by path. Does not include build output, hidden
-/// directories or Cargo.lock, which cargo writes.
+/// Lengths and checksums of the files in a project, by path. It has no build output, hidden
+/// directories or Cargo.lock, because cargo writes that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(BTreeMap<String, (usize, u32)>);
 
 impl Snapshot {
-    /// Reads all files below a directory. Skips unreadable files as if they did not exist.
+    /// Reads all files below a directory. Unreadable files are skipped as if they did not exist.
     pub fn take(root: &Path) -> Snapshot {
         let mut files = BTreeMap::new();
         let entries = WalkDir::new(root)
@@ -76,7 +76,7 @@ fn is_watched(entry: &DirEntry) -> bool {
     let name = entry.file_name().to_string_lossy();
     if entry.file_type().is_dir() {
         let is_build_output = || name == "target" || entry.path().join("CACHEDIR.TAG").is_file();
-        // .cargo configures the build; other hidden directories belong to other tools.
+        // .cargo configures the build. Other hidden directories belong to other tools.
         return name == ".cargo" || !(name.starts_with('.') || is_build_output());
     }
     name != "Cargo.lock"

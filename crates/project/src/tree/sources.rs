@@ -14,7 +14,7 @@ use super::tarball::Text;
 use super::yaml::{MAX_DEPTH, PASSED_OVER, may_have_manifests};
 use super::{Changed, Tree};
 
-/// The source files of a directory and of the path dependencies that it refers to. Follows links
+/// The source files of a directory and of the path dependencies that it refers to. We follow links
 /// within the repository and those packages (see `area.rs`), because nothing is written through
 /// them.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub struct TreeSources {
     known: Arc<SourceTexts>,
 }
 
-/// The files read as source. Shared with the tree, which checks that they have not changed.
+/// The files read as source. They are shared with the tree, which checks that they have not
+/// changed.
 #[derive(Debug)]
 pub(super) struct SourceTexts {
     area: Area,
     archives: Archives,
-    /// Files whose text comes from the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
@@ -57,9 +57,6 @@ impl Tree {
 
 impl SourceTexts {
     /// Checks that no file that was read has changed.
-    ///
-    /// # Errors
-    /// Fails with [`Changed`] if a file has changed.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
         // The limit applies to a single pass over all files.
         self.area.count_anew();
@@ -84,7 +81,7 @@ impl TreeSources {
 
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
-        // An archive's content cannot change: its checksum was verified.
+        // An archive's content cannot change, because we verified its checksum.
         if is_archived(path) {
             return self.known.archives.text(path);
         }
@@ -123,7 +120,7 @@ impl Sources for TreeSources {
                 Ok(entry) => entry,
                 // A link to a parent directory adds no files.
                 Err(error) if error.loop_ancestor().is_some() => continue,
-                // A dangling link.
+                // This is a dangling link.
                 Err(error) if error.io_error().is_some_and(is_absent) => continue,
                 Err(error) => return Err(error.to_string()),
             };
@@ -175,7 +172,7 @@ impl Sources for TreeSources {
         for entry in entries {
             let entry = entry.map_err(|error| error.to_string())?;
             self.known.area.count(false)?;
-            // `Path::is_dir` follows links; the file type of the entry does not.
+            // `Path::is_dir` follows links, but the file type of the entry does not.
             if entry.path().is_dir()
                 && let Some(name) = entry.file_name().to_str()
             {
@@ -203,8 +200,8 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Returns the CRD names that occur in manifests and templates in a directory. Ignores directories
-/// for tests.
+/// Returns the CRD names that occur in manifests and templates in a directory. Directories for
+/// tests don't count.
 fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_own = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();
@@ -234,7 +231,6 @@ fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
 /// Directories with manifests for tests, which often belong to other projects.
 const TEST_FOLDERS: [&str; 5] = ["test", "tests", "testdata", "fixtures", "third_party"];
 const MAX_ENTRIES: usize = 200_000;
-/// Maximum size of a manifest in bytes.
 const MAX_MANIFEST: u64 = 16 << 20;
 
 fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {

@@ -12,7 +12,7 @@
 //!
 //! A word counts as a project path if such a file exists. Because a message may also name a missing
 //! file, a word with a slash and an extension counts as well if it starts with a directory of the
-//! project. Quoted text is code to paste and stays unchanged, and so do the source lines of a
+//! project. Quoted text is code to paste, so it stays unchanged, and so do the source lines of a
 //! diagnostic.
 
 use std::borrow::Cow;
@@ -30,8 +30,8 @@ pub struct Viewpoint {
 }
 
 impl Viewpoint {
-    /// Returns the viewpoint of a directory in a project; `None` for the project directory itself
-    /// and for directories outside the project.
+    /// Returns the viewpoint of a directory in a project. The project directory itself needs none,
+    /// and neither do directories outside the project.
     pub fn new(project: &Path, dir: &Path) -> Option<Viewpoint> {
         let project = plain_absolute(project)?;
         let dir = plain_absolute(dir)?;
@@ -91,8 +91,8 @@ impl Viewpoint {
         Cow::Owned(self.show_words(line))
     }
 
-    /// Rewrites the location line of a diagnostic, such as ` --> src/lib.rs:3:5`. The path may
-    /// contain spaces.
+    /// Rewrites the location line of a diagnostic, e.g. ` --> src/lib.rs:3:5`. The path may contain
+    /// spaces.
     fn show_place(&self, line: &str) -> Option<String> {
         let mut start = line.find("--> ")? + "--> ".len();
         while let Some(length) = color_sequence(&line[start..]) {
@@ -144,10 +144,10 @@ impl Viewpoint {
         Cow::Owned(self.show_path(path) + &word[path.len()..])
     }
 
-    /// Returns whether a word is the path of a file or directory of the project.
+    /// Whether a word is the path of a file or directory of the project.
     fn is_path(&self, word: &str) -> bool {
         let Some((first, rest)) = word.split_once('/') else {
-            // A single name may be an ordinary word, such as `tests`.
+            // A single name may be an ordinary word, e.g. `tests`.
             let is_name = word.contains('.') || word.starts_with(|c: char| c.is_ascii_uppercase());
             return is_name && self.project.join(word).is_file();
         };
@@ -162,8 +162,8 @@ impl Viewpoint {
 
 /// Returns a directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
 ///
-/// Resolves links, because the system also resolves a link before it applies a `..` in a message's
-/// path.
+/// We resolve links, because the system also resolves a link before it applies a `..` in a
+/// message's path.
 fn plain_absolute(dir: &Path) -> Option<PathBuf> {
     if let Ok(resolved) = std::fs::canonicalize(dir) {
         return Some(resolved);
@@ -181,8 +181,7 @@ fn plain_absolute(dir: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// Returns whether a path is independent of the project directory: `/a`, `\\server\share` or
-/// `C:\a`.
+/// Whether a path does not depend on the project directory, e.g. `/a`, `\\server\share` or `C:\a`.
 fn is_absolute(path: &str) -> bool {
     let has_drive = || path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     path.starts_with(['/', '\\']) || has_drive()
@@ -210,7 +209,6 @@ fn without_colors(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Creates a project with a few files.
     fn project() -> tempfile::TempDir {
         let top = tempfile::tempdir().expect("a temporary folder");
         for path in [
@@ -293,7 +291,7 @@ mod tests {
                 "in PROJECT: src/main.rs:7.",
                 "in ../../PROJECT: ../../src/main.rs:7.",
             ),
-            // Files that are missing but would belong to the project.
+            // These files are missing but would belong to the project.
             (
                 "config",
                 "expected src/lib.rs, src/api/v2/",
@@ -316,7 +314,7 @@ mod tests {
                 "/tmp/src/main.rs ../src/main.rs",
                 "/tmp/src/main.rs ../src/main.rs",
             ),
-            // Code to copy and paste.
+            // This is code to copy and paste.
             ("src", "  path = \"src/main.rs\"", "  path = \"src/main.rs\""),
             (
                 "src",

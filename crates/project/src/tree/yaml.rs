@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Tree;
 
-/// Limits on the depth and the number of directories. No hand-written project exceeds them.
+/// No hand-written project is deeper or has more directories.
 pub(super) const MAX_DEPTH: usize = 24;
 const MAX_FOLDERS: usize = 20_000;
 
@@ -12,8 +12,8 @@ const MAX_FOLDERS: usize = 20_000;
 pub(super) const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
-    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Skips
-    /// hidden directories, links and directories with files written by other programs.
+    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted.
+    /// Hidden directories, links and directories with files written by other programs are skipped.
     ///
     /// # Errors
     /// Fails if a directory cannot be read.

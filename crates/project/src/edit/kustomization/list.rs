@@ -6,7 +6,8 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     rbuilder_yaml::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
-/// Returns the entries of a list according to the YAML parser; none if the value is not a list.
+/// Returns the entries of a list according to the YAML parser. There are none if the value is not a
+/// list.
 pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
     let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -15,7 +16,6 @@ pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether a list contains an entry according to the YAML parser.
 pub(super) fn is_listed(text: &str, key: &str, entry: &str) -> bool {
     listed(text, key).iter().any(|name| name == entry)
 }
@@ -25,8 +25,8 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Returns whether the lines can be taken at face value. Without block scalars, quotes, anchors,
-/// multiple documents and the like, a line that looks like an entry is an entry.
+/// Whether we can take the lines at face value. Without block scalars, quotes, anchors, multiple
+/// documents and the like, a line that looks like an entry is an entry.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
@@ -45,7 +45,6 @@ pub(super) struct ListEntry {
 }
 
 pub(super) enum Form {
-    /// The key does not exist.
     Missing,
     /// `key:`, `key: []` or `key: null`: the range of the value to remove, and the start of the
     /// next line.
@@ -59,7 +58,7 @@ pub(super) enum Form {
 pub(super) fn find(text: &str, key: &str) -> Result<List, String> {
     let head = format!("{key}:");
     let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
-        // The key may exist in a different notation, with quotes or in braces.
+        // The key may still exist in another notation, e.g. with quotes or in braces.
         let is_there = !text.trim().is_empty() && !read(text)?[key].is_null();
         return if is_there {
             Err(format!("`{key}` has an unsupported notation"))
@@ -111,7 +110,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             .strip_prefix('-')
             .filter(|item| item.is_empty() || item.starts_with(' '))
         else {
-            // These comments belong to the key after the list.
+            // We've reached the next key, so the comments we just passed belong to it.
             comments = end;
             break;
         };
@@ -123,7 +122,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
         (end, comments) = (next, next);
     }
     if let Some(indent) = indent {
-        // A comment at the end of the file is a heading for the new entry.
+        // A comment at the end of the file may be a heading for the new entry, so insert after it.
         list.form = Form::Block(indent.to_owned(), comments);
     }
     list
@@ -169,7 +168,7 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     })
 }
 
-/// Returns the lines, including their line endings, with their positions.
+/// Splits a text into lines, including their line endings, together with their positions.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -182,7 +181,7 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at])
 }
 
-/// Normalizes a path: removes a comment, whitespace, quotes and a leading `./`.
+/// Normalizes a path by removing a comment, whitespace, quotes and a leading `./`.
 pub(super) fn plain(text: &str) -> String {
     let text = without_comment(text).trim().trim_matches(['"', '\'']);
     text.strip_prefix("./").unwrap_or(text).to_owned()

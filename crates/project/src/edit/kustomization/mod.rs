@@ -37,14 +37,14 @@ pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
 }
 
-/// Returns the wanted entries that `resources` lacks.
+/// Filters the wanted entries down to those that `resources` lacks.
 pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
     let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
     wanted.retain(|entry| !known.contains(entry));
     wanted
 }
 
-/// Returns the entries of a list in order; none if the list does not exist.
+/// Returns the entries of a list in order. A missing list has none.
 pub fn entries(text: &str, key: &str) -> Vec<String> {
     let (_, body) = split_mark(text);
     match find(body, key) {
@@ -53,8 +53,8 @@ pub fn entries(text: &str, key: &str) -> Vec<String> {
     }
 }
 
-/// Enables an entry of a list. Uncomments the entry if it is commented out, or adds it at the end
-/// if it is missing.
+/// Enables an entry of a list. If the entry is commented out, we uncomment it in place. Otherwise
+/// it is added at the end.
 ///
 /// # Errors
 /// Fails if the list has an unknown notation.
@@ -81,7 +81,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     if let Form::Empty(value, _) = &list.form {
         edited.replace_range(value.clone(), "");
     }
-    // Compare with the file's spelling: `./x` is the entry `x`.
+    // The file may spell the entry `x` as `./x`. Compare with what it says.
     let written = read(&edited)
         .map(|file| file[key][index].clone())
         .unwrap_or_default();
@@ -92,7 +92,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Disables an entry of a list by commenting it out, if it is enabled.
+/// Disables an enabled entry of a list by commenting it out.
 ///
 /// # Errors
 /// Fails if the list is not a block list.
@@ -118,7 +118,8 @@ pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, 
     })
 }
 
-/// Removes an entry that is commented out. Also removes a list of transformers that becomes empty.
+/// Removes an entry that is commented out. A list of transformers that becomes empty is removed
+/// too.
 pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     let (mark, body) = split_mark(text);
     let found = find(body, key).ok();
@@ -134,7 +135,7 @@ pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     }
 }
 
-/// A commented-out entry: `# - ../prometheus`.
+/// A commented-out entry, e.g. `# - ../prometheus`.
 struct Commented {
     line: std::ops::Range<usize>,
     /// Position of the dash.
@@ -143,7 +144,6 @@ struct Commented {
     indent: String,
 }
 
-/// Finds a commented-out entry among the lines of a list.
 fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     if matches!(list.form, Form::Missing | Form::Flow(_)) {
         return None;
@@ -152,6 +152,7 @@ fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     for (at, line) in lines(&text[first..]) {
         let content = line.trim();
         let is_entry = content == "-" || content.starts_with("- ");
+        // Any line other than an entry or a comment ends the list.
         let Some(comment) = content.strip_prefix('#') else {
             if content.is_empty() || is_entry {
                 continue;
@@ -172,13 +173,12 @@ fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     None
 }
 
-/// The effect of an edit on an entry.
 enum EntryChange {
     Removed,
     Replaced(String),
 }
 
-/// Edits the line of an entry, if it exists.
+/// Edits the line of an entry, if the list has it.
 fn change_entry(
     text: &str,
     key: &str,
@@ -217,7 +217,7 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // Ask the YAML parser about unknown notations.
+        // We don't know this notation, but the YAML parser may still find the entry.
         Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -288,7 +288,6 @@ pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
     })
 }
 
-/// Removes the line of an empty list.
 fn without_empty(text: &str, key: &str) -> String {
     let empty = format!("{key}: []");
     let is_empty = read(text).is_ok_and(|file| file[key] == Value::Array(Vec::new()));
@@ -326,7 +325,6 @@ fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Splits off a byte order mark.
 fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -335,7 +333,8 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// Returns the line ending before a position, or else after it: a file may mix them.
+/// Returns the line ending before a position, since a file may mix them. For the first line we take
+/// the ending after it.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
@@ -344,8 +343,8 @@ fn line_end(text: &str, at: usize) -> &'static str {
     }
 }
 
-/// Checks that an edit made the intended change to one list and nothing else, whatever notation the
-/// file uses.
+/// Verifies with the YAML parser that an edit made the intended change to one list and nothing
+/// else. This protects us from notations that [`find`] misreads.
 fn check_change(
     before: &str,
     after: &str,

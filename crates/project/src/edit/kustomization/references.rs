@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// Keys with a list of files or directories. Some also accept an inline object instead of a path.
+/// Keys with a list of files or directories. Some of them also accept an inline object instead of a
+/// path.
 const LISTS: [&str; 10] = [
     "resources",
     "components",
@@ -15,13 +16,12 @@ const LISTS: [&str; 10] = [
     "patchesStrategicMerge",
     "patchesJson6902",
 ];
-/// Keys with a list of objects whose `path` is a file.
 const OBJECTS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
-/// Keys with a list of generators that read files.
 const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 
-/// Returns the local files and directories that a kustomization refers to, in the order of the keys
-/// above. Skips inline objects and URLs.
+/// Returns the local files and directories that a kustomization refers to. Inline objects and URLs
+/// are skipped. The order is by key: first plain lists such as `resources`, then patches, then
+/// generators.
 pub fn list_references(kustomization: &Value) -> Vec<String> {
     let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut found: Vec<Value> = Vec::new();
@@ -45,13 +45,13 @@ pub fn list_references(kustomization: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the path in a generator's source: `file` or `key=file`.
+/// Strips the key from a generator's source, which is either `file` or `key=file`.
 fn path_of_source(source: &Value) -> Value {
     let text = source.as_str().unwrap_or_default();
     text.split_once('=').map_or(text, |(_, path)| path).into()
 }
 
-/// Returns the project path of a kustomization entry; `None` if it is outside the project.
+/// Resolves a kustomization entry to a path in the project. Returns `None` if it leads outside.
 pub fn resolve_entry(folder: &str, entry: &str) -> Option<String> {
     if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
         return None;

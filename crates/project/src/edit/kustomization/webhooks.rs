@@ -8,13 +8,12 @@ use crate::edit::Obstacle;
 /// The component that serves webhooks, and the component that disables them in the manager.
 pub const WEBHOOKS: &str = "../webhook";
 const NO_WEBHOOKS: &str = "../webhook/disabled";
-/// The transformer for the component that serves webhooks.
 const WEBHOOK_NAMES: &str = "../webhook/names";
 
 /// The component that issues the webhook certificate.
 pub const CERTIFICATE: &str = "../certmanager";
 
-/// Lists the component that serves webhooks instead of the component that disables them.
+/// Replaces the component that disables webhooks by the component that serves them.
 ///
 /// # Errors
 /// Fails if a list has an unsupported form.
@@ -25,24 +24,21 @@ pub fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(enable(&text, TRANSFORMERS, WEBHOOK_NAMES)?)
 }
 
-/// Lists the component that disables webhooks instead of the component that serves them.
+/// Replaces the component that serves webhooks by the component that disables them.
 ///
 /// # Errors
 /// Fails if a list has an unsupported form.
 pub fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
     let text = replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOKS))?;
-    // The component may be commented out.
+    // The component may be listed, but commented out.
     let text = enable(&text, COMPONENTS, NO_WEBHOOKS)?;
-    // The transformer refers to a Service that does not exist without webhooks.
+    // Without webhooks there is no Service, so this transformer would refer to nothing.
     super::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))
 }
 
 /// Removes all webhook entries, whether webhooks are enabled or not.
-///
-/// # Errors
-/// Fails if a list has an unsupported form.
 pub(crate) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
     let mut text = text.to_owned();
     for entry in [WEBHOOKS, NO_WEBHOOKS, CERTIFICATE] {

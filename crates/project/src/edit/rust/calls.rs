@@ -1,5 +1,5 @@
-//! Finds calls in a Rust file by its tokens, so comments and strings are ignored and formatting
-//! does not matter. Macro arguments are treated as code.
+//! Finds calls in a Rust file by its tokens. That way, comments and strings are ignored and
+//! formatting does not matter. Macro arguments are treated as code.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Item, ItemFn, UseTree};
 
-/// A function or method call.
 pub(super) struct Call {
-    /// The path as written, without generic arguments. A single name for a method.
+    /// The path as written, without generic arguments. For a method this is a single name.
     pub(super) path: Vec<String>,
     pub(super) is_method: bool,
     /// The tokens between `::<` and `>` at the end of the path.
@@ -20,12 +19,11 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Returns the last segment of the path.
     pub(super) fn name(&self) -> &str {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// Returns the argument if it is the only one and an identifier.
+    /// Returns the argument if there is exactly one and it is an identifier.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -35,7 +33,7 @@ impl Call {
     }
 }
 
-/// Returns all calls among the tokens, at any depth, in order.
+/// Finds all calls at any depth, in the order of the source.
 pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     let mut calls = Vec::new();
     for level in levels(tokens) {
@@ -52,7 +50,6 @@ pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     calls
 }
 
-/// Returns the call whose arguments directly follow these tokens.
 fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     let (mut rest, generics) = without_generics(tokens)?;
     let mut path = Vec::new();
@@ -70,6 +67,7 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
             _ => break,
         }
     }
+    // matches!(rest.last(), || A `fn` before the name makes this a declaration.
     if path.is_empty() || matches!(rest.last(), Some(TokenTree::Ident(word)) if word == "fn") {
         return None;
     }
@@ -83,9 +81,11 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     })
 }
 
-/// Splits `::<…>` off the end of the tokens.
+/// Splits `::<…>` off the end of the tokens. Returns `None` for a `>` that doesn't close such a
+/// list.
 fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree>)> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
+    // The `>` of `->`, e.g. in `::<fn() -> T>`, closes nothing.
     let is_arrow = |at: usize| is(at, '>') && at > 0 && is(at - 1, '-');
     let last = tokens.len().checked_sub(1);
     let Some(last) = last.filter(|last| is(*last, '>') && !is_arrow(*last)) else {
@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// Returns the tokens in the stream and in each of its groups, without attributes.
+/// Returns the tokens of the stream and of each group in it, but skips attributes.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];
@@ -126,7 +126,6 @@ fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     levels
 }
 
-/// Returns whether tokens end with the `#` or `#!` of an attribute.
 fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     let is = |token: Option<&TokenTree>, wanted: char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
     let mut back = tokens.iter().rev();
@@ -163,20 +162,18 @@ pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> boo
     variables
 }
 
-/// Returns whether the tokens contain an identifier, at any depth.
 pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     let is_it = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == name);
     levels(tokens).iter().flatten().any(is_it)
 }
 
-/// Returns whether a file contains an identifier outside of comments and strings. False if the text
-/// is not Rust.
+/// Whether a file contains an identifier outside of comments and strings. A text that isn't Rust
+/// contains none.
 pub fn mentions(text: &str, name: &str) -> bool {
     let tokens: Result<TokenStream, _> = text.trim_start_matches('\u{feff}').parse();
     tokens.is_ok_and(|tokens| has_ident(&tokens, name))
 }
 
-/// Returns the top-level functions of a file with the given name, except test functions.
 pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> {
     let named = |item: &'f Item| match item {
         Item::Fn(function) if function.sig.ident == name && !is_for_tests(&function.attrs) => Some(function),
@@ -185,7 +182,7 @@ pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f Ite
     file.items.iter().filter_map(named).collect()
 }
 
-/// Returns the bodies of a function and of all functions in the same file that it reaches by name.
+/// Collects the bodies of a function and of all functions in the same file that it reaches by name.
 pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream {
     let mut bodies = function.block.to_token_stream();
     let mut left: Vec<&ItemFn> = file
@@ -205,7 +202,6 @@ pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream
     bodies
 }
 
-/// Returns a file's code without test-only items.
 pub(super) fn code_without_tests(file: &syn::File) -> TokenStream {
     let mut code = TokenStream::new();
     for item in &file.items {
@@ -221,7 +217,6 @@ pub(super) fn code_without_tests(file: &syn::File) -> TokenStream {
     code
 }
 
-/// Returns whether attributes include `#[cfg(test)]` or `#[test]`.
 pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg_test = || {
@@ -232,7 +227,7 @@ pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// A file's imports: paths by local name.
+/// A file's imports. Maps local names to paths.
 pub(super) struct Imports(BTreeMap<String, Vec<String>>);
 
 impl Imports {
@@ -277,7 +272,7 @@ impl Imports {
         } else {
             name
         };
-        // A file may import several traits as `_`.
+        // A file may import several traits as `_`, which must not replace each other.
         let name = if name == "_" {
             path.join("::")
         } else {
@@ -286,17 +281,14 @@ impl Imports {
         self.0.insert(name, path);
     }
 
-    /// Returns the path imported under a name.
     pub(super) fn get(&self, name: &str) -> Option<&[String]> {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Returns whether a path is imported under any name.
     pub(super) fn has(&self, path: &[String]) -> bool {
         self.0.values().any(|known| known == path)
     }
 
-    /// Returns all local names with their paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.0.iter().map(|(name, path)| (name.as_str(), path.as_slice()))
     }
@@ -324,11 +316,9 @@ impl Imports {
     }
 }
 
-/// Resolves type names in a file.
 pub(super) struct TypeNames<'f> {
     file: &'f syn::File,
     imports: Imports,
-    /// Path of the file's module within the crate.
     module: &'f [&'f str],
 }
 
@@ -341,8 +331,8 @@ impl<'f> TypeNames<'f> {
         }
     }
 
-    /// Returns whether tokens, such as those between `::<` and `>`, name a type by its path, an
-    /// import or an alias.
+    /// Whether tokens, such as those between `::<` and `>`, name a type. It may be named by its
+    /// path, an import or an alias.
     pub(super) fn is_named(&self, tokens: &[TokenTree], wanted: &str) -> bool {
         let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
         let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
@@ -357,13 +347,12 @@ impl<'f> TypeNames<'f> {
         self.imports.absolute(&written, self.module) == self.imports.absolute(&split(wanted), self.module)
     }
 
-    /// Returns whether a call is `.spoke::<wanted>()`.
+    /// Whether a call is `.spoke::<wanted>()`.
     pub(super) fn is_spoke(&self, call: &Call, wanted: &str) -> bool {
         call.is_method && call.name() == "spoke" && self.is_named(&call.generics, wanted)
     }
 }
 
-/// Strips `r#` from a name.
 pub(super) fn strip_raw_prefix(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }

@@ -56,13 +56,13 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
-/// Returns whether a file contains the type that defines a kind.
+/// Whether a file contains the type that defines a kind.
 pub fn defines_kind(text: &str, kind: &str) -> bool {
     let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
     Source::parse(text).is_ok_and(|source| structs(&source.file.items).iter().any(is_kind))
 }
 
-/// Returns whether a file implements `From` or `TryFrom`.
+/// Whether a file implements `From` or `TryFrom` for anything.
 pub fn has_conversion(text: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -76,7 +76,7 @@ pub fn has_conversion(text: &str) -> bool {
     })
 }
 
-/// Returns the structs among the items, including those in inline modules.
+/// Collects structs, including those in inline modules.
 fn structs(items: &[Item]) -> Vec<&ItemStruct> {
     let mut found = Vec::new();
     for item in items {
@@ -102,7 +102,7 @@ fn start_without_attributes(item: &ItemStruct) -> usize {
     }
 }
 
-/// Returns whether an attribute is `#[kube(kind = "…")]` with this kind, even within `cfg_attr`.
+/// Checks for `#[kube(kind = "…")]` with this kind. The attribute may be wrapped in `cfg_attr`.
 fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     arguments(attribute, "kube").iter().any(|argument| {
         let is_kind = matches!(argument.first(), Some(TokenTree::Ident(key)) if key == "kind");
@@ -112,7 +112,7 @@ fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     })
 }
 
-/// Returns whether a webhook converts the kind; `None` if no attribute specifies it.
+/// Whether a webhook converts the kind, or `None` if no attribute says so either way.
 fn conversion_of(item: &ItemStruct) -> Option<bool> {
     let attributes = item
         .attrs
@@ -124,8 +124,7 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
-/// Returns the tokens of each of an attribute's arguments; none if the attribute has a different
-/// name.
+/// Splits the arguments of an attribute, if it has the given name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();
@@ -147,6 +146,7 @@ fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     };
     split(list.tokens.clone())
         .into_iter()
+        // The first argument of `cfg_attr` is the condition.
         .skip(1)
         .flat_map(inner)
         .collect()

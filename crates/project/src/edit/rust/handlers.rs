@@ -20,17 +20,17 @@ use crate::edit::Obstacle;
 pub struct Handlers<'a> {
     /// The file as scaffolded for only these webhooks. Missing parts are copied from it.
     pub scaffold: &'a str,
-    /// The kind: `CronJob`.
+    /// The kind, e.g. `CronJob`.
     pub kind: &'a str,
-    /// The kind as a Rust variable: `cron_job`.
+    /// The kind as a Rust variable, e.g. `cron_job`.
     pub variable: &'a str,
-    /// Path of the file's module within the crate: `webhook`, `v1`, `cron_job`.
+    /// Path of the file's module within the crate, e.g. `webhook`, `v1`, `cron_job`.
     pub module: &'a [&'a str],
     /// Whether to add a defaulter.
     pub defaulting: bool,
     /// Whether to add a validator.
     pub validation: bool,
-    /// Types to convert from and to: `crate::api::v2::CronJob`.
+    /// Types to convert from and to, e.g. `crate::api::v2::CronJob`.
     pub spokes: &'a [String],
 }
 
@@ -50,14 +50,12 @@ const VALIDATOR: HandlerType = HandlerType {
     marker: "validating",
 };
 
-/// The missing parts of a file.
 #[derive(Default)]
 struct Missing {
     /// Method calls to append to the result of `webhook`.
     calls: Vec<String>,
     /// Markers of scaffolded functions to add, with their new names.
     functions: Vec<(&'static str, String)>,
-    /// Markers to add to existing functions.
     markers: Vec<Addition>,
 }
 
@@ -67,8 +65,8 @@ impl Missing {
     }
 }
 
-/// Adds handlers to a file and registers them in its `webhook` function, unless they exist. Adds
-/// the function if the file does not contain it.
+/// Adds handlers to a file and registers them in its `webhook` function. Handlers that exist
+/// already are left alone, and the function is added if the file has none.
 ///
 /// # Errors
 /// Fails if the file does not parse, has several functions named `webhook`, or if the function does
@@ -78,6 +76,7 @@ pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacl
     let source = match Source::parse(text) {
         Ok(source) => source,
         Err(reason) => {
+            // We can't tell what the file has, so the message shows everything that is wanted.
             let empty = Source::parse("")?;
             let missing = Edit::new(&empty, &scaffold, wanted).find_missing(&[])?;
             return Err(Edit::new(&empty, &scaffold, wanted).stop(reason, &missing));
@@ -147,7 +146,7 @@ impl<'e> Edit<'e> {
         Ok(missing)
     }
 
-    /// Determines whether a handler, the call that registers it, or its marker is missing.
+    /// Looks for a handler, the call that registers it, and its marker.
     fn look_for(
         &self,
         handler_type: &HandlerType,
@@ -159,7 +158,7 @@ impl<'e> Edit<'e> {
             .iter()
             .find(|call| call.is_method && (call.name() == handler_type.method || call.name() == waits));
         if let Some(call) = call {
-            // A closure, or a function in another file, which has a marker there.
+            // This is a closure, or a function in another file where we'd find its marker.
             let Some(name) = call.variable() else {
                 return Ok(());
             };
@@ -216,7 +215,7 @@ impl<'e> Edit<'e> {
         Ok(())
     }
 
-    /// Returns whether a function has the marker and takes the kind as an argument.
+    /// Whether a function has the marker and takes the kind as an argument.
     fn handles(&self, function: &ItemFn, handler_type: &HandlerType) -> bool {
         let inputs = function.sig.inputs.to_token_stream();
         let is_kind = |name: &str| {
@@ -233,7 +232,7 @@ impl<'e> Edit<'e> {
         takes && has_marker(function, handler_type.marker)
     }
 
-    /// Plans to add a scaffolded function under a free name.
+    /// Plans to add a scaffolded function. If its usual name is taken, we append the kind to it.
     fn new_function(&self, handler_type: &HandlerType, missing: &mut Missing) -> Result<String, Obstacle> {
         let scaffolded = self.scaffolded(handler_type.marker)?;
         let usual = scaffolded.sig.ident.to_string();
@@ -258,7 +257,6 @@ impl<'e> Edit<'e> {
         function.ok_or_else(|| format!("the scaffold has no handler that is {marker}").into())
     }
 
-    /// Adds a marker to a function.
     fn marker(&self, function: &ItemFn, marker: &str) -> Addition {
         let text = self.source.text;
         let whole = byte_range(function.span()).start;
@@ -298,7 +296,6 @@ impl<'e> Edit<'e> {
         Ok(chain.extended(self.source, &missing.calls, close))
     }
 
-    /// Returns a `webhook` function for a file without one.
     fn webhook_text(&self, missing: &Missing) -> Result<String, Obstacle> {
         let scaffolded = find_functions(&self.scaffold.file, "webhook");
         let function = scaffolded
@@ -316,7 +313,6 @@ impl<'e> Edit<'e> {
         Ok(format!("{head}{{\n    {body}\n}}"))
     }
 
-    /// Returns the source of the missing functions.
     fn function_texts(&self, missing: &Missing) -> Vec<String> {
         let functions = missing.functions.iter();
         let text = |(marker, name): &(&'static str, String)| {
@@ -332,7 +328,8 @@ impl<'e> Edit<'e> {
         functions.filter_map(text).collect()
     }
 
-    /// Returns trait imports, i.e. the names that the scaffold imports but never mentions.
+    /// Returns lines that import traits. These are the names that the scaffold imports but never
+    /// mentions.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {
@@ -360,7 +357,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds lines after the last item that is not a test module.
+    /// Adds lines at the end of the file, but above a test module.
     fn at_end(&self, lines: &str) -> Addition {
         let is_code = |item: &Item| !matches!(item, Item::Mod(module) if is_for_tests(&module.attrs));
         match self.source.file.items.iter().rposition(is_code) {
@@ -369,7 +366,8 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Returns a part of the scaffold. Names that the file does not import become absolute paths.
+    /// Copies a part of the scaffold. Names that the user's file doesn't import become absolute
+    /// paths.
     fn adapted(
         &self,
         part: Range<usize>,
@@ -398,7 +396,6 @@ impl<'e> Edit<'e> {
         text + &self.scaffold.text[done..part.end]
     }
 
-    /// Returns a name in the scaffold, or its path if the file does not import it.
     fn adapted_name(&self, name: &str) -> String {
         let imports = Imports::of(&self.scaffold.file);
         match imports.get(name) {
@@ -407,7 +404,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Returns the obstacle along with the code to add by hand.
+    /// Creates the obstacle together with the code to add by hand.
     fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
         let mut parts = Vec::new();
         if !missing.calls.is_empty() {
@@ -423,8 +420,8 @@ impl<'e> Edit<'e> {
     }
 }
 
-/// Breaks a function's parameters into lines like rustfmt. Absolute paths make a line longer than
-/// in the scaffold.
+/// Breaks a function's parameters into lines like rustfmt. We need this because absolute paths make
+/// a line longer than in the scaffold.
 fn broken(function: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = Vec::new();
@@ -443,8 +440,8 @@ fn broken(function: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns whether a function has `#[webhook(marker)]`, no matter how the attribute's path is
-/// written.
+/// Checks for `#[webhook(marker)]`. The attribute may also be written with a path, e.g.
+/// `#[rbuilder::webhook(…)]`.
 fn has_marker(function: &ItemFn, marker: &str) -> bool {
     function.attrs.iter().any(|attribute| {
         let is_webhook = attribute
@@ -457,7 +454,8 @@ fn has_marker(function: &ItemFn, marker: &str) -> bool {
     })
 }
 
-/// Calls `found` for each name that does not follow `.`, `::` or `fn`, including those in attributes.
+/// Calls `found` for each name that does not follow `.`, `::` or `fn`. Names in attributes count
+/// too.
 fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
     let (mut colons, mut is_part) = (0, false);
     for token in tokens.clone() {

@@ -11,7 +11,7 @@ use super::calls::{Call, Imports, code_without_tests, find_calls, is_for_tests};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds a call to `webhook::register` before `controller::register`, unless it exists.
+/// Adds a call to `webhook::register` before `controller::register`, unless there is one.
 ///
 /// # Errors
 /// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call
@@ -29,6 +29,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     };
     let mut additions: Vec<Addition> = Vec::new();
     if let Some(call) = calls.iter().find(|call| named(call, "webhook")) {
+        // The user may have added the call without the import.
         if is_short(call, "webhook") && imports.get("webhook").is_none() && !declares(&source.file, "webhook")
         {
             additions.extend(import_webhook(&source.file).unwrap_or_default());
@@ -50,7 +51,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             additions.extend(import);
             "webhook".to_owned()
         }
-        // The name means something else here, or the call uses an absolute path.
+        // Either the name means something else here, or the call uses an absolute path.
         _ => sibling.join("::"),
     };
     let statement = format!("let {manager} = {name}::register({manager});");
@@ -61,7 +62,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(source.with(additions))
 }
 
-/// Returns whether a file calls the `register` function of a module. False if the text is not Rust.
+/// Whether a file calls the `register` function of a module. A text that isn't Rust calls nothing.
 pub fn calls_register(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -74,7 +75,7 @@ pub fn calls_register(text: &str, module: &str) -> bool {
         .any(|call| !call.is_method && imports.absolute(&call.path, &[]).ends_with(&wanted))
 }
 
-/// Returns whether a call is written as `module::register`.
+/// Whether a call is written as `module::register`, possibly after `self::`.
 fn is_short(call: &Call, module: &str) -> bool {
     let path = match call.path.split_first() {
         Some((first, rest)) if first == "self" => rest,
@@ -120,7 +121,6 @@ fn before_statement(
     None
 }
 
-/// Returns the blocks around a position, outermost first.
 fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     let mut blocks = Vec::new();
     let mut level = tokens.clone();
@@ -137,7 +137,8 @@ fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     }
 }
 
-/// Imports `webhook` next to `controller`; `None` if the file does not import `controller` by name.
+/// Imports `webhook` next to `controller`. Returns `None` if the file does not import `controller`
+/// by name.
 fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     let name = file.items.iter().find_map(|item| match item {
         Item::Use(import) if !is_for_tests(&import.attrs) => imported(&import.tree, "controller"),
@@ -152,11 +153,10 @@ fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     })
 }
 
-/// How a name is imported.
 enum Imported {
-    /// At the end of a path.
+    /// At the end of a path, e.g. `use shop::controller`.
     Alone(Range<usize>),
-    /// In braces.
+    /// In braces, e.g. `use shop::{api, controller}`.
     InGroup(Range<usize>),
 }
 

@@ -1,12 +1,12 @@
-//! Additions to Rust files. Lines are inserted at the spans of existing items and nothing is
-//! reprinted, so comments and formatting are preserved. Additions go where rustfmt expects them.
+//! Additions to Rust files. We insert lines at the spans of existing items and reprint nothing, so
+//! that comments and formatting are preserved. Additions go where rustfmt expects them.
 //!
-//! Additions cannot remove anything; `removal.rs` does that, and `relocate/` replaces path
-//! segments. The syntax tree determines whether a call, a module or a marker exists, never the
-//! text.
+//! Additions cannot remove anything. For that there is `removal.rs`, and `relocate/` replaces path
+//! segments. Whether a call, a module or a marker exists is always decided by the syntax tree,
+//! never by the text.
 //!
-//! Only these edits use `syn`: they need function bodies, which `rbuilder-reader` skips, and they
-//! run once per command instead of once per file.
+//! Only these edits use `syn`, because they need function bodies, which `rbuilder-reader` skips.
+//! That it is slower doesn't matter, since they run once per command instead of once per file.
 
 mod calls;
 mod conversion;
@@ -32,10 +32,9 @@ pub use removal::{
 /// Maximum width of a method chain that rustfmt keeps on one line.
 pub const CHAIN_WIDTH: usize = 60;
 
-/// Maximum width of a line.
 const MAX_WIDTH: usize = 100;
 
-/// Returns a method chain at the first indentation level, formatted like rustfmt.
+/// Formats a method chain at the first indentation level like rustfmt does.
 pub fn format_chain(root: &str, calls: &[String]) -> String {
     let line = format!("{root}{}", calls.concat());
     let limit = if calls.len() > 1 {
@@ -51,9 +50,6 @@ pub fn format_chain(root: &str, calls: &[String]) -> String {
 
 /// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!`
 /// line.
-///
-/// # Errors
-/// Fails with the syntax error and its line.
 pub(super) fn parse_file(text: &str) -> Result<syn::File, String> {
     source::Source::parse(text).map(|source| source.file)
 }

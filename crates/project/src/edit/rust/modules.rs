@@ -8,7 +8,8 @@ use super::calls::{is_for_tests, strip_raw_prefix};
 use super::source::Source;
 use crate::edit::Obstacle;
 
-/// Adds `mod name;` in order among the modules, or `pub mod name;` if `public`, unless it exists.
+/// Adds `mod name;` in order among the modules, or `pub mod name;` if `public`. Does nothing if the
+/// file declares the module already.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if it declares a module with this name in a different file
@@ -43,8 +44,7 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
     Ok(source.with(vec![addition]))
 }
 
-/// Returns the reason why a module's content is not in the usual file for its name; `None` if it
-/// is.
+/// Says why a module's content is not in the usual file for its name, if it isn't.
 fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     if module.content.is_some() {
         return Some(format!(
@@ -98,7 +98,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(edited) = insert_in_order(&source, alike, name, &line) {
         return Ok(edited);
     }
-    // rustfmt sorts `self::` before everything else.
+    // No re-export is written like ours. rustfmt sorts `self::` before everything else.
     let is_reexport = |item: &Item| single(item).is_some();
     let items = &source.file.items;
     let neighbour = if name != path {
@@ -115,7 +115,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(addition) = neighbour {
         return Ok(source.with(vec![addition]));
     }
-    // The first re-export goes below the modules, after an empty line.
+    // This is the first re-export. It goes below the modules, after an empty line.
     let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
     let addition = match source.file.items.iter().rposition(is_module) {
         Some(last) => source.lines_after(last, &format!("\n{line}")),
@@ -124,8 +124,8 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     Ok(source.with(vec![addition]))
 }
 
-/// Inserts a line after the item with the preceding name, or else before the item with the
-/// following name; `None` if no item has a name.
+/// Inserts a line after the item with the preceding name, or before the first item if there is
+/// none. Returns `None` if no item has a name.
 fn insert_in_order(
     source: &Source<'_>,
     name_of: impl Fn(&Item) -> Option<String>,

@@ -12,7 +12,7 @@ use crate::edit::Obstacle;
 
 /// Adds `.controller(call)`, or a call to another method, to the return value of `register`. Does
 /// nothing if `register`, or a function that it calls in the same file, already contains the call.
-/// The file is the module named like the method.
+/// The file must be the module named like the method.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not have exactly one `register` function, or if the
@@ -101,17 +101,16 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
         })
 }
 
-/// A method chain, `a.b().c()`.
+/// A method chain, e.g. `a.b().c()`.
 pub(super) struct Chain<'e> {
-    /// The receiver of the first call.
     pub(super) root: &'e Expr,
-    /// The byte offset of each call's dot.
     dots: Vec<usize>,
     whole: Range<usize>,
 }
 
 impl<'e> Chain<'e> {
-    /// Parses a method chain; `None` if the first receiver is neither a path nor a function call.
+    /// Parses a method chain. Returns `None` if the first receiver is neither a path nor a function
+    /// call, because then we don't know what the chain is called on.
     pub(super) fn of(expr: &'e Expr) -> Option<Chain<'e>> {
         let mut dots = Vec::new();
         let mut root = expr;
@@ -128,12 +127,11 @@ impl<'e> Chain<'e> {
         })
     }
 
-    /// Returns the number of calls.
     pub(super) fn calls(&self) -> usize {
         self.dots.len()
     }
 
-    /// Returns whether the first receiver is a parameter or a local variable of the function.
+    /// Whether the first receiver is a parameter or a local variable of the function.
     pub(super) fn starts_with_variable_of(&self, function: &ItemFn) -> bool {
         let Expr::Path(path) = self.root else { return false };
         let Some(name) = path.path.get_ident() else {
@@ -153,8 +151,7 @@ impl<'e> Chain<'e> {
         is_parameter || function.block.stmts.iter().any(is_bound)
     }
 
-    /// Returns the additions that append calls. A comment at the end of the last line stays with
-    /// its call. `close` is the end of the block.
+    /// Appends calls to the chain. `close` is the end of the block around it.
     pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
         let current = &source.text[self.whole.clone()];
         let indent = source.indent_at(self.whole.start);
@@ -172,7 +169,8 @@ impl<'e> Chain<'e> {
         let mut inner = format!("{indent}{step}");
         let mut additions = Vec::new();
         if !is_broken {
-            // rustfmt breaks a chain before each call or not at all.
+            // rustfmt breaks a chain before each call or not at all, so break the existing calls
+            // too.
             let broken = self
                 .dots
                 .iter()
@@ -185,6 +183,7 @@ impl<'e> Chain<'e> {
             }
         }
         let next = line_starts(source.text, self.whole.end..close).first().copied();
+        // A comment at the end of the last line must stay with its call.
         let comment = next.filter(|next| !source.text[self.whole.end..*next].trim().is_empty());
         match comment {
             Some(next) => {

@@ -1,5 +1,5 @@
-//! Removes the lines inserted by this module's additions, and nothing else. If the user has changed
-//! these lines, the result is an obstacle with the lines to remove by hand.
+//! Removes the lines that this module's additions inserted, and nothing else. If the user has since
+//! changed these lines, we report an obstacle with the lines to remove by hand.
 
 use std::ops::Range;
 
@@ -15,7 +15,6 @@ use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 use crate::line_ends;
 
-/// The instruction for all obstacles.
 const BY_HAND: &str = "remove these lines";
 
 /// Removes `mod name;`, if it exists.
@@ -142,7 +141,7 @@ pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, 
     Ok(text.to_owned())
 }
 
-/// Removes a matching method call from the chain at the end of a function; `None` if there is none.
+/// Removes a matching method call from the chain at the end of a function.
 fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall) -> bool) -> Option<String> {
     let Some(Stmt::Expr(tail, None)) = function.block.stmts.last() else {
         return None;
@@ -177,14 +176,14 @@ pub fn remove_function(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Returns the tokens of a function, including its attributes and documentation; `None` if the text
-/// is not Rust or lacks the function.
+/// Returns the tokens of a function, including its attributes and documentation. Returns `None` if
+/// the text is not Rust or lacks the function.
 pub fn function_tokens(text: &str, name: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
 }
 
-/// Returns the top-level function with the given name. Includes test functions.
+/// Returns the top-level function with the given name, even if it is a test.
 fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     file.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == name => Some(function),
@@ -228,7 +227,7 @@ pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
     remove_import(&edited, "webhook")
 }
 
-/// Removes a name from an import in braces, unless the name is still used.
+/// Removes a name from an import, unless the name is still used.
 fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     if mentions(&source.file, name) {
@@ -251,6 +250,7 @@ fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
             .iter()
             .position(|tree| is_name(tree, name))
             .unwrap_or_default();
+        // If only one other name is left, it needs no braces.
         let other = (names.len() == 2).then(|| &group.items[1 - at]);
         if let Some(other @ UseTree::Name(_)) = other {
             let braces = byte_range(group.brace_token.span.open()).start
@@ -298,8 +298,8 @@ pub fn remove_conversion(text: &str) -> Result<String, Obstacle> {
     Ok(text.to_owned())
 }
 
-/// Returns whether a file contains no items, and no comments except those at the top of a
-/// scaffolded module.
+/// Whether a file contains no items, and no comments except those at the top of a scaffolded
+/// module.
 pub fn is_bare_module(text: &str, header: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -310,7 +310,7 @@ pub fn is_bare_module(text: &str, header: &str) -> bool {
     source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Returns whether an edit only removed text, ignoring whitespace.
+/// Whether an edit only removed text. Whitespace doesn't count.
 pub fn has_only_lost(before: &str, after: &str) -> bool {
     let mut left = before.chars();
     after
@@ -323,7 +323,6 @@ fn is_name(tree: &UseTree, name: &str) -> bool {
     matches!(tree, UseTree::Name(only) if only.ident == name)
 }
 
-/// Returns the braces of an import that contain a name.
 fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     match tree {
         UseTree::Path(path) => group_with(&path.tree, name),
@@ -333,7 +332,7 @@ fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     }
 }
 
-/// Returns whether a file's code uses a module of the package, such as `api::v1`. False if the file
+/// Whether a file's code uses a module of the package, e.g. `api::v1`. We assume not if the file
 /// cannot be parsed.
 pub fn uses_module(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
@@ -347,7 +346,7 @@ pub fn uses_module(text: &str, module: &str) -> bool {
     })
 }
 
-/// Returns whether an import names a path or any item below it.
+/// Whether an import names a path or any item below it.
 fn has_import_of(tree: &UseTree, path: &str) -> bool {
     let (first, rest) = path
         .split_once("::")
@@ -357,18 +356,18 @@ fn has_import_of(tree: &UseTree, path: &str) -> bool {
         UseTree::Name(name) => name.ident == first && rest.is_none(),
         UseTree::Rename(name) => name.ident == first && rest.is_none(),
         UseTree::Group(group) => group.items.iter().any(|tree| has_import_of(tree, path)),
-        // Names brought into scope by a glob are not resolved.
+        // We don't resolve names brought into scope by a glob.
         UseTree::Path(_) | UseTree::Glob(_) => false,
     }
 }
 
-/// Returns whether an identifier occurs outside of imports.
+/// Whether an identifier occurs outside of imports.
 fn mentions(file: &syn::File, name: &str) -> bool {
     let mut items = file.items.iter().filter(|item| !matches!(item, Item::Use(_)));
     items.any(|item| has_ident(&item.to_token_stream(), name))
 }
 
-/// Returns whether an item contains a path that ends with `path`.
+/// Whether an item contains a path that ends with `path`.
 fn mentions_path(item: &Item, path: &str) -> bool {
     let tokens = item.to_token_stream().to_string();
     tokens.contains(&path.split("::").collect::<Vec<_>>().join(" :: "))
@@ -380,8 +379,7 @@ fn cut(text: &str, range: Range<usize>) -> String {
     edited
 }
 
-/// Returns the end of the preceding line if only whitespace lies in between; otherwise the position
-/// itself.
+/// If only whitespace precedes the position on its line, moves to the end of the line before.
 fn whole_line_before(text: &str, at: usize) -> usize {
     match text[..at].rfind('\n') {
         Some(end) if text[end..at].trim().is_empty() => {
@@ -395,8 +393,8 @@ fn whole_line_before(text: &str, at: usize) -> usize {
     }
 }
 
-/// Removes a range that fills entire lines, and one of the two empty lines around it; `None` if it
-/// shares a line with other text.
+/// Removes a range that fills entire lines, and one of the two empty lines around it. Returns
+/// `None` if the range shares a line with other text.
 fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let mut end = text[range.end..]
@@ -414,7 +412,7 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     match next {
         Some(line) if is_blank_before && line.trim().is_empty() => end += line.len(),
         None if is_blank_before && start > 0 => {
-            // At the end of the file, also remove the empty line above.
+            // At the end of the file, remove the empty line above instead.
             from = text[..start].trim_end().len();
             from += text[from..].find('\n').map_or(0, |at| at + 1);
         }
@@ -424,7 +422,7 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
 }
 
 /// Joins the lines of the method chain at the end of a function if rustfmt would put it on a single
-/// line; `None` if nothing changes.
+/// line. Returns `None` if nothing changes.
 fn join_chain(text: &str, function: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     for function in find_functions(&source.file, function) {
@@ -572,7 +570,7 @@ mod tests {
         ] {
             check(&webhook(body), add, remove);
         }
-        // Named by an import or an alias, next to spokes that are kept.
+        // The removed spoke is named by an import or an alias, next to spokes that are kept.
         for (lines, name) in [
             ("use crate::api::v1;\n", "v1::Cup"),
             ("use crate::api::v1::Cup as Old;\n", "Old"),

@@ -5,12 +5,11 @@ use std::ops::Range;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
-/// Maximum nesting depth. syn is recursive, and deeply nested brackets would overflow the stack.
+/// syn is recursive, so more deeply nested brackets might overflow the stack.
 const DEEPEST: usize = 200;
 
 const BOM: &str = "\u{feff}";
 
-/// A Rust file as text and syntax tree, with the same byte offsets in both.
 pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) file: syn::File,
@@ -34,16 +33,12 @@ impl Addition {
 }
 
 impl<'t> Source<'t> {
-    /// Parses a file.
-    ///
-    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, which
-    /// would shift all spans. Replacing both with spaces of the same length keeps the spans
-    /// correct.
-    ///
-    /// # Errors
-    /// Fails with the syntax error and its line.
+    /// Parses a file. The error names the line.
     pub(super) fn parse(text: &'t str) -> Result<Source<'t>, String> {
         let head = head_length(text);
+        // syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes,
+        // which would shift all spans. Replace both with spaces of the same length, so that the
+        // spans stay correct.
         let blank: String = text[..head]
             .bytes()
             .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
@@ -62,8 +57,7 @@ impl<'t> Source<'t> {
         Ok(Source { text, file, head })
     }
 
-    /// Returns the text with additions applied in order of position. Additions at the same position
-    /// keep their order.
+    /// Returns the text with the additions. Additions at the same position keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);
@@ -77,7 +71,7 @@ impl<'t> Source<'t> {
         edited
     }
 
-    /// Returns the line ending used near a position: a file may mix them.
+    /// Returns the line ending used near a position, since a file may mix them.
     fn line_end(&self, at: usize) -> &'static str {
         let before = self.text[..at].rfind('\n');
         let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
@@ -87,7 +81,6 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Returns the indentation of the line at a position.
     pub(super) fn indent_at(&self, at: usize) -> &'t str {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let rest = self.text[line..].trim_start_matches(BOM);
@@ -107,7 +100,6 @@ impl<'t> Source<'t> {
         self.lines_at_end(lines)
     }
 
-    /// Adds lines at the end of the file.
     pub(super) fn lines_at_end(&self, lines: &str) -> Addition {
         let is_open = self.text.len() > self.head && !self.text.ends_with('\n');
         let gap = if is_open { "\n" } else { "" };
@@ -115,7 +107,7 @@ impl<'t> Source<'t> {
     }
 
     /// Adds lines above an item and the comments directly above it. If nothing can be inserted
-    /// before the line of the item, adds them after it.
+    /// before the line of the item, the lines go after it.
     pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
@@ -161,12 +153,12 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Returns the byte range of a span.
 pub(super) fn byte_range(span: proc_macro2::Span) -> Range<usize> {
     span.byte_range()
 }
 
-/// Returns the positions of line starts in whitespace and comments, except within a comment.
+/// Finds the starts of lines in whitespace and comments. Lines within a comment don't count,
+/// because nothing can be inserted there.
 pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = gap.start;
@@ -207,8 +199,7 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even if it
-/// contains whitespace and comments.
+/// Returns the length of a byte order mark and a `#!` line.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {
@@ -224,13 +215,14 @@ fn head_length(text: &str) -> usize {
             break;
         }
     }
+    // `#![…]` is an attribute, even with whitespace and comments in between.
     if rest.starts_with('[') {
         return mark;
     }
     text[mark..].find('\n').map_or(text.len(), |end| mark + end + 1)
 }
 
-/// Returns whether brackets or consecutive operators nest too deeply for the parser's stack.
+/// Whether brackets or consecutive operators nest too deeply for the parser's stack.
 fn is_too_deep(tokens: TokenStream) -> bool {
     let mut open = vec![tokens.into_iter()];
     let mut operators = 0;

@@ -407,7 +407,7 @@ fn finds_existing_conversions() {
     }
 }
 
-/// Snippets of Rust that edits look for, combined in any order.
+/// Snippets of Rust that edits look for. We combine them in any order.
 const PIECES: &[&str] = &[
     "mod b;",
     "mod a",

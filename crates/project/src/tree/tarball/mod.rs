@@ -1,12 +1,12 @@
 //! Reads published packages, which are gzip-compressed tar archives, in memory.
 //!
 //! The checksum proves that an archive is the one named in `Cargo.lock`. It does not prove that the
-//! archive is harmless. So nothing is written to disk, links are not followed, only plain names are
-//! accepted, and both the unpacked size and the cached texts are limited.
+//! archive is harmless. So we write nothing to disk, follow no links, accept only plain names, and
+//! limit both the unpacked size and the cached texts.
 //!
-//! The crates `tar` and `flate2` are not used, because builds of the command without `dev` and
-//! `envtest` depend on neither, and reading regular files takes less code than enforcing these
-//! rules with them.
+//! We don't use the crates `tar` and `flate2`. Builds of the command without `dev` and `envtest`
+//! depend on neither, and it takes less code to read regular files than to enforce these rules with
+//! them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -15,17 +15,17 @@ use std::sync::Arc;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 
-/// Maximum size of an unpacked archive in bytes. Cargo has the same limit.
+/// Cargo has the same limit.
 const LARGEST_UNPACKED: u64 = 512 << 20;
 
-/// The text of a file; `None` if it does not exist. The error is the reason why it cannot be read.
+/// The text of a file, or `None` if it does not exist. The error is the reason why it cannot be
+/// read.
 pub(super) type Text = Result<Option<Arc<str>>, String>;
 
 /// Maximum total size in bytes of the texts kept from all archives, including their names. The
 /// largest packages, generated from hundreds of CRDs or from system headers, need half of it.
 pub(super) const LARGEST_KEPT: usize = 256 << 20;
 
-/// Maximum length of a name in an extended header.
 const LONGEST_NAME: u64 = 64 << 10;
 
 /// Memory used by each file in addition to its text and name, in bytes.
@@ -34,19 +34,15 @@ const COST_OF_FILE: usize = 128;
 /// Size of the blocks that make up a tar archive.
 const BLOCK: usize = 512;
 
-/// The texts of an archive.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     /// Texts by path, relative to the top-level directory of the archive.
     pub(super) texts: BTreeMap<String, Text>,
-    /// The memory used by the texts, in bytes.
+    /// Memory used by the texts, in bytes.
     pub(super) size: usize,
 }
 
-/// Reads the manifest of a package and stops there.
-///
-/// # Errors
-/// Fails for the same reasons as [`read_texts`], or if there is no manifest. The error is a phrase.
+/// Reads the manifest of a package and stops there. The error is a phrase.
 pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String> {
     let mut found = read(archive, folder, &|path| path == MANIFEST, true, LARGEST_KEPT)?;
     found
@@ -55,11 +51,9 @@ pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String
         .ok_or_else(|| format!("it has no `{MANIFEST}`"))
 }
 
-/// Reads a package's Rust files.
-///
-/// # Errors
-/// Fails if the archive is damaged, if its texts need more than `limit` bytes, or if a file is not
-/// in `folder`, where Cargo puts all files. The error is a phrase.
+/// Reads a package's Rust files. Fails if the archive is damaged, if its texts need more than
+/// `limit` bytes, or if a file is not in `folder`, where Cargo puts all files. The error is a
+/// phrase.
 pub(super) fn read_texts(archive: &[u8], folder: &str, limit: usize) -> Result<Texts, String> {
     read(archive, folder, &|path| path.ends_with(".rs"), false, limit)
 }
@@ -104,8 +98,8 @@ fn read(
     Ok(found)
 }
 
-/// Returns the path of a member relative to the directory of the package; `None` for that directory
-/// itself.
+/// Returns the path of a member relative to the directory of the package, or `None` for that
+/// directory itself.
 fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String> {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -146,7 +140,8 @@ impl Members<'_> {
             }
             let size = octal(&header[124..136]).ok_or("a header has no valid size")?;
             match header[156] {
-                // Long names: `L` is GNU's format, which Cargo writes, and `x` is the POSIX format.
+                // These are long names. `L` is GNU's format, which Cargo writes, and `x` is the
+                // POSIX format.
                 sort @ (b'L' | b'x') if size <= LONGEST_NAME => {
                     let content = self.content(size)?;
                     let name = match sort {
@@ -157,7 +152,7 @@ impl Members<'_> {
                     self.long_name = name.or(self.long_name.take());
                 }
                 b'L' | b'x' => return Err("a name is too long".to_owned()),
-                // Headers that apply to several members, and long link targets.
+                // Headers that apply to several members, and long link targets, don't matter here.
                 b'g' | b'K' => self.skip(size)?,
                 sort => {
                     let name = self.long_name.take().unwrap_or_else(|| name_of(&header));
@@ -211,7 +206,8 @@ fn name_of(header: &[u8; BLOCK]) -> String {
     }
 }
 
-/// Returns a field up to its first zero byte. A name that is not UTF-8 cannot belong to a module.
+/// Returns a field up to its first zero byte. A name that is not UTF-8 cannot belong to a module,
+/// so we don't need its text.
 fn text_of(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("\u{fffd}")
@@ -237,8 +233,8 @@ fn posix_path(content: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Decompresses the first member of a gzip file, as Cargo does. Ignores gzip's own checksum,
-/// because the SHA-256 of the whole file has been verified.
+/// Decompresses the first member of a gzip file, as Cargo does. We ignore gzip's own checksum,
+/// because we have verified the SHA-256 of the whole file.
 struct Gunzip<'a> {
     input: &'a [u8],
     state: Box<InflateState>,

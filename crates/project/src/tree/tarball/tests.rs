@@ -27,7 +27,6 @@ fn archive(members: &[Part<'_>]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-/// Returns the paths of the texts, or the error.
 fn paths(archive: &[u8]) -> Result<Vec<String>, String> {
     let found = read_texts(archive, "a-1.0.0", LIMIT);
     found.map(|found| found.texts.into_keys().collect())

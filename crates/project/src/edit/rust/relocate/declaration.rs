@@ -11,8 +11,8 @@ use super::super::source::{Source, byte_range};
 use super::super::{add_module, compare_names, remove_module};
 use super::Obstruction;
 
-/// Replaces the declarations of modules that move out of a file. If this keeps the modules in
-/// order, the first declaration is renamed in place, so that it keeps the comments around it.
+/// Replaces the declarations of modules that move out of a file. If the modules stay in order that
+/// way, we rename the first declaration in place, so that it keeps the comments around it.
 ///
 /// # Errors
 /// Fails with a location if the file does not parse, or if it declares a module in a form that
@@ -66,7 +66,7 @@ fn name_of(module: &ItemMod) -> String {
     strip_raw_prefix(&module.ident.to_string())
 }
 
-/// Checks that a declaration contains nothing that would be lost.
+/// Rejects a declaration with anything that would get lost, e.g. attributes.
 fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
     let Some(declared) = find_declaration(source, name) else {
         return Ok(());
@@ -90,7 +90,7 @@ fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruc
     Ok(())
 }
 
-/// Changes the name in a declaration; `None` if sorted modules would get out of order.
+/// Changes the name in a declaration. Returns `None` if sorted modules would get out of order.
 fn rename_declaration(source: &Source<'_>, from: &str, to: &str) -> Option<String> {
     let declared = find_declaration(source, from)?;
     let names = source.file.items.iter().filter_map(|item| match item {

@@ -1,8 +1,8 @@
 //! Rewrites the paths in a package whose modules move.
 //!
-//! The package's modules are read the way rustc reads them (`modules.rs`), and every path in their
-//! code is resolved as far as it names modules (`resolve.rs`). The new locations of these modules
-//! determine which segments change (`rewrite.rs`):
+//! We read the package's modules the way rustc does (`modules.rs`), and resolve every path in their
+//! code as far as it names modules (`resolve.rs`). From the new locations of these modules it
+//! follows which segments change (`rewrite.rs`):
 //!
 //! ```text
 //! api::v1 moves to api::cache::v1
@@ -11,10 +11,10 @@
 //! super::settings in controller::cup, which moves a level down: super::super::settings
 //! ```
 //!
-//! Only these segments are replaced. All other bytes in a file stay the same. Nothing is rewritten
-//! where a path may not be code, e.g. in an attribute, a string in an attribute or macro arguments
-//! that are not expressions, or where a glob import would bring in a different item. Such a place
-//! is an [`Obstruction`].
+//! Only these segments are replaced, and all other bytes in a file stay the same. We rewrite
+//! nothing where a path may not be code, e.g. in an attribute, a string in an attribute or macro
+//! arguments that are not expressions. The same goes for places where a glob import would bring in
+//! a different item. Such a place becomes an [`Obstruction`].
 
 mod declaration;
 mod modules;
@@ -33,7 +33,7 @@ pub use self::moves::{FileFate, ModuleMoves};
 use self::modules::Modules;
 use self::scan::scan_modules;
 
-/// A path that cannot be rewritten automatically, with the code to write there by hand.
+/// A path that we cannot rewrite, with the code to write there by hand.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Obstruction {
     /// The file.
@@ -42,7 +42,7 @@ pub struct Obstruction {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// The reason, a phrase.
+    /// Why it cannot be rewritten, as a phrase.
     pub reason: String,
     /// What to do about it, in the imperative.
     pub help: String,
@@ -67,7 +67,7 @@ impl Obstruction {
 /// Rewrites the paths in the Rust files of a package. Returns the new texts of changed files, by
 /// their paths before the move.
 ///
-/// `library` is the name under which other crates, such as the tests, import the package's library.
+/// `library` is the name under which other crates (e.g. the tests) import the package's library.
 ///
 /// # Errors
 /// Fails with all places that cannot be rewritten, in order.

@@ -9,20 +9,15 @@ use super::super::source::{Source, byte_range};
 use super::{FileFate, ModuleMoves, Obstruction};
 use crate::paths::folder_of;
 
-/// Index of a module.
 pub(super) type ModuleId = usize;
 
-/// A module in one of the package's crates.
 pub(super) struct Module {
-    /// True for modules of the library.
     pub(super) is_library: bool,
-    /// Path within its crate.
     pub(super) path: Vec<String>,
     pub(super) parent: Option<ModuleId>,
-    /// The root of its crate.
     pub(super) root: ModuleId,
     pub(super) file: String,
-    /// Items, without the content of inline modules.
+    /// Items, without the content of inline modules, which are modules of their own here.
     pub(super) items: Vec<Item>,
     pub(super) scope: Scope,
 }
@@ -34,17 +29,13 @@ pub(super) struct Scope {
     pub(super) globs: Vec<UsePath>,
 }
 
-/// The meaning of a name in a scope.
 pub(super) enum Name {
     /// A module declared in the scope.
     Child(ModuleId),
-    /// An import.
     Use(UsePath),
-    /// A type.
     Type,
 }
 
-/// The path of an import.
 #[derive(Clone, Debug)]
 pub(super) struct UsePath {
     /// True if it starts with `::`.
@@ -53,7 +44,6 @@ pub(super) struct UsePath {
 }
 
 impl Scope {
-    /// Adds the names introduced by an import.
     pub(super) fn add_import(&mut self, import: &syn::ItemUse) {
         self.add_tree(&import.tree, import.leading_colon.is_some(), &mut Vec::new());
     }
@@ -95,22 +85,19 @@ impl Scope {
     }
 }
 
-/// All modules of a package.
 pub(super) struct Modules<'t> {
     pub(super) all: Vec<Module>,
     pub(super) files: &'t BTreeMap<String, String>,
     /// Name under which other crates import the library.
     pub(super) library: &'t str,
-    /// Root of the library; `None` if the package has no library.
     pub(super) library_root: Option<ModuleId>,
     moves: &'t ModuleMoves,
     obstructions: Vec<Obstruction>,
 }
 
-/// A file to read as a module.
 struct ModuleFile<'f> {
     file: &'f str,
-    /// Directory with the files of its child modules.
+    /// Where the files of its child modules are.
     folder: String,
     is_library: bool,
     path: Vec<String>,
@@ -118,10 +105,8 @@ struct ModuleFile<'f> {
 }
 
 impl<'t> Modules<'t> {
-    /// Reads the modules of all crates in a package.
-    ///
-    /// # Errors
-    /// Fails with files that cannot be parsed, and with `path` attributes that the moves break.
+    /// Reads the modules of all crates in a package. Fails with the files that don't parse, and
+    /// with `path` attributes that the moves would break.
     pub(super) fn read(
         files: &'t BTreeMap<String, String>,
         library: &'t str,
@@ -136,6 +121,7 @@ impl<'t> Modules<'t> {
             obstructions: Vec::new(),
         };
         modules.read_crate("src/lib.rs", true);
+        // The library was read first, so its root has the first index.
         modules.library_root = (!modules.all.is_empty()).then_some(0);
         for file in files.keys().filter(|path| is_crate_root(path)) {
             modules.read_crate(file, false);
@@ -158,12 +144,13 @@ impl<'t> Modules<'t> {
         });
     }
 
-    /// Reads library files that no other file declares as a module, e.g. because a macro declares
-    /// them.
+    /// Reads library files that no other file declares as a module. They may be declared by a
+    /// macro.
     fn read_orphans(&mut self) {
         let refused = self
             .obstructions
             .iter()
+            // A file that doesn't parse is no orphan, and was reported already.
             .map(|obstruction| obstruction.path.clone());
         let known = self.all.iter().map(|module| module.file.clone());
         let known: BTreeSet<String> = known.chain(refused).collect();
@@ -252,8 +239,8 @@ impl<'t> Modules<'t> {
         id
     }
 
-    /// Reads a module declared by another module. Moves the content of an inline module out of the
-    /// item.
+    /// Reads a module that another module declares. The content of an inline module is taken out of
+    /// the item, so that no path is scanned twice.
     fn add_child(
         &mut self,
         above: &ModuleFile<'_>,
@@ -298,7 +285,7 @@ impl<'t> Modules<'t> {
         self.read_file(&own(&file, folder))
     }
 
-    /// Returns the path of a module after the moves; `None` if the module is gone.
+    /// Returns where a module is after the moves, or `None` if it is gone.
     pub(super) fn target(&self, module: ModuleId) -> Option<Vec<String>> {
         let module = &self.all[module];
         match module.is_library {
@@ -308,7 +295,7 @@ impl<'t> Modules<'t> {
     }
 }
 
-/// Returns whether a file is the root of a crate other than the library.
+/// Whether a file is the root of a crate other than the library.
 fn is_crate_root(path: &str) -> bool {
     if path == "src/main.rs" {
         return true;
@@ -325,7 +312,8 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
-/// Returns the name of an item in the type namespace.
+/// Returns the name of an item in the type namespace. Only such items compete with modules for a
+/// name.
 fn declared_type(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Enum(item) => &item.ident,
@@ -358,7 +346,6 @@ fn path_attribute(module: &ItemMod) -> Option<(String, usize)> {
     })
 }
 
-/// Joins a directory and a relative path.
 pub(super) fn join_path(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The modules of a library that move, by their path in the crate.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleMoves {
-    /// New paths by old path; `None` for a module that only contained moved modules and ceases to
-    /// exist.
+    /// New paths by old path. A module that only contained moved modules ceases to exist, and has
+    /// `None`.
     moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
 }
 
@@ -36,13 +36,13 @@ impl ModuleMoves {
         self.moves.entry(module.to_vec()).or_insert(None);
     }
 
-    /// Returns the moves: old and new path.
+    /// Iterates over the moves as pairs of old and new path.
     pub fn iter(&self) -> impl Iterator<Item = (&[String], &[String])> {
         let moves = self.moves.iter();
         moves.filter_map(|(from, to)| Some((from.as_slice(), to.as_deref()?)))
     }
 
-    /// Returns the modules that cease to exist.
+    /// Iterates over the modules that cease to exist.
     pub fn gone(&self) -> impl Iterator<Item = &[String]> {
         let moves = self.moves.iter();
         moves
@@ -50,8 +50,9 @@ impl ModuleMoves {
             .map(|(from, _)| from.as_slice())
     }
 
-    /// Returns a module's path after the moves; `None` if the module ceases to exist.
+    /// Returns a module's path after the moves, or `None` if the module ceases to exist.
     pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
+        // The closest module above that moves takes this module along.
         for length in (0..=module.len()).rev() {
             if let Some(to) = self.moves.get(&module[..length]) {
                 return to.as_ref().map(|to| [to, &module[length..]].concat());
@@ -89,7 +90,7 @@ impl ModuleMoves {
             let Some(to) = to else { return FileFate::Gone };
             let to = to.join("/");
             return FileFate::Moves(match folders.checked_sub(length) {
-                // The module's own file.
+                // This is the module's own file, e.g. `src/api/v1.rs`.
                 None => format!("src/{to}.rs"),
                 Some(_) => {
                     let rest: Vec<&str> = parts[length..folders].iter().map(String::as_str).collect();

@@ -11,34 +11,32 @@ pub(super) struct Hop {
     pub(super) how: How,
 }
 
-/// How a segment names a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// `crate`, `self`, `super` or the name of the library.
     Start,
-    /// The parent declares it: the module of the preceding segment, or the module that contains the
-    /// path.
+    /// A declaration in the parent, i.e. in the module of the preceding segment or the module that
+    /// contains the path.
     Child,
-    /// An import.
     Import,
     /// A glob import of this module.
     Glob(ModuleId),
 }
 
-/// The location of a path: its module, and the enclosing blocks, outermost first.
+/// Where a path is written. Blocks are listed from the outside in.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'p> {
     pub(super) module: ModuleId,
     pub(super) blocks: &'p [Scope],
 }
 
-/// Maximum length of an import chain to follow.
+/// We give up on longer chains of imports.
 const DEEPEST: usize = 64;
 
 pub(super) struct Resolver<'m, 't> {
     modules: &'m Modules<'t>,
-    /// Imports being resolved, by module and name. An import may refer to another import with the
-    /// same name.
+    /// Imports being resolved, by module and name. This breaks cycles: `use self::a as b` may refer
+    /// to another import with the same name.
     open: RefCell<Vec<(ModuleId, String)>>,
 }
 
@@ -54,7 +52,7 @@ impl<'m, 't> Resolver<'m, 't> {
         &self.modules.all[id]
     }
 
-    /// Returns the modules named by the leading segments of a path.
+    /// Resolves the leading segments of a path that name modules.
     pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         for segment in segments {
@@ -110,8 +108,8 @@ impl<'m, 't> Resolver<'m, 't> {
             .flatten()
     }
 
-    /// Finds a name in a scope. `None` means that the scope does not contain the name, `Some(None)`
-    /// that it is not a module.
+    /// Finds a name in a scope. `None` means that the scope doesn't contain the name, so that the
+    /// caller goes on to the next one. `Some(None)` means that it's something other than a module.
     fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
         let key = (place.module, format!("{}:{name}", place.blocks.len()));
         if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {
@@ -132,7 +130,7 @@ impl<'m, 't> Resolver<'m, 't> {
         scope.globs.iter().find_map(|glob| {
             let globbed = self.resolve(place, glob)?;
             let (module, how) = self.find_in_module(globbed, name)?;
-            // An import in the other module is rewritten there.
+            // If the other module imports it, we rewrite the import there.
             let how = if how == How::Child {
                 How::Glob(globbed)
             } else {
@@ -142,7 +140,7 @@ impl<'m, 't> Resolver<'m, 't> {
         })
     }
 
-    /// Returns the module named by a complete path.
+    /// Resolves a complete path to a module.
     pub(super) fn resolve(&self, place: Place<'_>, path: &UsePath) -> Option<ModuleId> {
         let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
         let hops = self.walk(place, path.is_global, &segments);
@@ -150,14 +148,14 @@ impl<'m, 't> Resolver<'m, 't> {
         (hops.len() == segments.len()).then_some(last.module)
     }
 
-    /// Returns whether a place declares or imports a name, not counting glob imports.
+    /// Whether a place declares or imports a name. Glob imports don't count.
     pub(super) fn is_bound(&self, place: Place<'_>, name: &str) -> bool {
         let mut scopes = place.blocks.iter().chain([&self.module(place.module).scope]);
         scopes.any(|scope| scope.names.contains_key(name))
     }
 
-    /// Returns whether names in a place are looked up in a module, either because the place is in
-    /// this module or because it imports the module with a glob.
+    /// Whether names in a place are looked up in a module. This holds if the place is in this
+    /// module or imports it with a glob.
     pub(super) fn sees_names_of(&self, place: Place<'_>, module: &[String]) -> bool {
         let is_it = |id: ModuleId| self.module(id).is_library && self.module(id).path == module;
         let scopes = place.blocks.iter().chain([&self.module(place.module).scope]);

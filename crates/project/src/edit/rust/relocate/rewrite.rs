@@ -14,18 +14,16 @@ pub(super) struct WrittenPath {
     pub(super) segments: Vec<Segment>,
 }
 
-/// A segment of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) name: String,
     pub(super) range: Range<usize>,
     /// End of the `::` that follows, if any.
     pub(super) end_of_colons: Option<usize>,
-    /// Number of braces around it in an import.
+    /// How many braces surround it in an import.
     pub(super) depth: usize,
 }
 
-/// A replacement for a byte range.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edit {
     pub(super) start: usize,
@@ -41,33 +39,26 @@ impl WrittenPath {
             .collect()
     }
 
-    /// Formats the path for messages.
     pub(super) fn shown(&self) -> String {
         let start = if self.is_global { "::" } else { "" };
         format!("{start}{}", self.names().join("::"))
     }
 
-    /// Returns the position of the first segment.
     pub(super) fn start(&self) -> usize {
         self.segments.first().map_or(0, |segment| segment.range.start)
     }
 }
 
-/// Rewrites a single path.
 pub(super) struct Rewrite<'r, 't> {
     pub(super) modules: &'r Modules<'t>,
-    /// The module that contains the path.
     pub(super) module: ModuleId,
-    /// The modules named by the leading segments.
     pub(super) hops: &'r [Hop],
     pub(super) path: &'r WrittenPath,
 }
 
 impl Rewrite<'_, '_> {
-    /// Returns the edits after which the path names the same modules as before the move.
-    ///
-    /// # Errors
-    /// Fails if there are no such edits. The error is a phrase about the path.
+    /// Returns the edits after which the path names the same modules as before the move. The error
+    /// is a phrase about the path, because the caller knows where it is.
     pub(super) fn edits(&self) -> Result<Vec<Edit>, String> {
         let mut edits = Vec::new();
         let Some(last) = self.hops.len().checked_sub(1) else {
@@ -79,7 +70,7 @@ impl Rewrite<'_, '_> {
         Ok(edits)
     }
 
-    /// Returns the path after the move as an absolute path that starts with its crate.
+    /// Spells out the path after the move, starting with its crate.
     pub(super) fn absolute(&self) -> Option<String> {
         let last = self.hops.last()?;
         let target = self.modules.target(last.module)?;
@@ -91,7 +82,7 @@ impl Rewrite<'_, '_> {
         Some(parts.chain(rest.iter().copied()).collect::<Vec<_>>().join("::"))
     }
 
-    /// Returns the number of leading segments up to the last `super`.
+    /// Counts the leading segments up to the last `super`.
     fn supers(&self) -> usize {
         let names = self.path.names();
         let start = usize::from(names.first() == Some(&"self"));
@@ -102,7 +93,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Returns the module reached by the leading `super`s from this module's new location.
+    /// Follows the leading `super`s from the new location of this module.
     fn parent_after_move(&self) -> Option<Vec<String>> {
         let names = &self.path.names()[..self.supers()];
         let count = names.iter().filter(|name| **name == "super").count();
@@ -112,8 +103,8 @@ impl Rewrite<'_, '_> {
         Some(path)
     }
 
-    /// Returns whether a path that starts with `super` still reaches the same module because both
-    /// move together.
+    /// Whether a path that starts with `super` can stay, because the module and what it names move
+    /// together.
     fn is_kept_by_parents(&self, last: usize) -> bool {
         let supers = self.supers();
         let below = &self.hops[supers.min(self.hops.len())..];
@@ -173,7 +164,7 @@ impl Rewrite<'_, '_> {
         }
         let target = self.target(self.hops[index].module)?;
         let here = self.target(self.module)?;
-        // `parent_after_move` follows all leading `super`s, so it can only be compared for the last
+        // `parent_after_move` follows all leading `super`s, so we may only compare it at the last
         // one.
         if self.parent_after_move().as_ref() == Some(&target) && index + 1 == supers {
             return Ok(());
@@ -190,8 +181,7 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// Adds the edits for a segment declared by the preceding module. They start below the closest
-    /// preceding module that will still contain the target.
+    /// Adds the edits for a segment that the preceding module declares.
     fn reach_child(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let target = self.target(self.hops[index].module)?;
         let is_library = |module: ModuleId| self.modules.all[module].is_library;
@@ -202,6 +192,7 @@ impl Rewrite<'_, '_> {
             let above = self.modules.target(module)?;
             Some(target.strip_prefix(above.as_slice())?.to_vec())
         };
+        // Start below the closest preceding module that will still contain the target.
         let mut first = index;
         while self.hops[first].how == How::Child {
             let Some(before) = first.checked_sub(1) else {
@@ -221,9 +212,10 @@ impl Rewrite<'_, '_> {
         "will be in another module".to_owned()
     }
 
-    /// Adds the edits that turn segments into `tail`. Replaces only segments that differ.
+    /// Turns segments into `tail`.
     fn replace(&self, run: Range<usize>, tail: &[String], edits: &mut Vec<Edit>) -> Result<(), String> {
         let segments = &self.path.segments[run];
+        // Keep the segments at the end that stay the same.
         let kept = segments.iter().rev().zip(tail.iter().rev());
         let kept = kept.take_while(|(segment, name)| segment.name == **name).count();
         let removed = &segments[..segments.len() - kept];
@@ -257,11 +249,8 @@ impl Rewrite<'_, '_> {
     }
 }
 
-/// Applies edits to a text.
-///
-/// # Errors
-/// Fails if two edits overlap, because an import shares a path between modules that move to
-/// different places.
+/// Applies edits to a text. Two edits overlap if an import shares a path between modules that move
+/// to different places, which is an error.
 pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Result<String, Obstruction> {
     edits.sort();
     edits.dedup();

@@ -1,8 +1,8 @@
 //! Finds the paths in modules' code.
 //!
-//! Code is read as tokens, because a path looks the same in types, expressions, patterns,
-//! visibilities and macro arguments. Imports, blocks with their own imports, attributes and macros
-//! are recognized among the tokens.
+//! We read code as tokens, because a path looks the same in types, expressions, patterns,
+//! visibilities and macro arguments. Among the tokens we recognize imports, blocks with their own
+//! imports, attributes and macros.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,13 +20,9 @@ use super::rewrite::{Edit, Rewrite, Segment, WrittenPath};
 use super::{FileFate, ModuleMoves, Obstruction};
 use crate::paths::folder_of;
 
-/// Edits by file.
 pub(super) type FileEdits = BTreeMap<String, Vec<Edit>>;
 
-/// Returns the edits for all paths in all modules.
-///
-/// # Errors
-/// Fails with all places that cannot be edited.
+/// Returns the edits for all paths in all modules, or else all places that cannot be edited.
 pub(super) fn scan_modules(
     modules: &Modules<'_>,
     moves: &ModuleMoves,
@@ -66,12 +62,11 @@ struct Scanner<'m, 't> {
     obstructions: BTreeSet<Obstruction>,
 }
 
-/// The surroundings of the scanned tokens.
 struct Context {
     module: ModuleId,
     /// Imports of the enclosing blocks, outermost first.
     blocks: Vec<Scope>,
-    /// Why the tokens may not be code.
+    /// Why the tokens may not be code, if so.
     opaque: Option<&'static str>,
 }
 
@@ -84,7 +79,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Checks that no module imports or defines a name that a new child module will have.
+    /// Reports a module that imports or defines a name that a new child module will have.
     fn check_taken_names(&mut self) {
         let modules = self.modules;
         for (id, module) in modules
@@ -139,7 +134,7 @@ impl Scanner<'_, '_> {
                 None => at + 1,
             },
             TokenTree::Ident(word) if word == "mod" => match tokens.get(at + 2) {
-                // `Modules` has removed the content of all inline modules except those in
+                // `Modules` has taken out the content of all inline modules except those in
                 // functions.
                 Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                     let reason = "a module in a function";
@@ -179,6 +174,7 @@ impl Scanner<'_, '_> {
             return self.scan_stream(group.stream(), context);
         }
         let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+        // An import is valid in its entire block, so collect the imports first.
         let mut scope = Scope::default();
         let mut at = 0;
         while at < tokens.len() {
@@ -210,8 +206,8 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the parentheses after `pub`. In a module that moves down a level, `pub(super)` would
-    /// expose less.
+    /// Scans the parentheses after `pub`. If a module moves down a level, `pub(super)` would expose
+    /// less than before.
     fn scan_visibility(&mut self, of: &Group, context: &mut Context) {
         let tokens: Vec<TokenTree> = of.stream().into_iter().collect();
         let [TokenTree::Ident(word)] = tokens.as_slice() else {
@@ -282,7 +278,7 @@ impl Scanner<'_, '_> {
         body + 1
     }
 
-    /// Checks that the relative path of an included file stays valid after the move.
+    /// Checks that the relative path in e.g. `include_str!` stays valid after the move.
     fn check_included(&mut self, arguments: &Group, module: ModuleId) {
         let mut tokens = arguments.stream().into_iter();
         let (Some(TokenTree::Literal(literal)), None) = (tokens.next(), tokens.next()) else {
@@ -311,7 +307,7 @@ impl Scanner<'_, '_> {
         self.obstruct(module, start, reason, help);
     }
 
-    /// Scans a string in an attribute. serde and other macros read such strings as paths.
+    /// Scans a string in an attribute, because serde and other macros read such strings as paths.
     fn scan_literal(&mut self, literal: &proc_macro2::Literal, context: &mut Context) {
         let Lit::Str(value) = Lit::new(literal.clone()) else {
             return;
@@ -379,8 +375,8 @@ impl Scanner<'_, '_> {
         self.obstruct(context.module, path.start(), reason, help);
     }
 
-    /// Checks that a name that does not refer to a module of the package still won't after the
-    /// moves.
+    /// Reports a name of something other than our modules (e.g. a crate) that would name a module
+    /// after the moves.
     fn check_added_name(&mut self, path: &WrittenPath, place: Place<'_>) {
         let name = &path.segments[0].name;
         if path.is_global || self.resolver.is_bound(place, name) {
@@ -414,21 +410,19 @@ impl Scanner<'_, '_> {
     }
 }
 
-/// Why tokens in attributes are opaque.
 const ATTRIBUTE: &str = "an attribute";
 
 fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {
     matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
 
-/// Returns whether `::` starts at a token.
 fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     let is_joint =
         matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.spacing() == Spacing::Joint);
     is_joint && is_punct(tokens, at, ':') && is_punct(tokens, at + 1, ':')
 }
 
-/// Returns whether a `::` after a token continues a path, as in `<T as Trait>::NAME`.
+/// Whether a `::` after this token continues a path, as in `<T as Trait>::NAME`.
 fn is_end_of_path(token: &TokenTree) -> bool {
     match token {
         TokenTree::Punct(punct) => punct.as_char() == '>',
@@ -437,7 +431,7 @@ fn is_end_of_path(token: &TokenTree) -> bool {
     }
 }
 
-/// Returns whether a name belongs to a field, method or lifetime.
+/// Whether a name belongs to a field, method or lifetime.
 fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return false;
@@ -469,7 +463,7 @@ fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(Wri
     (!segments.is_empty()).then_some((WrittenPath { is_global, segments }, at))
 }
 
-/// Reads an import. Returns the import and the index of the token after its `;`.
+/// Reads an import up to its `;`. Returns it with the index of the token after it.
 fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     let length = tokens[start..]
         .iter()
@@ -479,7 +473,7 @@ fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     Some((syn::parse2(import).ok()?, end))
 }
 
-/// Returns whether macro arguments are expressions, as in `assert_eq!` and `vec!`.
+/// Whether macro arguments are expressions, as in `assert_eq!` and `vec!`.
 fn is_list_of_expressions(arguments: &TokenStream) -> bool {
     let list = Punctuated::<Expr, Token![,]>::parse_terminated;
     let repeated = |input: ParseStream<'_>| -> syn::Result<()> {
@@ -490,7 +484,6 @@ fn is_list_of_expressions(arguments: &TokenStream) -> bool {
     list.parse2(arguments.clone()).is_ok() || repeated.parse2(arguments.clone()).is_ok()
 }
 
-/// Collects the paths of an import.
 fn collect_leaves(tree: &UseTree, prefix: &mut Vec<Segment>, depth: usize, leaves: &mut Vec<Vec<Segment>>) {
     let segment = |name: &syn::Ident| Segment {
         name: strip_raw_prefix(&name.to_string()),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns the library of a project with one group, and the moves of its modules.
+/// A library with one API group, and the moves of its modules.
 fn project() -> (BTreeMap<String, String>, ModuleMoves) {
     let files = [
         (
@@ -94,7 +94,7 @@ fn paths_follow_their_modules() {
             "pub(in crate::api::v1) fn f() { match x { crate::api::v1::Phase::Up => a..crate::api::v1::END } }\n",
             "pub(in crate::api::cache::v1) fn f() { match x { crate::api::cache::v1::Phase::Up => a..crate::api::cache::v1::END } }\n",
         ),
-        // Names that only look like the modules.
+        // These names only look like the modules.
         (
             "mod api { pub mod v1 {} }\nuse self::api::v1::X;\nfn f() { other::api::v1(); \"crate::api::v1\"; x.api.v1::<u8>() }\n",
             "mod api { pub mod v1 {} }\nuse self::api::v1::X;\nfn f() { other::api::v1(); \"crate::api::v1\"; x.api.v1::<u8>() }\n",
@@ -246,7 +246,7 @@ fn reports_uncertain_paths() {
             assert_eq!(found[0], expected);
         }
     }
-    // After following the advice, no obstructions remain.
+    // Once the user has followed the advice, nothing is left to report.
     for (path, text) in [
         (
             "src/settings.rs",
