@@ -8,20 +8,14 @@ use super::conflict::{Conflict, find_conflicts};
 use super::{Kubectl, describe, to_list};
 use crate::shell::Shell;
 
-/// Server-side, because client-side apply stores the object in an annotation, and a CRD can exceed
-/// its size limit.
+/// We use server-side apply, because client-side apply stores the object in an annotation, and a
+/// CRD can exceed its size limit.
 pub(crate) const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
 const FORCE: &str = "--force-conflicts";
 
 /// Applies objects, and prints kubectl's output. If other managers have set fields to different
-/// values, prints these fields with their managers, and takes them over.
-///
-/// `options` are further arguments of `kubectl apply`. Runs kubectl once unless there are
-/// conflicts: kubectl's message does not name the conflicting object, so each object is then
-/// applied alone.
-///
-/// # Errors
-/// Fails if kubectl fails, which then has already printed its error messages.
+/// values, we print these fields with their managers, and take them over. `options` are further
+/// arguments of `kubectl apply`.
 pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shell: &mut Shell) -> Result<()> {
     let arguments = [&APPLY[..], options].concat();
     let all = kubectl.attempt(&arguments, &to_list(objects), shell)?;
@@ -30,6 +24,7 @@ pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shel
     }
     let mut taken_over = Vec::new();
     let mut failure = None;
+    // kubectl's message does not name the object in conflict, so apply each object alone.
     for object in objects {
         let alone = kubectl.attempt(&arguments, &object.to_string(), shell)?;
         match find_conflicts(&alone.stderr) {

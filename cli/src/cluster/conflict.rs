@@ -1,8 +1,6 @@
 //! Reads kubectl's message about the conflicts of a server-side apply.
 
-/// The start of the API server's message.
 const START: &str = "Apply failed with ";
-/// The start of kubectl's advice, which follows the message.
 const ADVICE: &str = "Please review the fields above";
 
 /// A field that has a different value in the applied object.
@@ -10,11 +8,11 @@ const ADVICE: &str = "Please review the fields above";
 pub(super) struct Conflict {
     /// The field manager's name, with its subresource if it has one.
     pub(super) manager: String,
-    /// The field's path, such as `.spec.replicas`.
+    /// The field's path, e.g. `.spec.replicas`.
     pub(super) field: String,
 }
 
-/// Returns the conflicts in kubectl's standard error. Returns an empty list if it failed for another
+/// Returns the conflicts in kubectl's standard error. There are none if kubectl failed for another
 /// reason.
 pub(super) fn find_conflicts(stderr: &str) -> Vec<Conflict> {
     let mut conflicts = Vec::new();
@@ -60,8 +58,8 @@ fn parse_message(message: &str) -> Vec<Conflict> {
     conflicts
 }
 
-/// Drops the version and the time from a manager's description, as in
-/// `"helm" using apps/v1 at 2026-11-26T10:00:00Z`.
+/// Drops the version and the time from a manager's description, e.g. from `"helm" using apps/v1 at
+/// 2026-11-26T10:00:00Z`.
 fn name_manager(description: &str) -> String {
     let name = description.split(" using ").next().unwrap_or_default();
     name.replace('"', "`")

@@ -8,7 +8,7 @@ pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-man
 
 /// Sets the image of the first container of each Deployment with the label
 /// `control-plane=controller-manager`, like `make deploy`. The current image does not matter.
-/// Returns the number of Deployments.
+/// Returns how many Deployments there are.
 pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
     let managers = objects.iter_mut().filter(|object| is_manager(object));
     let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));

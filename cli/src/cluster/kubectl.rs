@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::programs::{LIMIT, ask, neutral_folder, program_in};
 use crate::shell::Shell;
 
-/// Time limit for the API server to serve new CRDs.
+/// How long we wait for the API server to serve new CRDs.
 #[cfg(feature = "control-plane")]
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
@@ -21,36 +21,30 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 #[cfg(feature = "control-plane")]
 const NO_CONDITIONS: &str = ".status.conditions accessor error";
 
-/// The cluster to use. By default, the one that kubectl uses.
+/// The cluster to use. By default, this is the one that kubectl uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterChoice {
-    /// Kubeconfig file.
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The kubeconfig's context.
     pub(crate) context: Option<String>,
 }
 
-/// kubectl, with the flags that select a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Kubectl {
     program: PathBuf,
     /// Arguments that precede all others, as in `microk8s kubectl`.
     prefix: Vec<OsString>,
-    /// The command that renders a directory; `None` for `kubectl kustomize`.
+    /// The command that renders a directory, or `None` for `kubectl kustomize`.
     kustomize: Option<(PathBuf, Vec<OsString>)>,
     /// Flags for all commands that connect to the cluster.
     target: Vec<OsString>,
-    /// The project directory.
     folder: PathBuf,
 }
 
 impl Kubectl {
     /// Finds kubectl on the `PATH`, next to the binaries of the test environment, or with
-    /// `installed`, which looks for a kubectl that rbuilder installed. The variables `KUBECTL` and
-    /// `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`, as in the Makefile of a project.
-    ///
-    /// # Errors
-    /// Fails if kubectl is missing, or if a variable names a program that does not exist.
+    /// `installed`, which looks for a kubectl that rbuilder installed. As in the Makefile of a
+    /// project, the variables `KUBECTL` and `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`.
+    /// If they name a program that does not exist, that's an error.
     pub(crate) fn find(
         folder: &Path,
         cluster: &ClusterChoice,
@@ -66,7 +60,7 @@ impl Kubectl {
             name => anyhow!("KUBECTL names `{name}`, which was not found on the PATH"),
         })?;
         let kustomize = match read_command("KUSTOMIZE")? {
-            // The default in the Makefile.
+            // This is the default in the Makefile, so it's the same as no variable.
             Some((command, words))
                 if words.last().is_some_and(|word| word == "kustomize") && command == name =>
             {
@@ -98,7 +92,6 @@ impl Kubectl {
         })
     }
 
-    /// Returns the same kubectl for the cluster in a kubeconfig.
     #[cfg(feature = "control-plane")]
     pub(crate) fn for_kubeconfig(&self, kubeconfig: &Path) -> Kubectl {
         Kubectl {
@@ -107,35 +100,26 @@ impl Kubectl {
         }
     }
 
-    /// Returns the program, for a kubectl that keeps running.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Returns the project directory, in which kubectl runs.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the arguments to insert before those of a command that connects to the cluster.
     pub(super) fn connection_arguments(&self) -> impl Iterator<Item = &OsString> {
         self.prefix.iter().chain(&self.target)
     }
 
     /// Returns the selected context's kubeconfig, including its credentials, as self-contained
     /// text.
-    ///
-    /// # Errors
-    /// Fails if the context does not exist.
     pub(crate) fn read_kubeconfig(&self) -> Result<String> {
         self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
     }
 
-    /// Returns the output of `kubectl version` as JSON. Runs kubectl outside of the project and
+    /// Returns the output of `kubectl version` as JSON. We run kubectl outside of the project and
     /// with a time limit.
-    ///
-    /// # Errors
-    /// Fails with kubectl's standard error, or if kubectl does not respond.
     pub(crate) fn read_version(&self) -> Result<String> {
         let arguments = ["version", "--client", "--output=json"];
         let mut command = Command::new(&self.program);
@@ -143,16 +127,14 @@ impl Kubectl {
             .args(&self.prefix)
             .args(arguments)
             .current_dir(neutral_folder(&self.program))
+            // The version of the client needs no cluster, and the file may be the project's.
             .env_remove("KUBECONFIG");
         self.ask(command, &arguments)
     }
 
-    /// Returns the response of the cluster in the user's kubeconfig. Runs kubectl outside of the
-    /// project and with a time limit, and reads no kubeconfig of the project, which could name a
-    /// program.
-    ///
-    /// # Errors
-    /// Fails with kubectl's standard error, or if kubectl or the cluster does not respond.
+    /// Asks the cluster in the user's kubeconfig. We run kubectl outside of the project and with a
+    /// time limit. It must not read a kubeconfig of the project, because that could name a program
+    /// to run.
     pub(crate) fn ask_cluster(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         command
@@ -177,7 +159,6 @@ impl Kubectl {
         self.ask(command, arguments)
     }
 
-    /// Returns the output of a kubectl command with these arguments, within a time limit.
     fn ask(&self, mut command: Command, arguments: &[&str]) -> Result<String> {
         let answer =
             ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
@@ -190,9 +171,6 @@ impl Kubectl {
     }
 
     /// Renders one of the project's directories with kustomize.
-    ///
-    /// # Errors
-    /// Fails with kustomize's error.
     pub(crate) fn render(&self, folder: &str) -> Result<String> {
         let Some((program, words)) = &self.kustomize else {
             let output = self.start(&[], &["kustomize", folder], "")?;
@@ -208,20 +186,14 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Returns the objects that `kubectl get` finds with these arguments; none if they do not
-    /// exist.
-    ///
-    /// # Errors
-    /// Fails with kubectl's standard error, or if the output is not JSON.
+    /// Returns the objects that `kubectl get` finds with these arguments. Objects that don't exist
+    /// are no error.
     pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         self.get(arguments, "")
     }
 
     /// Returns the current state of the given objects, without those that are missing in the
     /// cluster. `objects` is a document for kubectl.
-    ///
-    /// # Errors
-    /// Fails like [`Kubectl::list`].
     pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
         self.get(&["-f", "-"], objects)
     }
@@ -240,8 +212,8 @@ impl Kubectl {
         })
     }
 
-    /// Prints a command line like the one that [`Kubectl::run`] runs, with rendered manifests as
-    /// its input.
+    /// Prints a command line like the one that [`Kubectl::run`] runs. The user sees the rendered
+    /// manifests as its input.
     pub(crate) fn show_pipe(&self, folder: &str, arguments: &[&str], shell: &mut Shell) {
         let words = self.target.iter().map(|word| word.to_string_lossy());
         let words: Vec<_> = words.chain(arguments.iter().map(|word| (*word).into())).collect();
@@ -251,18 +223,13 @@ impl Kubectl {
         ));
     }
 
-    /// Runs kubectl with an input and prints its output.
-    ///
-    /// # Errors
-    /// Fails if kubectl fails, which then has already printed its error messages.
+    /// Runs kubectl with an input and prints its output. If kubectl fails, it has already printed
+    /// its error messages.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
         self.attempt(arguments, input, shell)?.finish(shell)
     }
 
     /// Runs kubectl with an input. Leaves it to the caller to print the output and to fail.
-    ///
-    /// # Errors
-    /// Fails if kubectl cannot be started.
     pub(super) fn attempt(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<Attempt> {
         let line = arguments.join(" ");
         shell.detail(&format!("kubectl {line}\n"));
@@ -275,20 +242,13 @@ impl Kubectl {
         })
     }
 
-    /// Runs kubectl with an input and returns its output.
-    ///
-    /// # Errors
-    /// Fails with kubectl's standard error.
+    /// Runs kubectl with an input and returns its output. The error has kubectl's standard error.
     pub(crate) fn read(&self, arguments: &[&str], input: &str) -> Result<String> {
         let output = self.start(&self.target, arguments, input)?;
         self.checked(arguments, output)
     }
 
-    /// Waits until the API server serves the CRDs. `kubectl wait` fails at once if a CRD has no
-    /// conditions yet, which is the case shortly after its creation, so this function retries.
-    ///
-    /// # Errors
-    /// Fails if a CRD is not served within [`ESTABLISHED`], or like [`Kubectl::read`].
+    /// Waits until the API server serves the CRDs, but no longer than [`ESTABLISHED`].
     #[cfg(feature = "control-plane")]
     pub(crate) fn wait_until_established(&self, crds: &str) -> Result<()> {
         let timeout = format!("--timeout={}s", ESTABLISHED.as_secs());
@@ -296,6 +256,8 @@ impl Kubectl {
         let deadline = Instant::now() + ESTABLISHED;
         loop {
             match self.read(&wait, crds) {
+                // `kubectl wait` fails at once if a CRD has no conditions yet, which is the case
+                // shortly after its creation. Try again.
                 Err(error) if error.to_string().contains(NO_CONDITIONS) && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -323,7 +285,6 @@ impl Kubectl {
         self.start_command(command, input)
     }
 
-    /// Runs a command in the project directory.
     fn start_command(&self, mut command: Command, input: &str) -> Result<Output> {
         let program = command.get_program().to_string_lossy().into_owned();
         let context = || format!("cannot run {program}");
@@ -334,11 +295,11 @@ impl Kubectl {
             .stderr(Stdio::piped());
         let mut child = command.spawn().with_context(context)?;
         let stdin = child.stdin.take();
-        // Write the input in a second thread while reading the output: both pipes may be full.
+        // Write the input in a second thread while reading the output, because both pipes may be
+        // full.
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // A kubectl that has failed does not read its input. The exit status reports the
-                // failure.
+                // If kubectl has failed, it doesn't read its input. Its exit status tells us.
                 let _ = stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
             });
             child.wait_with_output()
@@ -350,7 +311,6 @@ impl Kubectl {
 /// A run of kubectl whose output has not been printed.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// The arguments.
     line: String,
     is_success: bool,
     stdout: String,
@@ -358,10 +318,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Prints the output.
-    ///
-    /// # Errors
-    /// Fails if kubectl has failed.
+    /// Prints the output, and fails if kubectl has failed.
     pub(super) fn finish(self, shell: &mut Shell) -> Result<()> {
         shell.out(&self.stdout);
         shell.note_always(&self.stderr);
@@ -372,7 +329,6 @@ impl Attempt {
     }
 }
 
-/// Returns the program and the arguments from an environment variable.
 fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
     let Some(text) = std::env::var_os(variable) else {
         return Ok(None);
@@ -388,8 +344,8 @@ fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
 }
 
 /// Finds a program in the directories of `PATH`, then in `KUBEBUILDER_ASSETS`, then with
-/// `installed`. Ignores relative directories and paths, because a repository must not provide the
-/// program.
+/// `installed`. Relative directories and paths don't count, because a repository must not provide
+/// the program.
 fn find_program(
     name: &str,
     var: impl Fn(&str) -> Option<OsString>,

@@ -21,21 +21,16 @@ pub(crate) use strategy::allow_recreate;
 use anyhow::Result;
 use serde_json::Value;
 
-/// Parses the documents that kustomize rendered.
-///
-/// # Errors
-/// Fails if the text is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
     rbuilder_yaml::parse_documents(text)
         .map_err(|error| rbuilder_yaml::describe_failure("the output of `kubectl kustomize`", text, &error))
 }
 
-/// Returns the objects as a single List document for kubectl.
 pub(crate) fn to_list(objects: &[Value]) -> String {
     serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
 }
 
-/// Returns an object's name, or `namespace/name` for a namespaced object.
+/// Returns an object's name, or `namespace/name` if it is namespaced.
 pub(crate) fn qualified_name(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {
@@ -44,7 +39,6 @@ pub(crate) fn qualified_name(object: &Value) -> String {
     }
 }
 
-/// Returns an object's kind and name for a message.
 pub(crate) fn describe(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or("object");
     format!("{kind} {}", qualified_name(object))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// Interval at which to check whether a child has exited.
+/// Interval at which we check whether a child has exited.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Records whether Ctrl-C or a signal asked this process to stop. A second Ctrl-C terminates the
@@ -16,16 +16,13 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs signal handlers in this process.
-    ///
-    /// # Errors
-    /// Fails if the operating system rejects the signal handlers.
     pub(crate) fn install() -> Result<Interrupt> {
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> std::io::Result<()> {
             use signal_hook::consts::{SIGINT, SIGTERM};
             use signal_hook::flag;
-            // Register this first: otherwise the first signal would already find the flag set.
+            // Register this first, since otherwise the first signal would already find the flag
+            // set.
             flag::register_conditional_shutdown(SIGINT, 130, asked.clone())?;
             flag::register(SIGINT, asked.clone())?;
             flag::register(SIGTERM, asked.clone())?;
@@ -43,10 +40,7 @@ impl Interrupt {
 }
 
 /// Runs a program in the same terminal and waits until it exits. Ctrl-C reaches both processes, and
-/// this one keeps waiting. Passes on SIGTERM.
-///
-/// # Errors
-/// Fails if the program cannot be started.
+/// this one keeps waiting. SIGTERM only reaches us, so we pass it on.
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
@@ -57,11 +51,8 @@ pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) ->
     .with_context(|| format!("cannot wait for {name}"))
 }
 
-/// Waits until a child exits. When this process is asked to stop, calls `on_interrupt` once and
-/// keeps waiting.
-///
-/// # Errors
-/// Fails if the system cannot report the child's status.
+/// Waits until a child exits. When this process is asked to stop, we call `on_interrupt` once and
+/// keep waiting.
 pub(crate) fn wait_for(
     child: &mut Child,
     interrupt: &Interrupt,
@@ -81,10 +72,8 @@ pub(crate) fn wait_for(
     }
 }
 
-/// The processes that receive a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The child.
     Process,
     /// The group that the child leads.
     #[cfg_attr(
@@ -100,7 +89,7 @@ pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
     {
         use rustix::process::{Pid, Signal, kill_process, kill_process_group};
         if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // An error means that the child has exited.
+            // If this fails, the child has already exited.
             let _ = match reach {
                 Reach::Process => kill_process(id, Signal::TERM),
                 Reach::Group => kill_process_group(id, Signal::TERM),

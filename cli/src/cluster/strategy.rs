@@ -6,17 +6,13 @@ use serde_json::Value;
 use super::{Kubectl, describe, to_list};
 use crate::shell::Shell;
 
-/// Sets the strategy without the fields of a rolling update.
 const RECREATE: &str = r#"{"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}"#;
 
 /// Prepares Deployments in the cluster for applying the strategy `Recreate`.
 ///
-/// The API server has set `rollingUpdate` to its default, and no field manager owns the field. A
-/// server-side apply therefore keeps `rollingUpdate`, and the API server rejects it with
-/// `Recreate`.
-///
-/// # Errors
-/// Fails if kubectl fails, which then has already printed its error messages.
+/// The API server has set `rollingUpdate` to its default, and no field manager owns the field.
+/// Server-side apply therefore keeps `rollingUpdate`, and then the API server rejects it together
+/// with `Recreate`. So we remove the field first.
 pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut Shell) -> Result<()> {
     let is_recreated =
         |object: &&Value| object["kind"] == "Deployment" && object["spec"]["strategy"]["type"] == "Recreate";

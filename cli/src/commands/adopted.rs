@@ -1,4 +1,4 @@
-//! Places in an adopted package that `create` adds to and that only the user can provide:
+//! Places in an adopted package that `create` adds to and that only the user can provide, i.e.
 //! dependencies, the library, the registering functions, and the start of the manager.
 
 use anyhow::{Result, anyhow, bail};
@@ -16,7 +16,6 @@ use rbuilder_project::library::LibrarySource;
 const MANIFEST: &str = "Cargo.toml";
 const LIBRARY: &str = "src/lib.rs";
 
-/// The parts of a kind to scaffold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
     pub(super) types: bool,
@@ -25,7 +24,6 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Returns the crates that the scaffolded source uses.
     fn crates(self) -> Vec<&'static str> {
         let mut crates = vec!["k8s-openapi", "kube", "rbuilder"];
         if self.types {
@@ -38,7 +36,6 @@ impl Parts {
     }
 }
 
-/// Lines that a file lacks.
 struct Missing {
     /// The file and the place in it.
     place: String,
@@ -46,10 +43,7 @@ struct Missing {
 }
 
 /// Checks that an adopted package has the places that a command adds to. Scaffolded packages always
-/// do.
-///
-/// # Errors
-/// Returns an error that lists all missing lines for each file.
+/// do. The error lists all missing lines for each file.
 pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Result<()> {
     let Some(package) = &project.known.rbuilder.package else {
         return Ok(());
@@ -105,7 +99,7 @@ impl Missing {
     }
 }
 
-/// The files of a newly scaffolded package, the source of suggested lines.
+/// The files of a newly scaffolded package, from which we take the lines that we suggest.
 struct Example(Vec<rbuilder_templates::Rendered>);
 
 impl Example {
@@ -157,7 +151,6 @@ fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Resu
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Returns the modules that the library does not declare.
 fn find_missing_modules(
     tree: &Tree,
     package: &AdoptedPackage,
@@ -179,7 +172,7 @@ fn find_missing_modules(
         .into_iter()
         .filter_map(|(name, is_wanted)| is_wanted.then_some(name))
         .collect();
-    // Ignore parse errors here: the library's edit reports them.
+    // Ignore parse errors here, because the library's edit reports them.
     let is_declared = |name: &str| {
         library
             .as_deref()

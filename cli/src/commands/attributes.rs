@@ -1,13 +1,12 @@
 //! Rust attributes as text.
 
-/// Returns a Rust string literal.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.escape_default())
 }
 
-/// Formats an attribute like rustfmt.
+/// Formats an attribute like rustfmt does.
 pub(super) fn print_attribute(name: &str, arguments: &[String]) -> String {
-    /// The maximum width of arguments that rustfmt keeps on one line.
+    /// rustfmt keeps arguments up to this width on one line.
     const WIDTH: usize = 70;
     let line = arguments.join(", ");
     match line.len() <= WIDTH && !line.contains('\n') {

@@ -129,17 +129,17 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Returns an image without tag and digest. A colon before a slash separates a registry's port.
+/// Strips tag and digest from an image.
 fn repository_of(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     match image.rsplit_once(':') {
+        // A colon before a slash separates a registry's port.
         Some((repository, tag)) if !tag.contains('/') => repository,
         _ => image,
     }
 }
 
-/// Checks that a release neither replaces nor skips itself, and that it replaces no version that it
-/// skips.
+/// A release must neither replace nor skip itself, and must not replace a version that it skips.
 fn check_edges(options: &BundleOptions) -> Result<()> {
     let BundleOptions { version, skips, .. } = options;
     if options
@@ -214,16 +214,14 @@ fn warn_of_release(
     }
 }
 
-/// The markers for the ClusterServiceVersion.
 struct SourceMarkers {
     markers: Vec<CsvMarkers>,
-    /// True if the source has errors.
     is_partial: bool,
 }
 
 /// Generates the manifests unless `--manifests=false`, and reads the markers for the
-/// ClusterServiceVersion. The flag only preserves files, so the markers apply to the bundle in any
-/// case.
+/// ClusterServiceVersion. The flag only keeps files from being written, so the markers apply to the
+/// bundle in any case.
 fn add_manifests(
     plan: &mut Plan,
     tree: &Tree,
@@ -249,7 +247,7 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Returns the project's catalog. If its file was deleted, returns the last written catalog,
+/// Returns the project's catalog. If the user deleted its file, we take the last written catalog,
 /// because its releases are published.
 fn read_catalog(
     plan: &Plan,
@@ -263,12 +261,9 @@ fn read_catalog(
     Catalog::parse(&options.name, text)
 }
 
-/// Adds the catalog. Uses the merged ClusterServiceVersion, so that the catalog includes the user's
-/// edits.
-///
-/// # Errors
-/// Returns an error if the ClusterServiceVersion belongs to another release, or if the lifecycle
-/// manager would reject the catalog.
+/// Adds the catalog. It contains the merged ClusterServiceVersion, so that it has the user's edits.
+/// Fails if the ClusterServiceVersion belongs to another release, or if the lifecycle manager would
+/// reject the catalog.
 fn add_catalog(
     merge: &mut GeneratedMerge,
     plan: &mut Plan,
@@ -317,7 +312,7 @@ fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<
     Ok(Some(document.value.clone()))
 }
 
-/// Returns a list's values without duplicates.
+/// Drops duplicates, but keeps the order.
 fn unique(values: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     values

@@ -10,7 +10,7 @@ use crate::plan::{render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// Runs a command with `--check`. If it would change files, shows the changes and fails with the
+/// Runs a command with `--check`. If it would change files, we show the changes and fail with the
 /// error `stale`.
 pub(super) fn check_up_to_date(
     command: &str,

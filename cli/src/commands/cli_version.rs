@@ -9,10 +9,8 @@ use crate::project::{FILE, Project};
 /// The version to which projects are updated.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the version of the command that scaffolded the project.
-///
-/// # Errors
-/// Fails if the version is invalid or newer than this command.
+/// Returns the version of the command that scaffolded the project. Fails if it is invalid or newer
+/// than this command.
 pub(super) fn check_version(project: &Project) -> Result<String> {
     let from = project.cli_version().unwrap_or_default();
     if compare_versions(from, VERSION).is_none() {
@@ -25,11 +23,8 @@ pub(super) fn check_version(project: &Project) -> Result<String> {
     Ok(from.to_owned())
 }
 
-/// Checks that the project was not scaffolded by a newer command. This command would damage such a
-/// project's files.
-///
-/// # Errors
-/// Fails with the command that installs a newer version.
+/// Checks that the project was not scaffolded by a newer command, because this one would damage
+/// such a project's files.
 pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     let from = project.cli_version().unwrap_or_default();
     match compare_versions(from, VERSION) {
@@ -41,8 +36,8 @@ pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     }
 }
 
-/// Returns the advice for a project that is newer than this command: install the command in the
-/// same version, from the same source as the project's library.
+/// If a project is newer than this command, we advise to install the command in the same version,
+/// from the same source as the project's library.
 pub(super) fn advise_installation(project: &Project, version: &str) -> String {
     match &project.known.rbuilder.library {
         Some(library) => format!(
@@ -53,7 +48,7 @@ pub(super) fn advise_installation(project: &Project, version: &str) -> String {
     }
 }
 
-/// Compares two versions like Cargo; `None` if one of them is invalid.
+/// Compares two versions like Cargo, or returns `None` if one of them is invalid.
 pub(super) fn compare_versions(left: &str, right: &str) -> Option<Ordering> {
     Some(parse_version(left)?.cmp(&parse_version(right)?))
 }

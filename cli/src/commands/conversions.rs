@@ -1,7 +1,7 @@
 //! Conversions of CRDs in a cluster with several deployments of the manager.
 //!
 //! All deployments share the CRDs, and the Service of one of them converts objects. The Service's
-//! name and namespace depend on how that deployment was made, so only the cluster has them.
+//! name and namespace depend on how that deployment was made, so only the cluster knows them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,16 +12,12 @@ use crate::shell::Shell;
 /// Path of a conversion webhook's client in a CRD.
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
-/// Returns whether a webhook converts a CRD's objects.
 pub(super) fn is_converted(crd: &Value) -> bool {
     crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
-/// Replaces the clients of rendered conversions with those in the cluster if the latter call the
-/// Service of another deployment. Does not keep a conversion whose Service does not exist.
-///
-/// # Errors
-/// Fails if kubectl fails.
+/// Keeps the clients of conversions in the cluster if they call the Service of another deployment.
+/// If that Service does not exist, we don't keep the conversion.
 pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: &mut Shell) -> Result<()> {
     let present = read_converted(kubectl, objects)?;
     for crd in objects {
@@ -42,16 +38,13 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
             kept["metadata"]["name"].as_str().unwrap_or_default(),
             describe_service(service)
         ));
-        // Without the CA bundle, which has its own field manager.
+        // Leave out the CA bundle, which has its own field manager.
         client["service"] = service.clone();
     }
     Ok(())
 }
 
 /// Returns the names of the cluster's CRDs whose conversion calls one of the given Services.
-///
-/// # Errors
-/// Fails if kubectl fails.
 pub(super) fn find_converted_by(
     kubectl: &Kubectl,
     crds: &[Value],
@@ -65,7 +58,7 @@ pub(super) fn find_converted_by(
     Ok(present.iter().filter(calls_one).map(qualified_name).collect())
 }
 
-/// Reads the converted ones among rendered CRDs from the cluster.
+/// Reads the CRDs that are converted from the cluster.
 fn read_converted(kubectl: &Kubectl, objects: &[Value]) -> Result<Vec<Value>> {
     let converted = objects
         .iter()
@@ -77,7 +70,6 @@ fn read_converted(kubectl: &Kubectl, objects: &[Value]) -> Result<Vec<Value>> {
     }
 }
 
-/// Returns the Service that converts a CRD's objects.
 fn find_service(crd: &Value) -> Option<&Value> {
     crd.pointer(CLIENT)?.get("service").filter(|_| is_converted(crd))
 }

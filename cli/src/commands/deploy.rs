@@ -35,10 +35,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     Ok(0)
 }
 
-/// Sets the manager's image in rendered manifests.
-///
-/// # Errors
-/// Fails if the manifests contain no manager.
+/// Sets the manager's image in rendered manifests. There must be at least one Deployment for it.
 fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     let mut objects = parse_documents(rendered)?;
     ensure!(

@@ -43,7 +43,7 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
     check_up_to_date("docs", stale, dir, flags.plan.mode(), shell, make)
 }
 
-/// Returns the format according to the flags.
+/// Returns the format according to the flags, which the file's extension may imply.
 fn page_format(flags: &DocsFlags) -> PageFormat {
     let extension = flags
         .file
@@ -56,7 +56,6 @@ fn page_format(flags: &DocsFlags) -> PageFormat {
     }
 }
 
-/// Returns the page's path in the project.
 fn page_path(flags: &DocsFlags) -> String {
     match (&flags.file, page_format(flags)) {
         (Some(file), _) => {
@@ -68,10 +67,7 @@ fn page_path(flags: &DocsFlags) -> String {
     }
 }
 
-/// Checks that an existing file is a generated page.
-///
-/// # Errors
-/// Fails if the file was not generated.
+/// We only overwrite a page that we have generated.
 fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     match tree.read(path)? {
         Some(text) if !text.contains(MARK) => bail!(
@@ -81,7 +77,7 @@ fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     }
 }
 
-/// Returns the page, and the diagnostics of the source from which it was generated.
+/// Renders the page. Also returns the diagnostics of the source from which it was generated.
 fn render_page(tree: &Tree, flags: &DocsFlags, request: &Request) -> Result<(String, RenderedDiagnostics)> {
     let mut manifests = Manifests::default();
     let mut found = RenderedDiagnostics::default();

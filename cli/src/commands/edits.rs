@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::render::Line;
 use crate::tree::Tree;
 
-/// Edits a file. Fails with the lines to add by hand if the edit is not possible.
+/// Edits a file. If the edit is not possible, the error has the lines to add by hand.
 pub(super) fn edit_file<E: Into<Obstacle>>(
     plan: &mut Plan,
     tree: &Tree,
@@ -28,7 +28,6 @@ pub(super) fn edit_file<E: Into<Obstacle>>(
     plan.edit(tree, path, &edited)
 }
 
-/// Adds lines to the files that need them.
 pub(super) fn add_lines(plan: &mut Plan, tree: &Tree, lines: &[Line]) -> Result<()> {
     let mut lines = lines.iter();
     lines.try_for_each(|line| edit_file(plan, tree, &line.path, &line.shown(), |text| line.add_to(text)))
@@ -46,8 +45,8 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that defines a kind: the scaffolded file, or another file in the module of its
-/// version.
+/// Returns the file that defines a kind. This is usually the scaffolded file, but the user may have
+/// moved the type to another file in the module of its version.
 pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);

@@ -83,7 +83,7 @@ fn explain(code: &Code) -> String {
     format!("{}{correction}", code.explanation())
 }
 
-/// Returns whether a code is about objects, and the command corrects the wrong example.
+/// Whether a code is about objects, and the command corrects the wrong example.
 fn is_corrected_object(code: &Code) -> bool {
     if code.place != ExamplePlace::Object {
         return false;

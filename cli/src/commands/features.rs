@@ -1,8 +1,8 @@
-//! Deployment features: the components that are listed in `config/default`, and the requirements of
-//! each component.
+//! Deployment features: the components that are listed in `config/default`, and what each of them
+//! requires.
 //!
-//! Features are only recorded in the kustomization, so commenting out a line by hand has the same
-//! effect as `rbuilder edit`.
+//! Features are only recorded in the kustomization, so you can just as well comment out a line by
+//! hand.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::tree::Tree;
 /// The transformer for the component with the metrics certificate.
 const METRICS_NAMES: &str = "../metrics-certificate/names";
 
-/// Features that another feature requires: without them, it has no effect or breaks the deployment.
+/// Features that require another one. Without it, they have no effect or break the deployment.
 const NEEDS: &[(Feature, Feature, &str)] = &[
     (Feature::Prometheus, Feature::Metrics, "scrapes the metrics"),
     (
@@ -37,7 +37,6 @@ const NEEDS: &[(Feature, Feature, &str)] = &[
     ),
 ];
 
-/// Returns a feature's component.
 fn component(feature: Feature) -> &'static str {
     match feature {
         Feature::Metrics => "../metrics",
@@ -50,10 +49,7 @@ fn component(feature: Feature) -> &'static str {
     }
 }
 
-/// Checks the rules for `--enable` and `--disable` that do not depend on the project.
-///
-/// # Errors
-/// Fails if a feature is passed to both.
+/// Rejects a feature that is both enabled and disabled.
 pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
     let both = settings
         .enable
@@ -68,11 +64,8 @@ pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
     }
 }
 
-/// Enables and disables features.
-///
-/// # Errors
-/// Fails if a required feature is disabled, if the project lacks what a feature enables, or if the
-/// list of components has an unsupported form.
+/// Enables and disables features. Fails if a required feature is disabled, if the project lacks
+/// what a feature enables, or if the list of components has an unsupported form.
 pub(super) fn add_features(
     outcome: &mut Outcome,
     tree: &Tree,
@@ -119,11 +112,9 @@ pub(super) fn add_features(
     Ok(())
 }
 
-/// The enabled features.
 struct Features(BTreeSet<Feature>);
 
 impl Features {
-    /// Returns the features that a kustomization lists.
     fn read(text: &str) -> Features {
         use clap::ValueEnum as _;
         let listed = kustomization::entries(text, COMPONENTS);
@@ -142,7 +133,7 @@ impl Features {
         Features(features)
     }
 
-    /// Checks that all requirements of the features passed to the command are met.
+    /// Checks the requirements of the features on the command line.
     fn check_needs(&self, settings: &SettingFlags) -> Result<()> {
         for (feature, needed, reason) in NEEDS {
             if !self.0.contains(feature) || self.0.contains(needed) {
@@ -239,15 +230,15 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     edited.map_err(|reason| Obstacle::unlisted(reason, entry))
 }
 
-/// Components that change objects of other components, which must be listed above them.
+/// Components that change objects of other components. Those must be listed above them.
 const BELOW: &[(Feature, Feature)] = &[
     (Feature::CertManager, Feature::Webhooks),
     (Feature::MetricsCertificate, Feature::Metrics),
     (Feature::MetricsCertificate, Feature::Prometheus),
 ];
 
-/// Checks that each component is listed below those whose objects it changes. kustomize applies
-/// them in order.
+/// Checks that each component is listed below those whose objects it changes, because kustomize
+/// applies them in order.
 fn check_order(text: &str) -> Result<()> {
     let listed = kustomization::entries(text, COMPONENTS);
     let place = |feature| listed.iter().position(|entry| entry == component(feature));

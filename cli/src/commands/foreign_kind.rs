@@ -1,8 +1,8 @@
-//! Foreign kinds, whose types do not belong to the project: built-in Kubernetes kinds from
-//! k8s-openapi, and kinds from other crates.
+//! Foreign kinds, whose types do not belong to the project. They are built-in Kubernetes kinds from
+//! k8s-openapi, or kinds from other crates.
 //!
-//! `create` scaffolds controllers and webhooks for foreign kinds, but neither types nor a CRD.
-//! PROJECT records such kinds as `core` or `external`, like kubebuilder, with the Rust type's path
+//! `create` scaffolds controllers and webhooks for foreign kinds, but neither types nor a CRD. Like
+//! kubebuilder, we record such kinds as `core` or `external` in PROJECT, with the Rust type's path
 //! and the scope.
 
 use anyhow::{Result, bail};
@@ -16,7 +16,7 @@ use crate::project::{Project, Resource, names};
 use crate::request::ExternalType;
 use crate::tree::Tree;
 
-/// The group of Kubernetes' oldest kinds. Its name in the API is empty.
+/// The group of Kubernetes' oldest kinds. In the API, its name is empty.
 const CORE_GROUP: &str = "core";
 
 /// Domain suffix of most Kubernetes groups.
@@ -33,11 +33,9 @@ pub(super) struct NamedKind<'a> {
     pub(super) external: &'a ExternalType,
 }
 
-/// Returns the entry for a foreign kind: the entry in PROJECT, a kind from another crate if the
-/// flags ask for it, or else a built-in Kubernetes kind. `None` if there is no such kind.
-///
-/// # Errors
-/// Fails if the flags contradict each other, PROJECT or Cargo.toml.
+/// Returns the entry for a foreign kind, if there is such a kind. This is the entry in PROJECT, a
+/// kind from another crate if the flags ask for it, or else a built-in Kubernetes kind. The flags
+/// must not contradict each other, PROJECT or Cargo.toml.
 pub(super) fn find_foreign_kind(
     project: &Project,
     tree: &Tree,
@@ -76,9 +74,6 @@ pub(super) fn find_foreign_kind(
 }
 
 /// Returns the kind with these names from Kubernetes, or from another project if PROJECT lists it.
-///
-/// # Errors
-/// Fails if Cargo.toml cannot be read.
 pub(super) fn find_other(
     project: &Project,
     tree: &Tree,
@@ -97,7 +92,7 @@ pub(super) fn find_other(
     find_foreign_kind(project, tree, requested)
 }
 
-/// Returns whether an entry of PROJECT is a foreign kind in the given group.
+/// Whether an entry of PROJECT is a foreign kind in the given group.
 pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
@@ -108,11 +103,8 @@ pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &st
     Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())
 }
 
-/// Checks that objects of a kind can be watched.
-///
-/// # Errors
-/// Fails for Kubernetes' review kinds, which are not stored, and for kinds that the API server
-/// computes on each request.
+/// Checks that objects of a kind can be watched. This is not so for Kubernetes' review kinds, which
+/// are not stored, and for kinds that the API server computes on each request.
 pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     let Resource {
         group, version, kind, ..
@@ -128,10 +120,8 @@ pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     }
 }
 
-/// Checks that the API server calls webhooks for objects of a kind.
-///
-/// # Errors
-/// Fails for Kubernetes kinds that no client can write.
+/// Checks that the API server calls webhooks for objects of a kind, i.e. that a client can write
+/// them.
 pub(super) fn check_is_written(resource: &Resource) -> Result<()> {
     let kind = &resource.kind;
     if find_built_in(resource).is_some_and(|found| !found.is_written) {

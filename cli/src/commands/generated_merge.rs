@@ -1,9 +1,9 @@
-//! Merges files that a command generates from the manifests, such as a chart or a bundle, with the
+//! Merges files that a command generates from the manifests, e.g. a chart or a bundle, with the
 //! existing files.
 //!
 //! The base of the merge is the files as the command last wrote them, stored in a single file in
-//! `.rbuilder/`. Unlike the base of `rbuilder update`, it cannot be reproduced, because the
-//! manifests have changed since. Hashes would only show that a file was edited, but not how. The
+//! `.rbuilder/`. Unlike the base of `rbuilder update`, we cannot reproduce it, because the
+//! manifests have changed since. With hashes we would know that a file was edited, but not how. The
 //! base is separate from PROJECT and in plain text, so that branches merge it like the files
 //! themselves.
 
@@ -22,25 +22,21 @@ use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// A set of files that a command generates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
-    /// Noun for messages: `chart`.
+    /// Noun for messages, e.g. `chart`.
     pub(super) noun: &'static str,
-    /// The command that generates it: `helm`.
+    /// The command that generates it, e.g. `helm`.
     pub(super) command: &'static str,
-    /// The base's path.
     pub(super) base: &'static str,
 }
 
-/// The chart.
 pub(super) const CHART: Product = Product {
     noun: "chart",
     command: "helm",
     base: ".rbuilder/chart.txt",
 };
 
-/// The bundle.
 pub(super) const BUNDLE: Product = Product {
     noun: "bundle",
     command: "bundle",
@@ -54,13 +50,12 @@ pub(super) const DASHBOARDS: Product = Product {
     base: ".rbuilder/grafana.txt",
 };
 
-/// The products generated from `config/`.
 const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
 
-/// Returns a reminder of the products to update after a plan has changed `config/`. Empty if there
+/// Reminds the user of the products to update after a plan has changed `config/`. Empty if there
 /// are none.
 ///
-/// This does not compare the products, because a bundle depends on options that are not recorded.
+/// We don't compare the products, because a bundle depends on options that are not recorded.
 pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
     let is_stale = |product: &&Product| {
         // A bundle contains the samples as examples. A chart does not.
@@ -132,10 +127,8 @@ pub(super) struct GeneratedMerge {
 }
 
 impl GeneratedMerge {
-    /// Reads a product's base.
-    ///
-    /// # Errors
-    /// Fails if the base has git conflicts, or if conflicts of an earlier run are unresolved.
+    /// Reads a product's base. Fails if the base has git conflicts, or if conflicts of an earlier
+    /// run are unresolved.
     pub(super) fn read(product: Product, plan: &Plan, tree: &Tree, force: bool) -> Result<Self> {
         let text = plan.read(tree, product.base)?.unwrap_or_default();
         let merge = GeneratedMerge {
@@ -156,15 +149,11 @@ impl GeneratedMerge {
         self.base.get(path).map(String::as_str)
     }
 
-    /// Returns whether the changes to a file conflict.
     pub(super) fn has_conflict(&self, path: &str) -> bool {
         self.conflicts.iter().any(|(place, _)| place == path)
     }
 
     /// Merges the changes of files into a plan.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read or belongs to somebody else.
     pub(super) fn add(
         &mut self,
         plan: &mut Plan,
@@ -179,10 +168,7 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Merges a change to a file that people add to, with a separate base.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read or belongs to somebody else.
+    /// Merges a change to a file that people add to, with a base of its own.
     pub(super) fn add_onto(
         &mut self,
         plan: &mut Plan,
@@ -204,9 +190,6 @@ impl GeneratedMerge {
 
     /// Adds the removal of files that are no longer in the product, and the base for the next
     /// merge.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
     pub(super) fn finish(&mut self, plan: &mut Plan, tree: &Tree) -> Result<()> {
         let is_gone = |path: &&String| !self.theirs.contains_key(*path);
         let gone: Vec<String> = self.base.keys().filter(is_gone).cloned().collect();
@@ -282,7 +265,7 @@ impl GeneratedMerge {
         }
     }
 
-    /// Adds warnings and the next steps. For conflicts, adds errors and exit code 1. `check` is the
+    /// Adds warnings and the next steps. Conflicts become errors with exit code 1. `check` is the
     /// command that checks the product.
     pub(super) fn report(&self, outcome: &mut Outcome, next: &str, check: &str) {
         let Product { noun, command, .. } = self.product;
@@ -306,7 +289,7 @@ impl GeneratedMerge {
     }
 }
 
-/// Prints a base. It has the path of each file, followed by its lines with a leading space.
+/// Prints a base. Each file's path is followed by its lines with a leading space.
 fn print_base(files: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     for (path, text) in files {
@@ -328,10 +311,7 @@ pub(super) fn find_conflict_in_base(text: &str) -> Option<usize> {
     text.lines().position(is_marker).map(|index| index + 1)
 }
 
-/// Parses a base. All its files end with a newline.
-///
-/// # Errors
-/// Fails if the base has git conflicts.
+/// Parses a base. All its files end with a newline. Fails if there are git conflicts.
 pub(super) fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
     if let Some(line) = find_conflict_in_base(text) {
         bail!("{base}:{line} has a Git merge conflict: resolve it as in the files themselves");

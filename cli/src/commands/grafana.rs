@@ -66,12 +66,13 @@ pub fn plan_grafana(tree: &Tree, requested: &ProductMergeRequest) -> Result<Outc
 }
 
 /// Lists new rules in the kustomization, so that they are deployed. Returns false if there is no
-/// kustomization. Does not list existing rules, because the user may have removed them.
+/// kustomization.
 fn list_rules(plan: &mut Plan, tree: &Tree) -> Result<bool> {
     let is_new = tree.read(RULES)?.is_none() && plan.read(tree, RULES)?.is_some();
     let Some(text) = plan.read(tree, KUSTOMIZATION)? else {
         return Ok(!is_new);
     };
+    // If the rules already exist but aren't listed, the user may have removed them from the list.
     if is_new {
         let edited = kustomization::add_resource(&text, "rules.yaml")
             .map_err(|reason| anyhow!("cannot add `rules.yaml` to {KUSTOMIZATION}: {reason}"))?;

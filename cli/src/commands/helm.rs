@@ -69,10 +69,7 @@ pub fn plan_helm(tree: &Tree, requested: &ProductRequest) -> Result<Outcome> {
 }
 
 /// Reads one of the chart's YAML files as it will be after `plan`. Returns null if the file does
-/// not exist or has conflicts.
-///
-/// # Errors
-/// Returns an error with the location if the file is not YAML, because Helm would reject the chart.
+/// not exist or has conflicts. Anything else must be YAML, because Helm would reject the chart.
 fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<Value> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     if merge.has_conflict(path) || text.trim().is_empty() {
@@ -82,9 +79,6 @@ fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Re
 }
 
 /// Checks one of the chart's JSON files as it will be after `plan`, unless it has conflicts.
-///
-/// # Errors
-/// Returns an error with the location if the file is not JSON.
 fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<()> {
     let Some(text) = plan.read(tree, path)?.filter(|_| !merge.has_conflict(path)) else {
         return Ok(());
@@ -101,7 +95,7 @@ fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> R
     }
 }
 
-/// Returns a JSON error's message without the location that the parser appends.
+/// Strips the location that the parser appends to a JSON error's message.
 fn describe_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {

@@ -6,26 +6,22 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum number of headers of a response.
 const HEADERS: usize = 64;
 
-/// A response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The HTTP status.
     pub(crate) status: u16,
     /// How long the server asks the client to wait before the next request.
     pub(crate) retry_after: Option<Duration>,
     body: Vec<u8>,
 }
 
-/// The reason why the server rejected a request.
+/// Why the server rejected a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
-    /// The HTTP status.
     pub(crate) status: u16,
-    /// The server's machine-readable reason, such as `Forbidden`. `None` if the response does not
-    /// come from the API server.
+    /// The server's machine-readable reason, e.g. `Forbidden`. It is `None` if the response does
+    /// not come from the API server.
     pub(crate) reason: Option<String>,
     pub(crate) message: String,
 }
@@ -41,10 +37,7 @@ struct Status {
 }
 
 impl Answer {
-    /// Parses the head, and uses everything after it as the body.
-    ///
-    /// # Errors
-    /// Fails if the bytes are not an HTTP response, or if the body is shorter than announced.
+    /// Parses the head. Everything after it is the body.
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut head = httparse::Response::new(&mut headers);
@@ -58,6 +51,7 @@ impl Answer {
             std::str::from_utf8(header.value).ok()?.trim().parse().ok()
         };
         let body = bytes[start..].to_vec();
+        // If the connection broke, the body is shorter than announced.
         if number("Content-Length").is_some_and(|length| usize::try_from(length) != Ok(body.len())) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -69,9 +63,6 @@ impl Answer {
     }
 
     /// Returns the body, or the reason why the server rejected the request.
-    ///
-    /// # Errors
-    /// Fails if the status is not 2xx, or if the body is not JSON of this type.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         self.check()?;
         serde_json::from_slice(&self.body).map_err(|error| Refusal {
@@ -81,10 +72,6 @@ impl Answer {
         })
     }
 
-    /// Checks that the request was successful.
-    ///
-    /// # Errors
-    /// Fails if the status is not 2xx.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if (200..300).contains(&self.status) {
             return Ok(());

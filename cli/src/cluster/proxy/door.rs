@@ -1,5 +1,5 @@
-//! The address on which `kubectl proxy` listens: a Unix socket in one of the user's directories, or
-//! a port on systems without such sockets.
+//! The address on which `kubectl proxy` listens. This is a Unix socket in one of the user's
+//! directories, or a port on systems without such sockets.
 
 use std::io::{self, Read, Write};
 use std::process::ChildStdout;
@@ -13,7 +13,6 @@ const ANSWER: Duration = Duration::from_secs(120);
 /// MB.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Sends a request on a connection, and reads the entire response.
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
@@ -50,7 +49,6 @@ mod on_socket {
             }
         }
 
-        /// Returns the flags of `kubectl proxy`.
         pub(in super::super) fn arguments(&self) -> Vec<OsString> {
             vec!["--unix-socket".into(), self.path.clone().into()]
         }
@@ -102,7 +100,6 @@ mod on_port {
             }
         }
 
-        /// Returns the flags of `kubectl proxy`.
         pub(in super::super) fn arguments(&self) -> Vec<OsString> {
             vec!["--port=0".into(), format!("--api-prefix={}/", self.prefix).into()]
         }
@@ -116,6 +113,7 @@ mod on_port {
         fn port(&self) -> Option<u16> {
             let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let line = output.lines().find(|line| line.contains("serve on"))?;
+            // Without the newline, we may not have all digits yet.
             output.contains('\n').then_some(())?;
             line.rsplit_once(':')?.1.trim().parse().ok()
         }

@@ -1,9 +1,10 @@
 //! Requests to the API server through `kubectl proxy`.
 //!
-//! Commands that send thousands of requests cannot start a kubectl for each. One `kubectl proxy`
-//! serves them all: it reads the kubeconfig, runs credential plugins, and keeps the connection to the
-//! server. Batches with `kubectl patch -f -` would need no socket, but they report errors as text that
-//! does not name the object, write at an uneven rate, and cannot be interrupted between two objects.
+//! Commands that send thousands of requests cannot start a kubectl for each, so one `kubectl proxy`
+//! serves them all. It reads the kubeconfig, runs credential plugins, and keeps the connection to
+//! the server. Batches with `kubectl patch -f -` would need no socket. But they report errors as
+//! text that does not name the object, write at an uneven rate, and cannot be interrupted between
+//! two objects.
 //!
 //! The proxy acts with the user's credentials for anybody who can connect to it, so it listens on a
 //! socket that only the user can open (see [`Door`]).
@@ -27,9 +28,9 @@ use super::Kubectl;
 /// Time limit for kubectl to start listening. It does not connect to the API server before the
 /// first request.
 const START: Duration = Duration::from_secs(20);
-/// Interval at which to check whether kubectl listens.
+/// Interval at which we check whether kubectl listens.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum number of bytes of kubectl's messages to keep.
+/// How many bytes of kubectl's messages we keep.
 const MESSAGES: usize = 4096;
 
 /// A request's body, with its media type.
@@ -59,10 +60,8 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts `kubectl proxy`, and waits until it listens.
-    ///
-    /// # Errors
-    /// Fails with kubectl's error, such as that the context does not exist.
+    /// Starts `kubectl proxy`, and waits until it listens. Fails with kubectl's error, e.g. if the
+    /// context does not exist.
     pub(crate) fn start(kubectl: &Kubectl) -> Result<Proxy> {
         let workspace = Workspace::create()?;
         let mut door = Door::new(&workspace);
@@ -70,7 +69,8 @@ impl Proxy {
             command
                 .current_dir(kubectl.folder())
                 .args(kubectl.connection_arguments())
-                // Without it, kubectl drops the path of a server such as `https://host/k8s/clusters/a`.
+                // Without it, kubectl drops the path of a server such as
+                // `https://host/k8s/clusters/a`.
                 .args(["proxy", "--append-server-path"])
                 .args(door.arguments())
                 .stdout(Stdio::piped())
@@ -107,11 +107,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Sends a request, and waits for the response. `path` starts with `/` and may have a query.
-    ///
-    /// # Errors
-    /// Fails if kubectl does not respond. If kubectl cannot reach the API server, it still
-    /// responds.
+    /// Sends a request, and waits for the response. `path` starts with `/` and may have a query. If
+    /// kubectl cannot reach the API server, it still responds.
     pub(crate) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         let (media_type, text) = body.parts();
         // With HTTP 1.0, the response is a head and a body that ends with the connection.
@@ -163,7 +160,7 @@ fn collect(mut stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) {
     });
 }
 
-/// Encodes part of a path or query.
+/// Percent-encodes part of a path or query.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

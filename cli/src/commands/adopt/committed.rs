@@ -13,7 +13,7 @@ use crate::tree::{Tree, find_repository, resolve_path};
 /// A CRD in one of the repository's files.
 #[derive(Debug)]
 pub(super) struct CommittedCrd {
-    /// Path relative to the project directory. May start with `../`.
+    /// Path relative to the project directory. It may start with `../`.
     pub(super) path: String,
     entry: CrdEntry,
     /// The CRD, if it could be parsed.
@@ -22,18 +22,17 @@ pub(super) struct CommittedCrd {
     pub(super) is_single: bool,
     /// True if Helm fills in parts of the file.
     pub(super) is_template: bool,
-    /// True if the file is outside the project directory.
     pub(super) is_outside: bool,
 }
 
 impl CommittedCrd {
-    /// Returns whether this is the CRD of a kind. False if it could not be parsed.
+    /// Whether this is the CRD of a kind. We assume not if it could not be parsed.
     pub(super) fn is_of(&self, group: &str, kind: &str) -> bool {
         let known = self.entry.kind.as_ref();
         known.is_some_and(|(its_group, its_kind)| its_group == group && its_kind == kind)
     }
 
-    /// Returns the reason why rbuilder cannot write the CRD, or `None` if it can.
+    /// Says why rbuilder cannot write the CRD, if so.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.is_outside {
             Some("it is outside of the directory of the package".to_owned())
@@ -44,7 +43,7 @@ impl CommittedCrd {
         }
     }
 
-    /// Returns the help on how to make the CRD writable, or how to do without it.
+    /// Tells the user how to make the CRD writable, or how to do without it.
     pub(super) fn advise(&self, kind: &str) -> String {
         if !self.is_outside {
             return "move the CRD to a file of its own".to_owned();
@@ -56,14 +55,11 @@ impl CommittedCrd {
     }
 }
 
-/// Committed CRDs by name, such as `cups.example.com`.
+/// Committed CRDs by name, e.g. `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
 /// Finds all CRDs in the project directory, and those that are only in the rest of its repository.
-/// Files with the same CRD are sorted by [`Precedence`].
-///
-/// # Errors
-/// Returns an error if one of the project's directories cannot be read. Skips unreadable files.
+/// Files with the same CRD are sorted by [`Precedence`]. Unreadable files are skipped.
 pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     let mut found = CommittedCrds::new();
     add_files(tree, tree.find_yaml()?, None, &mut found);
@@ -74,7 +70,8 @@ pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     Ok(found)
 }
 
-/// Adds CRDs from the repository that contains the project. Skips unreadable files and directories.
+/// Adds CRDs from the repository that contains the project. Unreadable files and directories are
+/// skipped.
 fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     let project = resolve_path(tree.root());
     let Some(repository) = find_repository(&project).filter(|repository| *repository != project) else {
@@ -132,11 +129,11 @@ fn path_from(folder: &str, file: &str) -> String {
     format!("{}{}", "../".repeat(up), &file[shared..])
 }
 
-/// Precedence among files with the same CRD. The first one is compared and written.
+/// Precedence among files with the same CRD. We compare and write the first one.
 ///
-/// A copy in documentation precedes a chart template and a file with other objects: users apply it
-/// unchanged, and it contains nothing but the CRD. Copies for tests come last, because they may
-/// deliberately come from another release.
+/// A copy in documentation precedes a chart template and a file with other objects, because users
+/// apply it unchanged, and it contains nothing but the CRD. Copies for tests come last, because
+/// they may deliberately come from another release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     Shipped,

@@ -8,13 +8,9 @@ use crate::commands::manifests::{self, Request};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The maximum number of features to try.
 const MOST_TRIED: usize = 64;
 
-/// Returns the first feature that enables kinds, for the package in the project directory.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
+/// Returns the first feature with which the package in the project directory has kinds.
 pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Request) -> Result<Option<String>> {
     let text = tree.read(MANIFEST)?.unwrap_or_default();
     for feature in list_features(&text).into_iter().take(MOST_TRIED) {
@@ -28,7 +24,6 @@ pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Reques
     Ok(None)
 }
 
-/// Returns a package's features, except for default ones.
 fn list_features(text: &str) -> Vec<String> {
     let Ok(document) = Document::parse(text) else {
         return Vec::new();

@@ -1,12 +1,12 @@
 //! `rbuilder adopt`: reports which kinds of a repository can be generated and how their CRDs differ
-//! from the committed ones, and adds the settings with which `rbuilder manifests` updates these in
-//! place.
+//! from the committed ones. It also adds the settings with which `rbuilder manifests` updates these
+//! in place.
 //!
 //! With `--role`, it [drafts a role](role) from the calls in the source instead.
 //!
 //! It writes no manifests. It only adds to the settings in `Cargo.toml`, except that it updates the
-//! files of CRDs that have moved and removes the items of `skip` that it has added itself. A
-//! committed CRD is never generated in a second place, except in `config/crd/bases` of a project,
+//! files of CRDs that have moved and removes the items of `skip` that it has added itself. If a CRD
+//! is committed, we never generate it in a second place, except in `config/crd/bases` of a project,
 //! from which it is deployed.
 
 mod committed;
@@ -86,11 +86,8 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
-/// Returns whether the project is deployed from `config/`, which means that `init --in-package`
-/// adopted its package.
-///
-/// # Errors
-/// Returns an error if the package was scaffolded, or if PROJECT is invalid.
+/// Whether the project is deployed from `config/`, i.e. whether `init --in-package` adopted its
+/// package. A scaffolded package needs no `adopt`, so that's an error.
 fn check_project(tree: &Tree) -> Result<bool> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(false);
@@ -106,10 +103,6 @@ fn check_project(tree: &Tree) -> Result<bool> {
 }
 
 /// Plans the changes of `adopt` and returns what it found.
-///
-/// # Errors
-/// Returns an error if the directory contains no package, if the package was scaffolded, or if a
-/// `Cargo.toml` cannot be edited.
 fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     let is_deployed = check_project(tree)?;
     let (mut request, settings) = Request::of_everything(tree)?;
@@ -158,11 +151,8 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     Ok((plan, survey))
 }
 
-/// Returns markers for the permissions that hand-written roles grant and the markers in the source
-/// do not.
-///
-/// # Errors
-/// Returns an error if a directory cannot be read.
+/// Returns markers for the permissions that hand-written roles grant but the markers in the source
+/// don't.
 fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> Result<Vec<OfferedMarkers>> {
     let own = survey
         .kinds
@@ -175,7 +165,7 @@ fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> R
     request.options.products = vec![Product::Roles];
     let mut generated = None;
     manifests::generate_in_memory(plan, tree, &request, &mut |file| generated = Some(file))?;
-    // Without markers nothing is generated, so a file at that path is hand-written too.
+    // Without markers nothing is generated, so then a file at that path is hand-written too.
     let path = generated.as_ref().map_or(String::new(), |_| request.role_path());
     let written = find_written_roles(tree, &groups.collect(), &path)?;
     Ok(offer_markers(written, generated.as_ref()))
@@ -183,9 +173,6 @@ fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> R
 
 /// Treats CRDs in the future output directory as the project's own, as `manifests` will. Returns
 /// whether a currently skipped kind has such a CRD.
-///
-/// # Errors
-/// Returns an error if the directory or a file in it cannot be read.
 fn claim_crds(
     tree: &Tree,
     survey: &Survey,
@@ -217,7 +204,7 @@ fn claim_crds(
     Ok(has_new)
 }
 
-/// Returns whether the kinds that are not skipped, or other parts of the source, have errors.
+/// Whether the kinds that are not skipped, or other parts of the source, have errors.
 fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
     let mut request = request.clone();
     request.options.skip_kinds.extend(skipped);
@@ -225,8 +212,8 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
     Ok(found.diagnostics.iter().any(|found| found.is_error()))
 }
 
-/// Returns the kinds to skip, by directory of their package: unreadable kinds, and kinds whose CRD
-/// shares a file with other objects. A package with an `only` list keeps it.
+/// Returns the kinds to skip, by directory of their package. These are unreadable kinds, and kinds
+/// whose CRD shares a file with other objects. If a package has an `only` list, it needs no `skip`.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
     for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
@@ -254,7 +241,6 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
     Ok(skips)
 }
 
-/// Returns the path of a directory's `Cargo.toml`.
 fn manifest_of(folder: &str) -> String {
     match folder {
         "" => MANIFEST.to_owned(),
@@ -262,8 +248,7 @@ fn manifest_of(folder: &str) -> String {
     }
 }
 
-/// Returns the locations of the CRDs that rbuilder writes, or will write once their kinds are
-/// readable.
+/// Locates the CRDs that rbuilder writes, or will write once their kinds are readable.
 fn place(survey: &Survey, settings: &Settings, places: &KnownPlaces) -> Placement {
     let is_own = |kind: &&SurveyedKind| match kind.state {
         KindState::Readable(_) => kind.obstacle(places.is_deployed).is_none(),

@@ -1,5 +1,5 @@
-//! Derives settings for the locations of CRDs: a directory and a file name pattern for most, and
-//! individual files for the rest.
+//! Derives settings for the locations of CRDs. Most of them follow from a directory and a file name
+//! pattern, and the rest are listed as individual files.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,14 @@ pub(super) struct Placed<'a> {
 /// Settings that reproduce the current locations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// The directory. `None` for the default.
+    /// `None` for the default.
     pub(super) folder: Option<String>,
-    /// The file name pattern. `None` for the default.
+    /// `None` for the default.
     pub(super) file: Option<String>,
     /// The remaining files, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 
-/// The default directory.
 const DEFAULT_FOLDER: &str = "config/crd/bases";
 
 /// File name patterns, most likely first.
@@ -48,7 +47,8 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Returns the missing settings: the files of CRDs that would otherwise be written elsewhere.
+/// Returns the settings that are missing, i.e. the files of CRDs that would otherwise be written
+/// elsewhere.
 pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
     let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));
     let elsewhere = files.filter(|(crd, path)| place.path(crd.group, crd.plural).as_deref() != Some(*path));
@@ -95,7 +95,6 @@ pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     }
 }
 
-/// Returns a CRD's name.
 fn name_of(crd: &Placed<'_>) -> String {
     format!("{}.{}", crd.plural, crd.group)
 }

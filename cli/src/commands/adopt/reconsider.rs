@@ -20,16 +20,14 @@ type Key = (String, String, String);
 pub(super) struct Reconsidered(BTreeMap<Key, ReadableByNow>);
 
 impl Reconsidered {
-    /// Returns whether any item is removed.
     pub(super) fn removes_items(&self) -> bool {
         self.0.values().any(|item| *item == ReadableByNow::Removed)
     }
 
-    /// Records the result in a survey's kinds.
     pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
         for kind in kinds {
             let item = self.0.get(&key_of(&kind.summary)).copied();
-            // The kind stays skipped if the user has an item for it too.
+            // If the user has an item for it too, the kind stays skipped.
             kind.readable_by_now = match (&kind.state, item) {
                 (KindState::Skipped(_), Some(ReadableByNow::Removed)) => None,
                 (_, item) => item,
@@ -38,12 +36,9 @@ impl Reconsidered {
     }
 }
 
-/// Finds skipped kinds that are readable now. Plans to remove their items if `adopt` added them
-/// because the kind was unreadable, or because a committed CRD could not be replaced then but can
-/// now. Reads the kinds again without `skip`, but only if `skip` has items.
-///
-/// # Errors
-/// Returns an error if a file cannot be read or edited.
+/// Finds skipped kinds that are readable now. If `adopt` added their items because the kind was
+/// unreadable, we plan to remove them. The same goes for items that it added because a committed
+/// CRD could not be replaced, if it can be now.
 pub(super) fn reconsider_skips(
     plan: &mut Plan,
     tree: &Tree,
@@ -59,6 +54,7 @@ pub(super) fn reconsider_skips(
             items.insert(folder.clone(), list_skipped(&text));
         }
     }
+    // It takes time to read the kinds again, so do that only if `skip` has items.
     items.retain(|_, items| !items.is_empty());
     if items.is_empty() {
         return Ok(Reconsidered::default());

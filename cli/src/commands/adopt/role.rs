@@ -1,5 +1,5 @@
-//! `rbuilder adopt --role`: markers for the permissions that the calls in the source need, compared
-//! with the role that is written by hand.
+//! `rbuilder adopt --role`: prints markers for the permissions that the calls in the source need,
+//! and compares them with the role that is written by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,14 +25,11 @@ struct Draft {
     written: Vec<WrittenRole>,
     /// Permissions that calls need and no hand-written role grants, as verbs by resource.
     not_granted: BTreeMap<String, Vec<String>>,
-    /// Permissions of the hand-written roles for which no call was found, as verbs by resource.
+    /// Permissions of the hand-written roles for which we found no call, as verbs by resource.
     without_call: BTreeMap<String, Vec<String>>,
 }
 
-/// Prints the draft. Writes no files.
-///
-/// # Errors
-/// Returns an error if there is no `Cargo.toml`, or if a directory cannot be read.
+/// Prints the draft. No files are written.
 pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u8> {
     let tree = Tree::new(dir);
     let (request, _) = Request::of_everything(&tree)?;
@@ -150,7 +147,7 @@ impl Draft {
     }
 }
 
-/// Returns the calls by name: `` `get` at src/main.rs:3:1 and 2 more, `list` at … ``.
+/// Lists the calls by name, e.g. `` `get` at src/main.rs:3:1 and 2 more, `list` at … ``.
 fn list_calls(calls: &[DraftedCall], sources: &dyn Sources) -> String {
     let mut by_name: BTreeMap<&str, Vec<&FileRange>> = BTreeMap::new();
     for call in calls {
@@ -187,7 +184,7 @@ fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
 }
 
 /// Returns a role's permissions on resources, as if it granted them in all namespaces and on all
-/// names, because it is not known which objects a call concerns.
+/// names, because we don't know which objects a call concerns.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     let rules = Rule::of_role(&json!({ "rules": role.rules() }));
     let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
@@ -198,7 +195,7 @@ fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     permissions.collect()
 }
 
-/// Returns whether one of a role's permissions covers one that a call needs.
+/// Whether one of a role's permissions covers one that a call needs.
 fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     let alone = BTreeSet::from([permission.clone()]);
     let (_, group, resource, _, verb) = permission;
@@ -212,7 +209,7 @@ fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     })
 }
 
-/// Groups permissions: verbs by `resource.group`.
+/// Groups permissions. Each resource, as `resource.group`, has its verbs.
 fn by_resource<'p>(permissions: impl Iterator<Item = &'p Permission>) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (_, group, resource, _, verb) in permissions {

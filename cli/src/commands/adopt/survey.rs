@@ -14,7 +14,6 @@ use crate::plan::Plan;
 use crate::report;
 use crate::tree::{Tree, TreeSources};
 
-/// A repository's kinds and CRDs.
 pub(super) struct Survey {
     pub(super) kinds: Vec<SurveyedKind>,
     /// Names and files of committed CRDs that do not belong to any of the kinds.
@@ -38,8 +37,8 @@ pub(super) struct KnownPlaces {
 }
 
 impl KnownPlaces {
-    /// Moves the file that `manifests` writes before other files with the same CRD. Drops the
-    /// deployed file if there are others.
+    /// Moves the file that `manifests` writes before other files with the same CRD. If there are
+    /// others, the deployed file is dropped.
     fn sort(&self, committed: &mut CommittedCrds) {
         for (name, files) in committed {
             let (plural, group) = name.split_once('.').unwrap_or((name, ""));
@@ -57,22 +56,19 @@ impl KnownPlaces {
     }
 }
 
-/// Returns whether a path is among the CRDs that a project deploys.
 pub(super) fn is_deployed(path: &str) -> bool {
     path.starts_with("config/crd/")
 }
 
-/// A kind and its committed CRD.
 pub(super) struct SurveyedKind {
     pub(super) summary: KindSummary,
     pub(super) state: KindState,
-    /// The files with its CRD. The first one is written.
+    /// The files with its CRD. We write the first one.
     pub(super) committed: Vec<CommittedCrd>,
-    /// The committed CRD's plural if it differs from the source, in which case the CRD's name
-    /// differs, too.
+    /// The committed CRD's plural if it differs from the source. Then the CRD's name differs, too.
     pub(super) other_plural: Option<String>,
-    /// True if the kind probably belongs to another project: CRDs of other groups are committed,
-    /// but none of this group.
+    /// True if the kind probably belongs to another project, because CRDs of other groups are
+    /// committed, but none of this group.
     pub(super) is_doubtful: bool,
     /// What happens to its `skip` item, if the kind has become readable.
     pub(super) readable_by_now: Option<ReadableByNow>,
@@ -81,8 +77,8 @@ pub(super) struct SurveyedKind {
 }
 
 impl SurveyedKind {
-    /// Returns the reason why rbuilder does not write the CRD of a readable kind. A project that is
-    /// deployed from `config/` always writes its CRD there, whatever other files contain it.
+    /// Says why rbuilder does not write the CRD of a readable kind, if so. If a project is deployed
+    /// from `config/`, its CRD is always written there, whatever other files contain it.
     pub(super) fn obstacle(&self, is_deployed: bool) -> Option<String> {
         let file = self.committed.first();
         if let (Some(file), Some(plural)) = (file, &self.other_plural) {
@@ -121,29 +117,23 @@ pub(super) enum ReadableByNow {
     Hindered,
 }
 
-/// The result for a kind.
 pub(super) enum KindState {
     /// Its CRD can be generated. Contains the differences from the committed CRD if that is
     /// readable.
     Readable(Option<Comparison>),
     /// It is not selected or belongs to another project, with the reason.
     Skipped(String),
-    /// It cannot be read.
     Unreadable(Vec<Reason>),
 }
 
-/// An error that prevents generating a CRD.
+/// An error that prevents us from generating a CRD.
 pub(super) struct Reason {
-    /// The location and the message.
     pub(super) text: String,
     /// The smallest change that fixes it.
     pub(super) help: Option<String>,
 }
 
 /// Surveys the repository including the planned changes.
-///
-/// # Errors
-/// Returns an error if there is no `Cargo.toml`, or if a directory cannot be read.
 pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &KnownPlaces) -> Result<Survey> {
     let mut committed = find_committed(tree)?;
     places.sort(&mut committed);
@@ -200,8 +190,8 @@ fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     }
 }
 
-/// Removes and returns a kind's CRDs. Also returns the committed CRD's plural if it differs and the
-/// source does not specify one.
+/// Takes a kind's CRDs out of `committed`. If the committed CRD has another plural and the source
+/// does not specify one, that plural is returned too.
 fn take_committed(
     committed: &mut CommittedCrds,
     summary: &KindSummary,
@@ -218,7 +208,6 @@ fn take_committed(
     (plural, files.unwrap_or_default())
 }
 
-/// Returns the name of a kind's committed CRD.
 fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<String> {
     let mut crds = committed.iter();
     let found = crds.find(|(_, files)| files.iter().any(|file| file.is_of(group, kind)));

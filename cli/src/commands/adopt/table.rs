@@ -8,10 +8,10 @@ use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 use crate::commands::written_roles::OfferedMarkers;
 use crate::count::counted;
 
-/// The number of differences and errors to print per kind. Further ones are only counted.
+/// How many differences and errors we print per kind. Further ones are only counted.
 const MOST_SHOWN: usize = 5;
 
-/// Prints the table as text: a line for each kind, with details below.
+/// Prints the table as text, with a line for each kind and details below.
 pub(super) fn render(survey: &Survey) -> String {
     let rows: Vec<[String; 4]> = survey.kinds.iter().map(columns).collect();
     let width = |column: usize| {
@@ -66,7 +66,6 @@ pub(super) fn render(survey: &Survey) -> String {
     text
 }
 
-/// Prints the markers for a role's permissions.
 fn render_markers(offered: &OfferedMarkers) -> String {
     let mut text = format!(
         "\n{}: these markers grant the same permissions{}; write them above the reconcile function, with `use rbuilder::rbac;`\n",
@@ -86,7 +85,7 @@ fn render_markers(offered: &OfferedMarkers) -> String {
     text
 }
 
-/// Returns the table's last line: `5 kinds, 3 readable, 2 skipped`.
+/// Returns the table's last line, e.g. `5 kinds, 3 readable, 2 skipped`.
 fn count_kinds(kinds: &[SurveyedKind]) -> String {
     let count = |is_counted: fn(&KindState) -> bool| {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
@@ -115,7 +114,6 @@ fn columns(kind: &SurveyedKind) -> [String; 4] {
     [summary.kind.clone(), version, verdict(kind).to_owned(), file]
 }
 
-/// Returns the verdict in one word.
 pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
     match &kind.state {
         KindState::Skipped(_) => "skipped",
@@ -125,7 +123,6 @@ pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
     }
 }
 
-/// Returns the lines below a kind.
 fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     let mut lines = match &kind.state {
         KindState::Skipped(reason) if reason.contains("belongs to") && !kind.committed.is_empty() => {
@@ -142,7 +139,7 @@ fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
             let shown = &reasons[..reasons.len().min(MOST_SHOWN)];
             for (at, reason) in shown.iter().enumerate() {
                 lines.push(reason.text.clone());
-                // Print the same help only once for consecutive errors.
+                // If consecutive errors have the same help, print it only once.
                 let is_repeated = shown.get(at + 1).is_some_and(|next| next.help == reason.help);
                 let help = reason.help.as_ref().filter(|_| !is_repeated);
                 lines.extend(help.map(|help| format!("  help: {help}")));
@@ -172,7 +169,6 @@ fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     lines
 }
 
-/// Returns the line about another file with the same CRD.
 fn describe_copy(file: &CommittedCrd) -> String {
     match file.obstacle() {
         Some(obstacle) => format!("also in {}, which is not written: {obstacle}", file.path),
@@ -180,7 +176,6 @@ fn describe_copy(file: &CommittedCrd) -> String {
     }
 }
 
-/// Returns the sentence about a `skip` item whose kind has become readable.
 fn readable_by_now(item: ReadableByNow) -> Option<&'static str> {
     match item {
         ReadableByNow::Removed => Some("now readable: its item in `skip` is no longer needed and is removed"),
@@ -196,7 +191,7 @@ fn cut(lines: Vec<String>) -> Vec<String> {
     shown
 }
 
-/// Returns the table as JSON, with all differences.
+/// Returns the table as JSON, which has all differences.
 pub(super) fn to_json(survey: &Survey) -> Value {
     let kinds: Vec<Value> = survey.kinds.iter().map(kind_to_json).collect();
     let others: Vec<Value> = survey

@@ -7,17 +7,14 @@ use crate::project::{Image, Known, Resource, names, shown_version};
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
-/// The requested kind's recorded versions.
 pub(super) struct Family<'a> {
     requested: &'a ApiRequest,
     pub(super) all: Vec<&'a Resource>,
-    /// The requested version.
     pub(super) own: Option<&'a Resource>,
     /// The other versions with types.
     others: Vec<&'a Resource>,
 }
 
-/// The parts of a version to scaffold.
 pub(super) struct Parts {
     pub(super) types: bool,
     pub(super) controller: bool,
@@ -45,11 +42,9 @@ impl<'a> Family<'a> {
         self.own.filter(|own| own.api.is_some())
     }
 
-    /// Chooses what to scaffold: the requested parts, or else the missing ones.
-    ///
-    /// # Errors
-    /// Fails if there is nothing to scaffold, if another version already has the controller, or if
-    /// the controller would have no types.
+    /// Chooses what to scaffold. Without requested parts, these are the missing ones. Fails if
+    /// there is nothing to scaffold, if another version already has the controller, or if the
+    /// controller would have no types.
     pub(super) fn choose_parts(&self, tree: &Tree) -> Result<Parts> {
         let requested = self.requested;
         let is_named = requested.controller_name.is_some();
@@ -83,10 +78,7 @@ impl<'a> Family<'a> {
         Ok(Parts { types, controller })
     }
 
-    /// Chooses the plural, which all versions share.
-    ///
-    /// # Errors
-    /// Fails if a different plural is recorded, or if the plural is invalid.
+    /// Chooses the plural. All versions share it, so it's an error to request a different one.
     pub(super) fn choose_plural(&self) -> Result<String> {
         let kind = &self.requested.kind;
         let mut plurals = self.own_first().map(|other| &other.plural);
@@ -103,10 +95,7 @@ impl<'a> Family<'a> {
         Ok(plural)
     }
 
-    /// Chooses whether objects are namespaced, which is the same for all versions.
-    ///
-    /// # Errors
-    /// Fails if the other scope is recorded.
+    /// Chooses whether objects are namespaced. All versions must have the same scope.
     pub(super) fn choose_scope(&self) -> Result<bool> {
         let recorded = self.own_first().find_map(|other| other.api.as_ref());
         match (self.requested.namespaced, recorded.map(|api| api.namespaced)) {
@@ -118,17 +107,14 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns whether the types are imported from a CRD. If they do not exist yet, checks the
+    /// Whether the types are imported from a CRD. If they do not exist yet, this depends on the
     /// version that they will be copied from.
     pub(super) fn is_imported(&self) -> bool {
         let template = self.scaffolded().or_else(|| self.newest());
         template.is_some_and(Resource::is_imported)
     }
 
-    /// Chooses the image: the recorded image, or the requested one for a new kind.
-    ///
-    /// # Errors
-    /// Fails if an image is requested for an existing kind.
+    /// Chooses the image. Only a new kind can get one; otherwise we use what is recorded.
     pub(super) fn choose_image(&self) -> Result<Option<Image>> {
         let recorded = self.own.and_then(|own| own.image.clone());
         match self.requested.image.clone() {
@@ -142,8 +128,8 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns whether this is the first version, which is the storage version. Requesting the
-    /// version again does not change that.
+    /// Whether this is the first version, which is the storage version. It stays so if the version
+    /// is requested again.
     pub(super) fn is_first(&self) -> bool {
         let first = self.all.iter().find(|other| other.api.is_some());
         first.is_none_or(|first| first.version == self.requested.version)

@@ -9,14 +9,14 @@ use crate::project::{Project, Resource};
 use crate::render::{CopiedParts, types_path};
 use crate::tree::Tree;
 
-/// Returns whether a scaffolded file is shared by all of a kind's versions. This applies to the
-/// roles and the script for Argo CD.
+/// Whether all of a kind's versions share a scaffolded file, as they do with the roles and the
+/// script for Argo CD.
 fn is_shared_by_versions(path: &str) -> bool {
     path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
 }
 
-/// Marks existing files as kept, and returns the files to write. Keeps the roles and the script for
-/// Argo CD, which all versions share, and the files of a version that PROJECT already lists.
+/// Marks existing files as kept, and returns the files to write. We keep what all versions share,
+/// and the files of a version that PROJECT already lists.
 pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,

@@ -1,7 +1,7 @@
 //! `create api --from-crd`: scaffolds a kind from its CRD, with all versions.
 //!
-//! The importer's types and sample replace those of the templates. PROJECT records that the kind is
-//! `imported`, so that `update` does not treat these files as scaffolded.
+//! The importer's types and sample replace those of the templates. We record the kind as `imported`
+//! in PROJECT, so that `update` does not treat these files as scaffolded.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -20,10 +20,8 @@ use crate::render::types_path;
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
-/// Reads the CRD that the flags name. Paths are relative to `dir`.
-///
-/// # Errors
-/// Fails if the files contain no CRD, or several of which the flags select none.
+/// Reads the CRD that the flags name. Paths are relative to `dir`. Of several CRDs in the files,
+/// the flags must select one.
 pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Value> {
     let file = requested.from_crd.clone().unwrap_or_default();
     let shown = file.display();
@@ -56,9 +54,8 @@ pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Valu
     }
 }
 
-/// Returns the changes that `create api --from-crd` makes. These are the changes of `create api`
-/// for each version, with the types from the CRD and a sample that matches its schema. The storage
-/// version comes first and has the controller.
+/// Returns the changes that `create api --from-crd` makes. For each version, these are the changes
+/// of `create api`, with the types from the CRD and a sample that matches its schema.
 ///
 /// # Errors
 /// Fails if a flag contradicts the CRD, or like [`plan_create_api`](super::plan_create_api).
@@ -68,9 +65,6 @@ pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &
 }
 
 /// Returns the changes that `create api --from-crd` makes for an imported kind.
-///
-/// # Errors
-/// Fails like [`plan_create_api_from_crd`].
 pub(crate) fn plan_create_imported(
     tree: &Tree,
     requested: &ApiRequest,
@@ -86,6 +80,7 @@ pub(crate) fn plan_create_imported(
     }
     let group = creation.own_group(&kind.group, requested.api_domain.as_deref())?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
+    // The storage version comes first and has the controller.
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
     for (at, &version) in versions.iter().enumerate() {
         let is_first = at == 0;
@@ -123,8 +118,8 @@ pub(crate) fn plan_create_imported(
     Ok(outcome)
 }
 
-/// Returns the steps to make the manager convert a kind whose CRD refers to another operator's
-/// webhook. The storage version comes first in `versions` and becomes the hub.
+/// Explains how the manager can convert a kind whose CRD refers to another operator's webhook. The
+/// storage version comes first in `versions` and becomes the hub.
 fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) -> String {
     let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
     match names.as_slice() {
@@ -138,9 +133,6 @@ fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) 
 }
 
 /// Imports a CRD's types, with the `#[csv(…)]` markers of its versions.
-///
-/// # Errors
-/// Fails with the CRD's problems.
 pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> Result<ImportedKind> {
     import_kind(document, kubernetes::find_project_minor(tree), csv).map_err(|found| {
         let errors = found.iter().filter(|found| found.is_error()).map(message);
@@ -151,7 +143,6 @@ pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> R
     })
 }
 
-/// Checks that no flag contradicts the CRD.
 fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
     let ImportedKind {
         group,
@@ -201,7 +192,7 @@ fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// Returns a CRD's group without the domain, as recorded in PROJECT.
+    /// Returns a CRD's group without the domain, which is how PROJECT records it.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);
@@ -217,7 +208,7 @@ impl Creation<'_> {
     }
 }
 
-/// Replaces the types and the sample from the templates with those from the CRD.
+/// Replaces the types and the sample from the templates by those from the CRD.
 pub(super) fn replace_files(
     files: &mut [Rendered],
     project: &ProjectContext,
@@ -234,7 +225,7 @@ pub(super) fn replace_files(
     }
 }
 
-/// Returns the sample as YAML, with the usual labels of samples.
+/// Prints the sample as YAML, with the usual labels of samples.
 fn print_sample(project: &ProjectContext, api: &ApiContext, version: &ImportedVersion) -> String {
     let mut object = version.sample.clone();
     object.insert("apiVersion".into(), json!(api.api_version));

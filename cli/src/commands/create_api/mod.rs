@@ -57,12 +57,9 @@ pub(super) fn run(
     })
 }
 
-/// Checks that a new kind's group does not end with the project's domain, which is appended to it.
-///
-/// Allows groups that PROJECT already lists, because kubebuilder has no such check.
-///
-/// # Errors
-/// Fails if the group ends with the domain, or if PROJECT cannot be read.
+/// Rejects a group that ends with the project's domain, because the domain would be appended a
+/// second time. If PROJECT already lists such a group, we accept it, because kubebuilder has no
+/// such check.
 fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
@@ -88,9 +85,6 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
 /// or if the flags ask for a controller and the kind resembles a built-in one.
 ///
 /// A group that already contains some of the project's kinds belongs to the project.
-///
-/// # Errors
-/// Fails if the user may mean another kind, or if PROJECT cannot be read.
 fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let ApiRequest {
         group, version, kind, ..
@@ -163,16 +157,13 @@ pub fn plan_create_api(tree: &Tree, requested: &ApiRequest) -> Result<Outcome> {
     creation.finish(requested.manifests)
 }
 
-/// The origin of a version's types.
 #[derive(Clone, Copy)]
 enum Types<'a> {
     /// The preceding version, or the template if there is none.
     Scaffolded,
-    /// A CRD.
     OfCrd(&'a ImportedVersion),
 }
 
-/// Adds versions of kinds to a plan.
 struct Creation<'a> {
     tree: &'a Tree,
     plan: Plan,
@@ -181,7 +172,6 @@ struct Creation<'a> {
     added: Vec<Added>,
 }
 
-/// An added version.
 struct Added {
     request: Request,
     api: ApiContext,
@@ -199,7 +189,6 @@ impl<'a> Creation<'a> {
         })
     }
 
-    /// Adds a version's files to the plan.
     fn add_version(&mut self, requested: &ApiRequest, types: Types<'_>) -> Result<()> {
         let tree = self.tree;
         let is_imported = matches!(types, Types::OfCrd(_));
@@ -269,7 +258,7 @@ impl<'a> Creation<'a> {
     }
 }
 
-/// Returns the next steps: the files to edit, and the command that builds and tests them.
+/// Tells the user which files to edit, and how to build and test them.
 fn next_steps(added: &[Added], test_command: &str) -> String {
     let mut files = Vec::new();
     for Added { api, .. } in added {
@@ -291,7 +280,7 @@ fn next_steps(added: &[Added], test_command: &str) -> String {
 }
 
 /// Checks the flags for a controller that runs an image. It must be scaffolded together with its
-/// types, even if parts of it are deleted later.
+/// types, even if the user deletes parts of it later.
 fn check_image_flags(requested: &ApiRequest) -> Result<()> {
     let is_whole = requested.resource != Some(false) && requested.controller != Some(false);
     if requested.image.is_some() && (requested.controller_name.is_some() || requested.external.path.is_some())
@@ -308,7 +297,7 @@ fn check_image_flags(requested: &ApiRequest) -> Result<()> {
     Ok(())
 }
 
-/// Checks the rules for flags that do not depend on the project.
+/// Checks what we can check about flags without knowing the project.
 fn check_flags(requested: &ApiRequest) -> Result<()> {
     let plural = requested.plural.as_deref().map_or(Ok(()), names::check_plural);
     let controller = requested.controller_name.as_deref();

@@ -17,7 +17,6 @@ use crate::tree::Tree;
 /// A requested kind with all defaults applied.
 pub(super) struct Request {
     pub(super) resource: Resource,
-    /// Whether to scaffold the types.
     pub(super) types: bool,
     /// Name of the controller to scaffold, if any.
     pub(super) controller: Option<String>,
@@ -33,8 +32,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the request for one version. `is_imported` indicates whether its types come from a
-    /// CRD.
+    /// Reads the request for one version. `is_imported` says whether its types come from a CRD.
     pub(super) fn new(
         project: &Project,
         tree: &Tree,
@@ -47,7 +45,6 @@ impl Request {
         }
     }
 
-    /// Returns the request for a foreign kind's controller.
     fn for_foreign(project: &Project, requested: &ApiRequest, resource: Resource) -> Result<Request> {
         let kind = &resource.kind;
         if requested.controller == Some(false) {
@@ -90,7 +87,6 @@ impl Request {
         })
     }
 
-    /// Returns the request for one of the project's kinds.
     fn for_own(project: &Project, tree: &Tree, requested: &ApiRequest, is_imported: bool) -> Result<Request> {
         let known = &project.known;
         let domain = project.domain_of(&requested.group, &requested.kind, requested.api_domain.as_deref());
@@ -121,7 +117,7 @@ impl Request {
         };
         resource.image = family.choose_image()?;
         let stored = family.is_first();
-        // The first version may have been deleted.
+        // Ask the files, because the first version may have been deleted.
         let places = family.scaffolded().map(|own| ApiPlaces::of(project, own));
         let further = !stored || places.is_some_and(|places| places.further);
         let before = family.newest().filter(|_| further && types);
@@ -137,8 +133,8 @@ impl Request {
         })
     }
 
-    /// Reads the parts that a further version copies from the preceding one. Empty for a first
-    /// version.
+    /// Reads the parts that a further version copies from the preceding one. A first version copies
+    /// nothing.
     pub(super) fn read_previous(
         &mut self,
         project: &Project,
@@ -174,7 +170,6 @@ impl Request {
         }
     }
 
-    /// Checks that no other kind in the project uses the requested names.
     pub(super) fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
         let wanted = &self.resource;
         if let Some(other) = find_other_group(project, wanted)
@@ -226,16 +221,12 @@ impl Request {
     }
 }
 
-/// Checks that the domain and the group are valid.
 fn check_own_names(domain: &str, requested: &ApiRequest) -> Result<()> {
     scaffold::check_names([names::check_domain(domain)])?;
     scaffold::check_names([names::check_group(&requested.group, domain)])
 }
 
 /// Adds a controller to the version's existing ones, and returns its name.
-///
-/// # Errors
-/// Fails like [`choose_controller`].
 fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
     let name = choose_controller(requested, family.own.unwrap_or(resource), &family.all)?;
     if let Some(own) = family.own {
@@ -249,8 +240,8 @@ fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Fami
     Ok(name)
 }
 
-/// Returns the entry for a foreign kind if the flags refer to one, explicitly or by asking for the
-/// controller of a kind that only Kubernetes has.
+/// Returns the entry for a foreign kind if the flags refer to one. They may do so explicitly, or by
+/// asking for the controller of a kind that only Kubernetes has.
 fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Result<Option<Resource>> {
     let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
     let is_external = requested.external.path.is_some();
@@ -290,11 +281,8 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
     Ok(Some(found))
 }
 
-/// Returns the name of the controller to scaffold.
-///
-/// # Errors
-/// Fails if a name is required because the kind's other controllers have names, or if another
-/// version has the controller.
+/// Returns the name of the controller to scaffold. The user must choose one if the kind's other
+/// controllers have names, or if another version has the controller.
 fn choose_controller(requested: &ApiRequest, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);
     let names = own.map(|own| own.controller_names()).unwrap_or_default();

@@ -98,7 +98,7 @@ pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Ou
     Ok(outcome)
 }
 
-/// Returns the next steps: the files to edit, and the commands that test and run them.
+/// Tells the user which files to edit, and how to test and run them.
 fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_command: &str) -> String {
     let mut parts = Vec::new();
     if asked.admission {
@@ -118,8 +118,8 @@ fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_com
     )
 }
 
-/// Returns whether to keep a file that the user has changed. True for a test of the webhooks, and
-/// for a conversion with an implementation.
+/// Whether to keep a file that the user has changed. We do so for a test of the webhooks, and for a
+/// conversion with an implementation.
 fn is_complete(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
     if path == format!("tests/{}.rs", webhook.test_module) {
         return true;
@@ -153,7 +153,7 @@ fn add_handlers(
     edit_file(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
-/// Checks the rules for flags that do not depend on the project.
+/// Checks what we can check about flags without knowing the project.
 fn check_flags(requested: &WebhookRequest) -> Result<()> {
     let spokes = requested
         .spoke
@@ -187,13 +187,11 @@ fn check_flags(requested: &WebhookRequest) -> Result<()> {
     Ok(())
 }
 
-/// Requested webhooks, in addition to existing ones.
 struct Request {
     /// The kind as it will be recorded in PROJECT.
     resource: Resource,
     /// All of the kind's webhooks, both existing and requested.
     webhooks: Webhooks,
-    /// The requested webhooks.
     asked: Webhooks,
 }
 
@@ -265,7 +263,6 @@ impl Request {
         Ok(Request::with_webhooks(resource, requested))
     }
 
-    /// Returns the request for a foreign kind's webhooks.
     fn for_foreign(requested: &WebhookRequest, resource: Resource) -> Result<Request> {
         if requested.conversion {
             bail!(

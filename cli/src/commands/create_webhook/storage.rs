@@ -1,13 +1,13 @@
 //! The storage version of a kind with a conversion. It should be the hub: every version converts to
 //! and from the hub, so with any other storage version each request would convert twice.
 //!
-//! The command only changes the storage version while no cluster can have objects of the kind.
-//! Otherwise, the API server would call the conversion for every request in the old version, and
-//! these requests would fail until the operator with the conversion is deployed. In that case the
-//! version stays, and the command explains how to change it once every replica converts.
+//! We only change the storage version while no cluster can have objects of the kind. Otherwise, the
+//! API server would call the conversion for every request in the old version, and these requests
+//! would fail until the operator with the conversion is deployed. In that case the version stays,
+//! and we explain how to change it once every replica converts.
 //!
-//! A repository shows this as follows: clusters may have objects if git tracks the CRD with a
-//! different storage version. An untracked CRD has only been used by its author and has not been
+//! A repository shows this as follows. If git tracks the CRD with a different storage version,
+//! clusters may have objects. An untracked CRD has only been used by its author and has not been
 //! released.
 
 use anyhow::Result;
@@ -28,7 +28,7 @@ pub(in crate::commands) struct StorageChange {
     changed: Vec<String>,
     /// Files with types that could not be changed, with the reason.
     problems: Vec<(String, String)>,
-    /// The change left to the user because clusters may have objects.
+    /// The change that we leave to the user because clusters may have objects.
     left: Option<LeftChange>,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::commands) struct StorageChange {
 struct LeftChange {
     /// The version that remains the storage version.
     stored: String,
-    /// The reason why objects may be stored in it.
+    /// Why objects may be stored in it.
     reason: String,
     /// The file of each version to change, and whether this version becomes the storage version.
     files: Vec<(String, bool)>,
@@ -45,10 +45,7 @@ struct LeftChange {
 
 impl StorageChange {
     /// Makes a version the storage version, unless clusters may have objects in a different one.
-    /// Keeps types with an unsupported form.
-    ///
-    /// # Errors
-    /// Fails like [`Plan::replace`].
+    /// Types with an unsupported form stay as they are.
     pub(in crate::commands) fn to(
         plan: &mut Plan,
         tree: &Tree,
@@ -71,7 +68,7 @@ impl StorageChange {
         Ok(StorageChange { left, ..found })
     }
 
-    /// Makes a version the storage version. Keeps types with an unsupported form.
+    /// Makes a version the storage version. Types with an unsupported form stay as they are.
     fn add_to_plan(
         plan: &mut Plan,
         tree: &Tree,
@@ -166,7 +163,6 @@ impl StorageChange {
 }
 
 impl LeftChange {
-    /// Returns a message that explains why the version remains the storage version.
     fn explain(&self, kind: &str) -> String {
         format!(
             "version `{}` of `{kind}` stays the storage version, because clusters may store objects in it: {}",
@@ -197,7 +193,6 @@ impl LeftChange {
     }
 }
 
-/// A file with types whose storage flag changes.
 struct StoredText {
     path: String,
     text: String,
@@ -205,7 +200,8 @@ struct StoredText {
 }
 
 /// Returns a version other than `wanted` in which clusters may have objects, and the reason. This
-/// is the CRD's storage version if git tracks the CRD, or if that cannot be determined.
+/// is the CRD's storage version if git tracks the CRD. If we cannot tell whether it does, we assume
+/// so.
 fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
     let crd = ApiPlaces::of(project, wanted).context().crd_file;
     let Some(text) = tree.read(&crd)? else {
@@ -224,7 +220,6 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
     })
 }
 
-/// Returns a CRD's storage version.
 fn find_stored(crd: &str) -> Option<String> {
     let crd = rbuilder_yaml::parse_value(crd).ok()?;
     let mut versions = crd["spec"]["versions"].as_array()?.iter();

@@ -1,9 +1,9 @@
-//! `rbuilder delete`: removes the results of `create`.
+//! `rbuilder delete`: removes what `create` has added.
 //!
-//! Deletes scaffolded files that are unchanged, and removes the lines that register them. Changed
-//! files belong to the user, so nothing is written unless `--force` is set. If the user rewrote the
-//! lines, the command also fails and shows the lines to remove by hand. Finally, manifests are
-//! generated from the remaining source.
+//! We delete scaffolded files that are unchanged, and remove the lines that register them. If the
+//! user has changed a file, it belongs to the user, and nothing is written unless `--force` is set.
+//! If the user rewrote the lines, the command also fails and shows the lines to remove by hand.
+//! Finally, manifests are generated from the remaining source.
 
 mod webhooks;
 
@@ -133,7 +133,7 @@ struct Removal<'a> {
     /// Files to delete or rewrite that are not recorded and differ from the templates. The user may
     /// have changed them.
     unrecorded: Vec<String>,
-    /// The project before the command, and its scaffold, computed on demand.
+    /// The project before the command, and its scaffold, which we compute on demand.
     before: Project,
     scaffold: OnceCell<Option<Written>>,
     /// The scaffolded list in config/webhook, if no webhooks remain.
@@ -194,7 +194,6 @@ impl<'a> Removal<'a> {
         self.check_not_stored(&self.resource, "delete it")
     }
 
-    /// Checks that a version is not the storage version.
     fn check_not_stored(&self, resource: &Resource, purpose: &str) -> Result<()> {
         let Resource { version, kind, .. } = resource;
         let api = ApiPlaces::of(&self.project, resource).context();
@@ -207,8 +206,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Returns whether a version is the storage version; `None` if its types have an unsupported
-    /// form.
+    /// Whether a version is the storage version, or `None` if its types have an unsupported form.
     fn is_stored(&self, api: &ApiContext) -> Result<Option<bool>> {
         let path = find_types(&self.plan, self.tree, api)?;
         let text = self.plan.read(self.tree, &path)?.unwrap_or_default();
@@ -216,8 +214,8 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Returns another version of the kind to which the user has moved a controller: its source
-    /// refers to that version and no longer to this one.
+    /// Returns another version of the kind to which the user has moved a controller. Its source
+    /// then refers to that version and no longer to this one.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)
@@ -273,7 +271,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Records the kind's remaining parts. Removes the entry of a foreign kind without parts.
+    /// Records the kind's remaining parts. A foreign kind without parts needs no entry.
     fn settle(&mut self, resource: Resource) {
         if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
             self.project.remove_resource(&resource);
@@ -282,8 +280,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Removes parts of the kind: the files and lines that are no longer needed by any part in
-    /// PROJECT.
+    /// Removes the files and lines of `gone` that no part in PROJECT needs any longer.
     fn remove(&mut self, gone: &Parts) -> Result<()> {
         let kept = Parts::of_project(&self.project)?;
         let initial = render::init_files(&self.project)?;
@@ -307,6 +304,7 @@ impl<'a> Removal<'a> {
             }
         }
         for line in modules {
+            // Only when its lines are gone can we tell whether a module is empty.
             if self.remove_inner_module(line, gone)? {
                 self.cut(&line.path, |text| line.remove_from(text))?;
             }
@@ -334,7 +332,8 @@ impl<'a> Removal<'a> {
         Ok(is_bare)
     }
 
-    /// Writes PROJECT and generates the remaining manifests. Fails if files were changed.
+    /// Writes PROJECT and generates the remaining manifests. Fails if the user has changed files to
+    /// delete.
     fn finish(mut self) -> Result<Outcome> {
         self.check_unchanged()?;
         self.plan.write_project(&self.project, self.tree)?;
@@ -358,7 +357,7 @@ impl<'a> Removal<'a> {
         Ok(outcome.with_next(&next))
     }
 
-    /// Checks that the user has not changed any file to delete.
+    /// Fails if the user has changed a file to delete, and lists all such files.
     fn check_unchanged(&self) -> Result<()> {
         let mut message = String::new();
         let mut remedies = Vec::new();
@@ -397,19 +396,18 @@ impl<'a> Removal<'a> {
         Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
-    /// Returns whether a scaffolded file exists and has changes.
+    /// Whether a scaffolded file exists and has changes.
     fn has_changes(&self, path: &str) -> Result<bool> {
         let text = self.plan.read(self.tree, path)?;
         Ok(text.is_some_and(|text| !self.is_scaffolded(path, &text)))
     }
 
-    /// Returns whether a file is unchanged, according to the record or the templates.
+    /// Whether a file is unchanged, according to the record or the templates.
     fn is_scaffolded(&self, path: &str, text: &str) -> bool {
         self.project.recorded(path, text) || self.is_as_rendered(path, text)
     }
 
-    /// Returns whether a scaffolded file may be deleted or rewritten. Otherwise remembers it for
-    /// the error.
+    /// Whether we may delete or rewrite a scaffolded file. If not, we remember it for the error.
     fn is_untouched(&mut self, path: &str, text: &str) -> bool {
         let is_untouched = self.force || self.is_scaffolded(path, text);
         if !is_untouched && self.before.scaffolded_files().has(path) {
@@ -420,7 +418,7 @@ impl<'a> Removal<'a> {
         is_untouched
     }
 
-    /// Returns whether a file matches the templates, regardless of the record.
+    /// Whether a file matches the templates, regardless of the record.
     fn is_as_rendered(&self, path: &str, text: &str) -> bool {
         let scaffold = self
             .scaffold
@@ -429,7 +427,6 @@ impl<'a> Removal<'a> {
         scaffolded.is_some_and(|scaffolded| is_same_text(scaffolded, text))
     }
 
-    /// Deletes a scaffolded file.
     fn delete(&mut self, path: &str) -> Result<()> {
         if let Some(text) = self.plan.read(self.tree, path)?
             && self.is_untouched(path, &text)
@@ -453,7 +450,6 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Rewrites a scaffolded file.
     fn rewrite(&mut self, file: &Rendered) -> Result<()> {
         if let Some(text) = self.plan.read(self.tree, &file.path)?
             && self.is_untouched(&file.path, &text)
@@ -464,7 +460,6 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Edits a file, if it exists.
     fn cut(&mut self, path: &str, change: impl Fn(&str) -> Result<String, Obstacle>) -> Result<()> {
         let Some(text) = self.plan.read(self.tree, path)? else {
             return Ok(());
@@ -477,7 +472,6 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns the entry of PROJECT for the given flags.
 fn find_recorded<'p>(project: &'p Project, requested: &DeleteRequest) -> Result<&'p Resource> {
     let DeleteRequest {
         group,

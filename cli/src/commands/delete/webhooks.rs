@@ -36,7 +36,6 @@ pub fn plan_delete_webhook(tree: &Tree, requested: &DeleteWebhookRequest) -> Res
     removal.finish()
 }
 
-/// Checks that PROJECT lists the webhooks and spokes to delete.
 fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &str) -> Result<()> {
     for (asked, is_there, what) in [
         (requested.defaulting, before.defaulting, "defaulting"),
@@ -57,7 +56,7 @@ fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &st
     Ok(())
 }
 
-/// Returns the remaining webhooks. A conversion without spokes is dropped.
+/// Returns the remaining webhooks. A conversion without spokes is no longer one.
 fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
     let all = !(requested.defaulting || requested.validation || requested.conversion);
     let has_spokes_left =
@@ -71,7 +70,6 @@ fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
     after
 }
 
-/// Returns the spokes in `before` that are missing from `after`.
 fn deleted_spokes<'w>(before: &'w Webhooks, after: &'w Webhooks) -> impl Iterator<Item = &'w String> {
     before.spoke.iter().filter(|spoke| !after.spoke.contains(spoke))
 }
@@ -127,8 +125,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes spokes from a file that keeps other content: the kind's handlers, or the tests of
-    /// its webhooks. Keeps the user's other changes.
+    /// Removes spokes from a file that keeps other content, i.e. the kind's handlers, or the tests
+    /// of its webhooks. The user's other changes stay.
     fn cut_spokes(&mut self, file: &Rendered, spokes: &DeletedSpokes<'_>) -> Result<()> {
         for (path, test) in &spokes.types {
             if file.path == spokes.handlers {
@@ -140,7 +138,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes a scaffolded test from a file.
+    /// Removes a scaffolded test from a file, unless the user has changed it.
     fn cut_test(&mut self, file: &Rendered, test: &str) -> Result<()> {
         let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
         let own = rust::function_tokens(&text, test);
@@ -154,7 +152,7 @@ impl Removal<'_> {
     /// Makes the first version the storage version again after the conversion was removed.
     fn restore_storage(&mut self, api: &ApiContext) -> Result<()> {
         // `create webhook` makes the hub the storage version. If it is a different one, somebody
-        // has changed it since.
+        // has changed it since, so leave it alone.
         if self.is_stored(api)? == Some(false) {
             return Ok(());
         }
@@ -171,9 +169,7 @@ impl Removal<'_> {
 
 /// A conversion's deleted spokes, and the places that refer to them.
 struct DeletedSpokes<'c> {
-    /// The file with the kind's handlers.
     handlers: String,
-    /// The path of the file's module within the crate.
     module: Vec<&'c str>,
     /// The type of each spoke, and its test's name.
     types: Vec<(String, String)>,
@@ -196,7 +192,7 @@ impl<'c> DeletedSpokes<'c> {
     }
 }
 
-/// Returns the name of the scaffolded test for the conversion to a version. Must match the
+/// Returns the name of the scaffolded test for the conversion to a version. It must match the
 /// template.
 fn round_trip_test(version: &str) -> String {
     format!("the_round_trip_through_{version}_is_lossless")

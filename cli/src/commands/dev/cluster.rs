@@ -1,5 +1,5 @@
-//! The cluster that the operator runs against: a control plane started by this process, or an
-//! existing cluster.
+//! The cluster that the operator runs against. This process starts a control plane for it, or
+//! connects to an existing cluster.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,10 +13,9 @@ use crate::commands::envtest::find_installed;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
-/// Interval at which to check signals, servers and the operator.
+/// Interval at which we check signals, servers and the operator.
 pub(super) const TICK: Duration = Duration::from_millis(200);
 
-/// A cluster with its kubeconfig.
 pub(super) struct Cluster {
     kubectl: Kubectl,
     kubeconfig: PathBuf,
@@ -24,7 +23,6 @@ pub(super) struct Cluster {
     plane: Option<ControlPlane>,
 }
 
-/// Returns the cluster that the flags select for kubectl.
 pub(super) fn choice(flags: &DevFlags) -> ClusterChoice {
     ClusterChoice {
         kubeconfig: flags.kubeconfig.clone(),
@@ -32,10 +30,8 @@ pub(super) fn choice(flags: &DevFlags) -> ClusterChoice {
     }
 }
 
-/// Checks that the cluster can call the operator's webhooks.
-///
-/// # Errors
-/// Fails if there are webhooks but no address at which another cluster can reach this machine.
+/// Checks that the cluster can call the operator's webhooks. Another cluster can do so only if the
+/// user says at which address it can reach this machine.
 pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<()> {
     if flags.context.is_some() && flags.webhook_host.is_none() && rendered.has_webhooks() {
         bail!(
@@ -48,8 +44,8 @@ pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<(
 }
 
 impl Cluster {
-    /// Starts a control plane, or connects to the cluster selected by the flags. Writes a separate
-    /// kubeconfig, so that later changes to the user's kubeconfig have no effect.
+    /// Starts a control plane, or connects to the cluster selected by the flags. We write a
+    /// separate kubeconfig, so that later changes to the user's kubeconfig have no effect.
     pub(super) fn start(
         flags: &DevFlags,
         dir: &Path,
@@ -87,7 +83,7 @@ impl Cluster {
         &self.kubeconfig
     }
 
-    /// Returns whether the cluster stops together with this process.
+    /// Whether the cluster stops together with this process.
     pub(super) fn is_own(&self) -> bool {
         self.plane.is_some()
     }

@@ -1,8 +1,8 @@
 //! The objects that the command installs in the cluster, and the objects that they replace.
 //!
 //! A control plane started by this process disappears with all its objects. In an existing cluster,
-//! webhook configurations and conversions of CRDs only call this machine while the command runs,
-//! and are restored afterwards. CRDs stay, because deleting a CRD deletes its objects.
+//! webhook configurations and conversions of CRDs only call this machine while the command runs, so
+//! we restore them afterwards. CRDs stay, because deleting a CRD deletes its objects.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,19 @@ use super::rendered::{LABEL, Rendered};
 use crate::cluster::{Kubectl, apply, to_list};
 use crate::shell::Shell;
 
-/// Options of `kubectl apply`. With a separate field manager, the objects keep the fields set by
+/// Options of `kubectl apply`. With a field manager of our own, the objects keep the fields set by
 /// other managers.
 const OPTIONS: [&str; 2] = ["--field-manager=rbuilder-dev", "--output=name"];
 
 /// Kind and name of an object.
 type Key = (String, String);
 
-/// The objects that were applied.
 pub(super) struct Installed {
     kubectl: Kubectl,
     /// True if nothing needs to be restored.
     is_disposable: bool,
-    /// The original webhook configurations; `None` if a configuration did not exist.
+    /// The original webhook configurations. `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,
-    /// The original conversions of CRDs.
     conversions: BTreeMap<String, Value>,
 }
 
@@ -80,7 +78,7 @@ impl Installed {
         apply(&self.kubectl, &rendered.configurations, &OPTIONS, shell)
     }
 
-    /// Restores everything, even if one of the objects fails.
+    /// Restores everything, even if it fails for one of the objects.
     pub(super) fn restore(&mut self, shell: &mut Shell) -> Result<()> {
         if self.is_disposable {
             return Ok(());
@@ -99,9 +97,9 @@ impl Installed {
         result
     }
 
-    /// Saves a configuration from the cluster and deletes it. If our configuration was applied over
-    /// the existing one, it would contain both the deployed manager's Service and our URL, which
-    /// the API server rejects.
+    /// Saves a configuration from the cluster and deletes it. If we applied ours over the existing
+    /// one, it would contain both the deployed manager's Service and our URL, which the API server
+    /// rejects.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
         if self.configurations.contains_key(&key) {
             return Ok(());
@@ -119,8 +117,8 @@ impl Installed {
         Ok(())
     }
 
-    /// Saves a CRD's conversion from the cluster and replaces it completely. A conversion with both
-    /// a Service and a URL would be rejected, too.
+    /// Saves a CRD's conversion from the cluster and replaces it completely, because a conversion
+    /// with both a Service and a URL would be rejected, too.
     fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
         let name = name_of(crd);
         if self.is_disposable || self.conversions.contains_key(name) {
@@ -166,7 +164,6 @@ impl Installed {
         Ok(())
     }
 
-    /// Reads an object from the cluster.
     fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
         let text = self
             .kubectl
@@ -180,13 +177,13 @@ impl Installed {
     }
 }
 
-/// Returns whether a configuration was left behind by an earlier run. It calls a process that no
-/// longer runs.
+/// Whether an earlier run left a configuration behind. It calls a process that no longer runs, so
+/// it's not worth restoring.
 fn is_left_over(configuration: &Value) -> bool {
     configuration["metadata"]["labels"][LABEL.0] == LABEL.1
 }
 
-/// Removes the fields that are set by the API server and would make it reject the saved object.
+/// Removes the fields that the API server sets. With them, it would reject the saved object.
 fn strip_server_fields(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in [

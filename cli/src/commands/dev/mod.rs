@@ -4,9 +4,10 @@
 //! and applies the webhook configurations, in this order. If a step before the restart fails, the
 //! running operator stays untouched. Each change of the source starts a new cycle.
 //!
-//! On a control plane of this process, the operator has the permissions of its service account, as in a
-//! cluster: a missing marker shows during development. In another cluster, the operator has the
-//! permissions of the user, who may not be allowed to bind roles or to impersonate.
+//! On a control plane of this process, the operator has the permissions of its service account, as
+//! in a cluster, so that you notice a missing marker during development. In another cluster, the
+//! operator has the permissions of the user, who may not be allowed to bind roles or to
+//! impersonate.
 
 mod account;
 mod cluster;
@@ -32,7 +33,7 @@ use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
-/// Time limit for an operator to serve its webhooks.
+/// How long an operator may take to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
@@ -62,7 +63,7 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
         dir,
     };
     let result = session.follow_changes(shell);
-    // Also clean up after an error.
+    // Clean up after an error, too.
     let ended = session.end(shell);
     result.and(ended)?;
     Ok(0)
@@ -104,9 +105,9 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
-/// Returns the address to which the operator's webhook server binds. For this process's control
-/// plane, this is the loopback interface. For another cluster, it is the interface of
-/// `--webhook-host`, or all interfaces if the host is a name or an address on a different machine.
+/// Returns the address to which the operator's webhook server binds. For our own control plane,
+/// this is the loopback interface. For another cluster, it is the interface of `--webhook-host`, or
+/// all interfaces if the host is a name or an address on a different machine.
 fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
     let Some(host) = webhook_host else {
         return IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -127,7 +128,7 @@ fn own_address(interface: IpAddr) -> IpAddr {
 }
 
 /// Returns environment variables that keep the operator's servers from binding to all interfaces,
-/// as they do in a Pod. The user's variables and arguments take precedence.
+/// as they do in a Pod. If the user sets a variable or passes an argument, that takes precedence.
 fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
     let mut variables = vec![("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())];
     if !webhooks.is_unspecified() {
@@ -137,7 +138,6 @@ fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// One run of the command.
 struct Session<'a> {
     dir: PathBuf,
     flags: &'a DevFlags,
@@ -166,7 +166,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs a cycle. Only prints an error, because the next change may fix it.
+    /// Runs a cycle. An error is only printed, because the next change may fix it.
     fn try_cycle(&mut self, shell: &mut Shell) {
         if let Err(error) = self.run_cycle(shell) {
             if self.interrupt.is_asked() {
@@ -211,7 +211,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the operator's kubeconfig. On this process's control plane, the operator has the
+    /// Returns the operator's kubeconfig. On our own control plane, the operator has the
     /// permissions of its service account.
     fn operator_kubeconfig(&self, rendered: &Rendered, shell: &mut Shell) -> Result<PathBuf> {
         let kubeconfig = self.cluster.kubeconfig();
@@ -238,8 +238,8 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Waits until the operator accepts connections for its webhooks. The API server must not call
-    /// them earlier.
+    /// Waits until the operator accepts connections for its webhooks, because the API server must
+    /// not call them earlier.
     fn wait_until_served(&mut self) -> Result<()> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         let address = (own_address(self.interface()), self.address.port);
@@ -269,7 +269,7 @@ impl Session<'_> {
         }
     }
 
-    /// Stops the operator. Restores an existing cluster, or stops our own.
+    /// Stops the operator. Then restores an existing cluster, or stops our own.
     fn end(&mut self, shell: &mut Shell) -> Result<()> {
         shell.note("\nstopping\n");
         if let Some(operator) = self.operator.take() {
@@ -280,7 +280,7 @@ impl Session<'_> {
     }
 }
 
-/// Returns the first few changed paths as a text.
+/// Lists the first few paths.
 fn summarize(paths: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut text = paths[..paths.len().min(SHOWN)].join(", ");
@@ -303,7 +303,7 @@ mod tests {
         };
         check(None, "127.0.0.1");
         check(Some("127.0.0.2"), "127.0.0.2");
-        // An address reserved for documentation, so no machine has it.
+        // This address is reserved for documentation, so no machine has it.
         check(Some("192.0.2.1"), "::");
         check(Some("host.docker.internal"), "::");
     }

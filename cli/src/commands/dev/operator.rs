@@ -14,14 +14,11 @@ use crate::cluster::{Interrupt, POLL_INTERVAL, Reach, terminate, wait_for};
 use crate::commands::run::NO_CARGO;
 use crate::programs::find_program;
 
-/// Time that an operator gets to finish its reconciles and release its lease.
+/// How long an operator may take to finish its reconciles and release its lease.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Builds one of the project's binaries and returns its path.
-///
-/// # Errors
-/// Fails if the source does not compile, in which case cargo prints the reason, or if this process
-/// is asked to stop.
+/// Builds one of the project's binaries and returns its path. If the source does not compile, cargo
+/// prints the reason. This also fails if the process is asked to stop.
 pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &Interrupt) -> Result<PathBuf> {
     let cargo = find_program("cargo").context(NO_CARGO)?;
     let mut child = workspace.spawn(&cargo, |command| {
@@ -51,8 +48,8 @@ fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     is_bin.then(|| message["executable"].as_str().map(PathBuf::from))?
 }
 
-/// Returns a path that the next build does not write to. On Windows, a running program cannot be
-/// replaced.
+/// Returns a path that the next build does not write to, because on Windows a running program
+/// cannot be replaced.
 #[cfg(windows)]
 #[allow(clippy::disallowed_methods)] // the copy is outside of the project
 fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {
@@ -70,7 +67,7 @@ fn keep_apart(program: PathBuf, _: &Workspace) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A running operator. Dropping it kills it.
+/// A running operator, which is killed when this value is dropped.
 pub(super) struct Operator<'a> {
     child: Child,
     workspace: &'a Workspace,
@@ -113,7 +110,7 @@ impl<'a> Operator<'a> {
     }
 
     fn kill(&mut self) -> Option<ExitStatus> {
-        // An error means that the operator has exited.
+        // If this fails, the operator has already exited.
         let _ = self.child.kill();
         let status = self.child.wait().ok();
         self.workspace.forget(self.child.id());
@@ -127,7 +124,8 @@ impl Drop for Operator<'_> {
     }
 }
 
-/// Asks a child's process group to stop. On systems without signals, kills the child.
+/// Asks a child's process group to stop. Systems without signals leave us no choice but to kill the
+/// child.
 fn end_group(child: &mut Child) {
     if !terminate(child, Reach::Group) {
         let _ = child.kill();

@@ -10,22 +10,20 @@ use crate::cluster::{Kubectl, parse_documents};
 /// The kustomization to render. Its objects have the project's prefix, as in a deployment.
 const ALL: &str = "config/default";
 
-/// Label of webhook configurations that call this machine. Identifies configurations left behind by
-/// an earlier run.
+/// Label of webhook configurations that call this machine. With it we recognize configurations that
+/// an earlier run left behind.
 pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 
-/// CRDs, webhook configurations and permissions.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Rendered {
     pub(super) crds: Vec<Value>,
     pub(super) configurations: Vec<Value>,
     /// Roles and their bindings, with their namespaces.
     pub(super) roles: Vec<Value>,
-    /// The manager's service account; `None` if the project deploys no manager.
+    /// The manager's service account, or `None` if the project deploys no manager.
     pub(super) account: Option<ServiceAccount>,
 }
 
-/// A service account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServiceAccount {
     pub(super) namespace: String,
@@ -33,7 +31,6 @@ pub(super) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Returns the service account of a Deployment's Pods.
     fn of_deployment(deployment: &Value) -> Option<ServiceAccount> {
         let name = deployment.pointer("/spec/template/spec/serviceAccountName")?;
         Some(ServiceAccount {
@@ -45,8 +42,6 @@ impl ServiceAccount {
 
 impl Rendered {
     /// Renders the project.
-    /// # Errors
-    /// Fails with kustomize's error.
     pub(super) fn read(kubectl: &Kubectl) -> Result<Rendered> {
         Ok(Rendered::select(parse_documents(&kubectl.render(ALL)?)?))
     }
@@ -72,7 +67,7 @@ impl Rendered {
         rendered
     }
 
-    /// Returns whether the API server calls the operator for admission or conversion.
+    /// Whether the API server calls the operator for admission or conversion.
     pub(super) fn has_webhooks(&self) -> bool {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }

@@ -1,5 +1,5 @@
-//! Detects changes of the source. A file system event starts a comparison of the content, which
-//! determines whether there is a change.
+//! Detects changes of the source. After a file system event we compare the content, since only that
+//! tells whether there is a change.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,21 +9,20 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::tree::{Snapshot, watched_folders};
 
-/// Time without events that ends a series of events. Editors write several files at once.
+/// Editors write several files at once, so a series of events ends when there are none for this
+/// long.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Interval at which to compare the content without events.
+/// Interval at which we compare the content if there are no events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches a project's source.
 pub(super) struct Watch {
     root: PathBuf,
     seen: Snapshot,
-    /// `None` if the content is compared at intervals.
+    /// `None` if we compare the content at intervals.
     events: Option<Events>,
 }
 
-/// The file system's events.
 struct Events {
     watcher: RecommendedWatcher,
     received: Receiver<()>,
@@ -31,8 +30,8 @@ struct Events {
 }
 
 impl Watch {
-    /// Starts watching. If events are unavailable, compares the content at intervals and also
-    /// returns the reason.
+    /// Starts watching. If events are unavailable, we compare the content at intervals instead, and
+    /// also return the reason.
     pub(super) fn start(root: &Path, polls: bool) -> (Watch, Option<notify::Error>) {
         let (events, reason) = match polls {
             true => (None, None),
@@ -56,8 +55,8 @@ impl Watch {
         }
     }
 
-    /// Waits for events for a limited time. Returns the paths of changed files; none if the content
-    /// is the same.
+    /// Waits for events for a limited time. Returns the paths of changed files, or none if the
+    /// content is still the same.
     pub(super) fn changes_within(&mut self, time: Duration) -> Vec<String> {
         if let Some(events) = &mut self.events {
             if !events.come_within(time) {
@@ -100,7 +99,7 @@ impl Events {
         Ok(events)
     }
 
-    /// Watches new directories. The root itself is not watched recursively, because it contains the
+    /// Watches new directories. We don't watch the root itself recursively, because it contains the
     /// build output, which has more directories than some systems can watch.
     fn watch_folders(&mut self, root: &Path) -> notify::Result<()> {
         let folders = watched_folders(root);
@@ -114,7 +113,7 @@ impl Events {
         Ok(())
     }
 
-    /// Returns whether events arrive within a time. Waits until they stop.
+    /// Whether events arrive within a time. If they do, waits until they stop.
     fn come_within(&mut self, time: Duration) -> bool {
         match self.received.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => false,
@@ -131,7 +130,8 @@ impl Events {
     }
 }
 
-/// Forwards an event, unless a file was only read. An error may mean that events were lost.
+/// Forwards an event, unless a file was only read. An error may mean that events were lost, so it
+/// counts as one.
 fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
     if event.map_or(true, |event| !event.kind.is_access()) {
         let _ = sender.send(());

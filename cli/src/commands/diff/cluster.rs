@@ -14,9 +14,6 @@ pub(super) struct Stored {
 }
 
 /// Returns the cluster's CRDs that have the same name as a new one.
-///
-/// # Errors
-/// Fails with kubectl's error.
 pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<Value>> {
     match new.is_empty() {
         true => Ok(Vec::new()),
@@ -25,9 +22,6 @@ pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<V
 }
 
 /// Validates the cluster's objects with the new CRDs, in each version that both serve.
-///
-/// # Errors
-/// Fails with kubectl's error, or if a CRD cannot be read.
 pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> Result<Stored> {
     let mut stored = Stored {
         judged: 0,
@@ -60,7 +54,7 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
     Ok(stored)
 }
 
-/// Returns a CRD's resources in all served versions, such as `cups.v1.example.com`.
+/// Returns a CRD's resources in all served versions, e.g. `cups.v1.example.com`.
 fn resources(crd: &Value) -> Vec<String> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -4,18 +4,17 @@ use rbuilder_compatibility::{Change, Effect, Witness};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-/// Maximum length of a text that is shown in full.
+/// Longer texts are shortened.
 const LONGEST_TEXT: usize = 80;
 
-/// Maximum size of a list or map that is shown in full.
+/// Longer lists and maps are shortened.
 const MOST_ITEMS: usize = 6;
 
-/// Returns the object as YAML.
 pub(super) fn show_object(object: &Value) -> String {
     yaml::to_string(&abridge(object))
 }
 
-/// Returns lines that describe what happens to the object.
+/// Describes what happens to the object, in lines.
 pub(super) fn describe_effect(change: &Change, witness: &Witness) -> Vec<String> {
     let shown = |value: &Option<Value>| match value {
         None => "absent".to_owned(),
@@ -45,7 +44,6 @@ pub(super) fn describe_effect(change: &Change, witness: &Witness) -> Vec<String>
     }
 }
 
-/// Shortens long texts, lists and maps.
 fn abridge(value: &Value) -> Value {
     match value {
         Value::String(text) => shorten(text).into(),
@@ -71,7 +69,7 @@ fn abridge(value: &Value) -> Value {
     }
 }
 
-/// Shortens a text that was generated to be long. Otherwise, messages would be long, too.
+/// Shortens a text that was generated to be long, since messages would be just as long otherwise.
 fn shorten(text: &str) -> String {
     let count = text.chars().count();
     match count > LONGEST_TEXT && !text.contains(' ') {

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::{Report, Subject};
 
-/// Returns the report.
 pub(super) fn render(report: &Report) -> Value {
     let count = |level: Level| report.of_level(level).count();
     let changes: Vec<Value> = report.changes.iter().map(describe).collect();

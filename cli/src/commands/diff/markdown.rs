@@ -6,7 +6,6 @@ use super::example::{describe_effect, show_object};
 use super::text::{by_manifest, describe_webhook, effects, parties, place, without_example};
 use super::{LEVELS, Report, Subject};
 
-/// Returns the report.
 pub(super) fn render(report: &Report) -> String {
     let (title, nothing) = match &report.subject {
         Subject::Base(base) => (

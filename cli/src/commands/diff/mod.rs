@@ -21,15 +21,14 @@ use crate::flags::{DiffFlags, DiffFormat, FailLevel};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// All levels, the most important one first.
+/// Most important first.
 const LEVELS: [Level; 3] = [Level::Breaking, Level::Risky, Level::Compatible];
 
-/// The compared states.
 enum Subject {
-    /// An older state, such as `main (1a2b3c4)`.
+    /// An older state, e.g. `main (1a2b3c4)`.
     Base(String),
     Versions {
-        /// The number of version pairs.
+        /// How many pairs of versions we compared.
         pairs: usize,
         converted_by_webhook: Vec<Converted>,
     },
@@ -38,16 +37,15 @@ enum Subject {
 /// A CRD whose versions are converted by a webhook.
 struct Converted {
     name: String,
-    /// The versions whose conversion is not covered by any of the project's tests; `None` if there
-    /// is no project.
+    /// The versions whose conversion none of the project's tests covers. `None` if there is no
+    /// project.
     untested: Option<Vec<String>>,
 }
 
-/// The result of a comparison.
 struct Report {
     subject: Subject,
     changes: Vec<Change>,
-    /// Objects in the cluster that are affected by the new CRDs; `None` if there is no cluster.
+    /// Objects in the cluster that the new CRDs affect. `None` if there is no cluster.
     stored: Option<Stored>,
 }
 
@@ -56,13 +54,12 @@ impl Report {
         self.changes.iter().filter(move |change| change.level == level)
     }
 
-    /// Returns the number of changes by level, such as `1 breaking, 0 risky, 2 compatible`.
+    /// Counts changes by level, e.g. `1 breaking, 0 risky, 2 compatible`.
     fn summary(&self) -> String {
         let counts = LEVELS.map(|level| format!("{} {}", self.of_level(level).count(), level.as_str()));
         counts.join(", ")
     }
 
-    /// Returns whether a webhook's conversion is not tested.
     fn has_untested(&self) -> bool {
         let Subject::Versions {
             converted_by_webhook, ..
@@ -92,7 +89,7 @@ impl Report {
     }
 }
 
-/// Runs the command. Returns exit code 1 if a change has the level of `--fail-on`.
+/// Runs the command. The exit code is 1 if a change has the level of `--fail-on`.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<u8> {
     let report = match flags.versions {
         true => compare_versions(dir, typed_in, flags, shell)?,

@@ -1,9 +1,9 @@
 //! Reads files at a revision with git.
 //!
-//! A repository's configuration can make git run other programs, so only commands that read objects
-//! run here: `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters, pagers or
+//! A repository's configuration can make git run other programs, so we only run commands that read
+//! objects. `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters, pagers or
 //! file system monitors. The only program that they could start is the transport with which a
-//! partial clone fetches missing objects, and no transport is allowed.
+//! partial clone fetches missing objects, and we allow no transport.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,9 @@ use rbuilder_yaml::is_yaml;
 use crate::programs::{Answer, LIMIT, ask_for, find_program, git_command, neutral_folder};
 use crate::tree::{LARGEST, resolve_path, with_slashes};
 
-/// Names of main branches, in lookup order.
+/// Names of main branches, in the order in which we look for them.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
-/// A git repository.
 pub(super) struct Repository {
     git: PathBuf,
     /// The work tree's path, without symbolic links.
@@ -24,10 +23,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository that contains a directory.
-    ///
-    /// # Errors
-    /// Fails if there is a repository but git is missing.
+    /// Finds the repository that contains a directory. If there is one, git must be installed.
     pub(super) fn find(dir: &Path) -> Result<Option<Repository>> {
         let dir = resolve_path(dir);
         let Some(top) = dir.ancestors().find(|top| top.join(".git").exists()) else {
@@ -40,10 +36,7 @@ impl Repository {
         }))
     }
 
-    /// Returns a revision's commit; `None` if there is no such revision.
-    ///
-    /// # Errors
-    /// Fails if git cannot be run.
+    /// Returns a revision's commit, or `None` if there is no such revision.
     pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
         // Git would parse it as a flag.
         if revision.starts_with('-') {
@@ -58,10 +51,8 @@ impl Repository {
         Ok(answer.status.success().then(|| text(&answer.out)))
     }
 
-    /// Returns the main branch's name, and the commit at which the current branch left it.
-    ///
-    /// # Errors
-    /// Fails if there is no main branch, or if the history does not reach the commit.
+    /// Returns the main branch's name, and the commit at which the current branch left it. A
+    /// shallow clone may not have that commit.
     pub(super) fn find_merge_base(&self) -> Result<(String, String)> {
         for name in MAIN {
             let reference = match name.starts_with("origin/") {
@@ -87,9 +78,6 @@ impl Repository {
     }
 
     /// Returns a commit's YAML files at these places in the work tree.
-    ///
-    /// # Errors
-    /// Fails if a place is outside of the work tree, or if git fails.
     pub(super) fn read_files(&self, commit: &str, places: &[PathBuf]) -> Result<Vec<(String, String)>> {
         let places = places
             .iter()
@@ -106,7 +94,7 @@ impl Repository {
             let Some((facts, path)) = entry.split_once('\t') else {
                 continue;
             };
-            // A symbolic link has the mode 120000.
+            // Skip symbolic links, which have the mode 120000.
             let is_file = facts.starts_with("100644 blob ") || facts.starts_with("100755 blob ");
             if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_yaml(path)) {
                 files.push((path.to_owned(), self.read(&["cat-file", "blob", id])?));

@@ -1,8 +1,8 @@
-//! Finds the versions of a kind that are covered by a project's round-trip tests.
+//! Finds the versions of a kind that a project's round-trip tests cover.
 //!
-//! A webhook's conversion is code, which the command does not run. But the command can find the
-//! calls of `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source,
-//! and name the versions that none of them connects.
+//! A webhook's conversion is code, which we don't run. But we can find the calls of
+//! `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source, and name
+//! the versions that none of them connects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use crate::tree::Tree;
 
 /// Functions and types that test conversions.
 const TESTS: [&str; 2] = ["assert_round_trip", "RoundTrip"];
-/// Maximum number of aliases to follow for a type.
+/// How many aliases of a type we follow.
 const STEPS: usize = 8;
 
-/// The segments of a path, such as `["crate", "api", "v2", "Cup"]`.
+/// The segments of a path, e.g. `["crate", "api", "v2", "Cup"]`.
 type Path = Vec<String>;
 
 /// The paths of both types of each test in a project.
@@ -27,10 +27,7 @@ type Path = Vec<String>;
 pub(super) struct RoundTrips(Vec<[Path; 2]>);
 
 impl RoundTrips {
-    /// Finds the tests in all of a project's Rust files. Skips files that cannot be parsed.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
+    /// Finds the tests in all of a project's Rust files. Files that don't parse are skipped.
     pub(super) fn read(tree: &Tree) -> Result<RoundTrips> {
         let mut found = Vec::new();
         for path in tree.find_files(|path| path.ends_with(".rs"))? {
@@ -61,14 +58,14 @@ impl RoundTrips {
     }
 }
 
-/// Returns the version of a kind's type: the name of a module in its path.
+/// Finds the version of a kind's type, which is the name of a module in its path.
 fn find_version<'v>(path: &[String], kind: &str, versions: &[&'v str]) -> Option<&'v str> {
     let (name, modules) = path.split_last()?;
     let is_module = |version: &&&str| modules.iter().any(|module| module == **version);
     versions.iter().find(is_module).copied().filter(|_| name == kind)
 }
 
-/// Returns the largest group of versions that are connected by pairs; empty if there is no pair.
+/// Returns the largest group of versions that are connected by pairs. Without a pair it is empty.
 fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&'v str> {
     let group_of = |start: &'v str| {
         let mut group = BTreeSet::from([start]);
@@ -92,8 +89,7 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
     }
 }
 
-/// Returns the paths of the types in each test of a file. Omits types that cannot be determined
-/// from the file.
+/// Returns the paths of the types in each test of a file, as far as the file tells what they are.
 fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(text) {
@@ -107,7 +103,6 @@ fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
 struct Names(BTreeMap<String, Path>);
 
 impl Names {
-    /// Adds the names of imports and aliases.
     fn add_items(&mut self, cursor: Cursor<'_>) {
         let mut items = Items::new(cursor, None);
         if items.read_inner_attributes().is_err() {
@@ -126,7 +121,6 @@ impl Names {
         }
     }
 
-    /// Adds all names imported by a `use` tree.
     fn add_imports(&mut self, mut cursor: Cursor<'_>, above: &[String]) {
         while !cursor.is_end() && !cursor.is_punct(b';') {
             let mut path = above.to_vec();
@@ -191,7 +185,6 @@ fn search_items(cursor: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     }
 }
 
-/// Searches a function's body.
 fn search_body(body: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     let mut names = outer.clone();
     for span in find_local_items(body) {

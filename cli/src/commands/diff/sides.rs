@@ -24,9 +24,7 @@ const CLUSTER: &str = "cluster";
 /// Text without any of these words contains no manifest to compare.
 const KINDS: [&str; 3] = ["CustomResourceDefinition", "Role", "WebhookConfiguration"];
 
-/// The older and the newer state.
 pub(super) struct Sides {
-    /// The older state's name.
     pub(super) base: String,
     pub(super) old: Vec<Value>,
     pub(super) new: Vec<Value>,
@@ -34,17 +32,12 @@ pub(super) struct Sides {
     pub(super) cluster: Option<Kubectl>,
 }
 
-/// The newer state, and its location in the repository.
+/// The newer state, and where it is in the repository.
 pub(super) struct Newer {
     pub(super) objects: Vec<Value>,
-    /// Files and directories.
     places: Vec<PathBuf>,
 }
 
-/// Reads both states.
-///
-/// # Errors
-/// Fails if a state cannot be read, or if there is nothing to compare.
 pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Sides> {
     let newer = read_newer(dir, typed_in, flags, shell)?;
     let typed = flags.base.as_deref();
@@ -120,10 +113,7 @@ fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     Ok(is_there.then(|| PathBuf::from(typed)))
 }
 
-/// Reads the newer state.
-///
-/// # Errors
-/// Fails if it cannot be read, or if `--to` has nothing to compare.
+/// Reads the newer state. There must be something to compare in the files of `--to`.
 pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
     let mut objects = Vec::new();
     if flags.files.is_empty() {
@@ -174,7 +164,7 @@ fn kind(object: &Value) -> String {
     object["kind"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the CRDs, and the objects of kinds that also exist in the older state.
+/// Keeps the CRDs, and the objects of kinds that also exist in the older state.
 fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {
     objects.retain(|object| kinds.contains(&kind(object)) || kind(object) == KINDS[0]);
     objects

@@ -8,7 +8,7 @@ use super::example::{describe_effect, show_object};
 use super::{Converted, LEVELS, Report, Subject};
 use crate::count::counted;
 
-/// Returns the report: changes by level, then the cluster's objects, then the number of changes.
+/// Renders the changes by level, then the cluster's objects, then the number of changes.
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     for level in LEVELS {
@@ -63,7 +63,7 @@ pub(super) fn describe_webhook(crd: &Converted) -> String {
     }
 }
 
-/// Returns the effects of the new CRDs on an object.
+/// Describes what the new CRDs do to an object.
 pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     let mut lines: Vec<String> = verdict
         .refused
@@ -77,7 +77,7 @@ pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     lines
 }
 
-/// Returns the location of a change, such as `cups.example.com v1 spec.size`.
+/// Returns the location of a change, e.g. `cups.example.com v1 spec.size`.
 pub(super) fn place(change: &Change) -> String {
     let kind = match change.kind.as_str() {
         "CustomResourceDefinition" => None,
@@ -97,7 +97,6 @@ pub(super) fn place(change: &Change) -> String {
     parts.join(" ")
 }
 
-/// Returns those affected by a change.
 pub(super) fn parties(change: &Change) -> String {
     let parties: Vec<&str> = change.affects.iter().map(|party| party.as_str()).collect();
     parties.join(", ")
@@ -169,7 +168,7 @@ fn indent(title: &str, yaml: &str) -> String {
     title + &lines.collect::<String>()
 }
 
-/// Returns the changed manifests, with their number of changes by level.
+/// Counts the changes of each manifest by level.
 pub(super) fn by_manifest(report: &Report) -> BTreeMap<(&str, &str), [usize; 3]> {
     let mut found: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
     for change in &report.changes {

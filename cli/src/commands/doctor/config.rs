@@ -13,15 +13,10 @@ use crate::project::Project;
 use crate::render::Scaffold;
 use crate::tree::Tree;
 
-/// The check's name.
 const CHECK: &str = "config";
 /// The kustomization that `deploy` applies.
 const ROOT: &str = "config/default";
 
-/// Checks all kustomizations in `config/`.
-///
-/// # Errors
-/// Fails if a file or a directory cannot be read.
 pub(super) fn examine_config(
     tree: &Tree,
     project: &Project,
@@ -54,7 +49,8 @@ fn is_kustomization(path: &str) -> bool {
     path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
 }
 
-/// Returns whether a directory contains a kustomization. An unreadable one, such as a link, counts.
+/// Whether a directory contains a kustomization. One that we can't read, e.g. because it is a link,
+/// counts.
 fn has_kustomization(tree: &Tree, folder: &str) -> bool {
     let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
     paths.any(|path| !matches!(tree.read(&path), Ok(None)))
@@ -94,9 +90,9 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     Ok(findings)
 }
 
-/// Returns why kustomize cannot read a path: there is neither a file nor a directory with a
-/// kustomization. A path that cannot be read here exists, because kustomize follows links and this
-/// command does not.
+/// Says why kustomize cannot read a path, if there is neither a file nor a directory with a
+/// kustomization. If we can't read the path, it exists nevertheless, because kustomize follows
+/// links and we don't.
 fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
     let is_folder = !folder.is_empty()
@@ -109,14 +105,14 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether kustomize would download an entry. Such entries start with a host name.
+/// Whether kustomize would download an entry. Such entries start with a host name.
 fn is_remote(entry: &str) -> bool {
     entry.split_once('/').is_some_and(|(host, _)| {
         host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")
     })
 }
 
-/// Returns the line number of an entry's first occurrence. Ignores comments.
+/// Returns the line number of an entry's first occurrence outside of comments.
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));

@@ -15,22 +15,18 @@ use crate::render::Scaffold;
 use crate::tree::Tree;
 use rbuilder_project::conflict::find_conflict;
 
-/// A scaffolded project's library.
 const LIBRARY: &str = "src/lib.rs";
-/// Maximum number of paths in a finding.
+/// How many paths we name in a finding.
 const MOST_PATHS: usize = 8;
 
 /// The products that commands generate and merge.
 const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
-/// Compares the scaffolded files with those written by the commands. Changes and deletions are not
-/// problems, unless the project does not work without the file.
+/// Compares the scaffolded files with what the commands wrote. Changes and deletions are no
+/// problem, unless the project does not work without the file.
 ///
-/// Several commands add to a file such as `src/main.rs`, so it differs from its record. The file is
-/// compared with the project's current scaffold, so that only the user's changes count.
-///
-/// # Errors
-/// Fails if a file cannot be read.
+/// Several commands add to a file such as `src/main.rs`, so it differs from its record. We compare
+/// the file with the project's current scaffold, so that only the user's changes count.
 pub(super) fn examine_files(
     tree: &Tree,
     project: &Project,
@@ -77,11 +73,8 @@ pub(super) fn examine_files(
     Ok(findings)
 }
 
-/// Returns help for a module without a file if a scaffolded file was deleted: the command that
-/// restores it.
-///
-/// # Errors
-/// Fails if a file cannot be read.
+/// If a module has no file because a scaffolded file was deleted, returns help with the command
+/// that restores it.
 pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str) -> Result<Option<String>> {
     let is_its = |path: &&String| {
         path.ends_with(&format!("/{module}.rs")) || path.ends_with(&format!("/{module}/mod.rs"))
@@ -97,9 +90,6 @@ pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str
 
 /// Finds unresolved conflicts in scaffolded files, charts, bundles and dashboards, and in their
 /// bases.
-///
-/// # Errors
-/// Fails if a file cannot be read.
 pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let record = project.scaffolded_files().paths().map(str::to_owned);
     let mut paths: BTreeSet<String> = record.collect();
@@ -125,7 +115,7 @@ pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Fi
     )])
 }
 
-/// Formats paths as a list for a sentence. Only names the first ones.
+/// Lists paths in a sentence. Only the first ones are named.
 pub(super) fn list_paths(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(MOST_PATHS);
     let shown = paths[..paths.len() - more].join(", ");

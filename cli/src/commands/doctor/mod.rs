@@ -1,5 +1,5 @@
-//! `rbuilder doctor`: checks the tools on this machine and the project's state, and for a project
-//! with shards also the cluster's support for them. It writes nothing.
+//! `rbuilder doctor`: checks the tools on this machine and the project's state. If a project has
+//! shards, it also checks the cluster's support for them. It writes nothing.
 //!
 //! A check is a function in one of the modules that returns [`Finding`]s.
 
@@ -19,10 +19,8 @@ use super::decide;
 use crate::flags::{DoctorFlags, Output};
 use crate::shell::Shell;
 
-/// A finding's severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// No action is required.
     Good,
     /// Something is outdated, or some commands lack a requirement.
     Warning,
@@ -40,16 +38,15 @@ impl Status {
     }
 }
 
-/// A check's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    /// The check's name, such as `rust`.
+    /// The check's name, e.g. `rust`.
     check: &'static str,
     status: Status,
     message: String,
-    /// The suggested action. Empty if no action is required.
+    /// What the user should do, or empty if there's nothing to do.
     help: String,
-    /// The message's code, for `rbuilder explain`. `None` if it has none.
+    /// The message's code, for `rbuilder explain`.
     code: Option<&'static str>,
 }
 
@@ -101,12 +98,12 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Runs the command. Returns exit code 1 if a finding is an error.
+/// Runs the command. The exit code is 1 if a finding is an error.
 pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<u8> {
     let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
     let mut findings = tools::examine_tools(dir, &needs);
     findings.extend(found);
-    // Only projects with shards connect to the cluster.
+    // We connect to the cluster only for projects with shards.
     if findings.iter().any(|finding| finding.check == shards::CHECK) {
         findings.push(shards::examine_cluster(dir));
     }

@@ -1,4 +1,5 @@
-//! Checks a project's shards: the manager's deployment, and the API server's support for shards.
+//! Checks a project's shards, i.e. the manager's deployment, and the API server's support for
+//! shards.
 
 use std::path::Path;
 
@@ -13,7 +14,6 @@ use crate::edit::kustomization::{COMPONENTS, DEPLOYMENT, entries};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The check's name.
 pub(super) const CHECK: &str = "shards";
 /// Verbs that replicas with shards need for Leases.
 const VERBS: [&str; 5] = ["list", "create", "update", "patch", "delete"];
@@ -95,13 +95,13 @@ pub(super) fn examine_cluster(dir: &Path) -> Finding {
     }
 }
 
-/// Returns the API server's version, such as `v1.36.3`.
+/// Returns the API server's version, e.g. `v1.36.3`.
 fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
     let answer: Value = serde_json::from_str(&kubectl.ask_cluster(&["get", "--raw", "/version"])?)?;
     Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns whether the API server has applied a list's selector.
+/// Whether the API server has applied a list's selector.
 fn has_shard_info(list: &str) -> bool {
     serde_json::from_str::<Value>(list).is_ok_and(|list| list["metadata"]["shardInfo"].is_object())
 }

@@ -74,7 +74,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
     findings.extend(examined);
-    // Do not report the consequences of a missing Cargo.toml.
+    // If Cargo.toml is missing, don't report what follows from that.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
         findings.extend(examine("library", examine_library(tree, &project)));
@@ -106,7 +106,6 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     (needs, findings)
 }
 
-/// Returns the `rust-version` of the package or its workspace.
 fn read_rust_version(tree: &Tree) -> Option<String> {
     let text = tree.read("Cargo.toml").ok()??;
     let manifest = Document::parse(text).ok()?;
@@ -135,10 +134,10 @@ fn examine_version(tree: &Tree, project: &Project) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Compares the project's scaffold with the current scaffold. Compares files instead of versions,
+/// Compares the project's scaffold with the current one. We compare files instead of versions,
 /// because builds of the same version may differ.
 fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
-    // For example because of conflicts of an earlier update, which another check reports.
+    // This fails, e.g., if an earlier update left conflicts, which another check reports.
     let Ok(comparison) = compare_scaffold(tree, Archive::embedded()) else {
         return Vec::new();
     };
@@ -180,7 +179,6 @@ fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
     findings
 }
 
-/// Finds misspelled keys and unknown values in PROJECT.
 fn examine_keys(project: &Project) -> Vec<Finding> {
     let keys = project.misspelled_keys().into_iter();
     let mut findings: Vec<Finding> = keys
@@ -328,7 +326,7 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 }
 
 /// Compares the chart and the dashboards with their commands' current output, if the project has
-/// them. Does not compare a bundle, because it depends on options that are not recorded. If a
+/// them. We don't compare a bundle, because it depends on options that are not recorded. If a
 /// product cannot be generated, other checks or its command report the reason.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
     let merge = ProductMergeRequest {

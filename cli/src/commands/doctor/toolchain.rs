@@ -1,4 +1,4 @@
-//! Parses a project's toolchain file. Does not run rustup, because a toolchain file can name any
+//! Parses a project's toolchain file. We don't run rustup, because a toolchain file can name any
 //! program.
 
 use std::path::Path;
@@ -10,20 +10,18 @@ use crate::disk::Folder;
 /// Names of toolchain files, in the order in which rustup looks for them in a directory.
 const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
-/// Maximum size of a toolchain file in bytes.
 const LARGEST: u64 = 64 << 10;
 
 /// The toolchain that a toolchain file selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Toolchain {
-    /// An official release of Rust, such as `1.93.0` or `nightly-2026-01-31`.
+    /// An official release of Rust, e.g. `1.93.0` or `nightly-2026-01-31`.
     Released { name: String, file: String },
-    /// Anything else, which must not be run, with the reason as a phrase.
+    /// Anything else, with the reason as a phrase. We must not run it.
     Unknown { reason: String },
 }
 
-/// Reads the nearest toolchain file in the directory or its parents. Returns `None` if there is
-/// none.
+/// Reads the nearest toolchain file in the directory or its parents, if there is one.
 pub(super) fn find_toolchain(dir: &Path) -> Option<Toolchain> {
     let dir = std::path::absolute(dir).ok()?;
     dir.ancestors().find_map(|folder| {
@@ -61,8 +59,8 @@ fn parse_name(text: &str) -> Option<String> {
     (!line.is_empty() && !line.contains(char::is_whitespace)).then(|| line.to_owned())
 }
 
-/// Returns whether a name is an official release. For such a name, rustup uses neither the
-/// repository's files nor a toolchain that the user has linked.
+/// Whether a name is an official release. For such a name, rustup uses neither the repository's
+/// files nor a toolchain that the user has linked.
 fn is_released(name: &str) -> bool {
     let mut parts = name.split('-');
     let channel = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Checks the tools on this machine: Rust, kubectl, and the binaries of the test environment.
+//! Checks the tools on this machine, i.e. Rust, kubectl, and the binaries of the test environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +13,9 @@ use crate::cluster::ClusterChoice;
 use crate::commands::{envtest, find_kubectl};
 use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 
-/// The versions required by the project.
 #[derive(Clone, Debug)]
 pub(super) struct Needs {
-    /// The package's `rust-version`, or that of new scaffolds.
+    /// The package's `rust-version`, or the one of new scaffolds.
     pub(super) rust: String,
     /// The Kubernetes minor version used by the tests.
     pub(super) kubernetes: Minor,
@@ -25,7 +24,6 @@ pub(super) struct Needs {
 /// Environment variable with the directory of etcd and kube-apiserver.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// Checks the tools required by the project.
 pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     let mut findings = vec![examine_rust(dir, &needs.rust)];
     findings.extend(examine_kubectl(dir));
@@ -33,8 +31,8 @@ pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     findings
 }
 
-/// Checks the toolchain that builds the project: the one in the project's toolchain file, or the
-/// user's default. Only runs official releases of Rust.
+/// Checks the toolchain that builds the project. It is set in the project's toolchain file, or is
+/// the user's default. We only run official releases of Rust.
 fn examine_rust(dir: &Path, needed: &str) -> Finding {
     // For rustup, the variable takes precedence over the file.
     let is_set = std::env::var_os("RUSTUP_TOOLCHAIN").is_some_and(|name| !name.is_empty());
@@ -67,7 +65,7 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
 /// Help for a toolchain that may be a program in the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
-/// The reason why a program did not print its version.
+/// Why a program did not print its version.
 enum Silence {
     /// The program is not on the `PATH`.
     NotFound,
@@ -76,7 +74,6 @@ enum Silence {
     Failed(String),
 }
 
-/// Returns the finding for a program that is missing or does not respond.
 fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: String) -> Finding {
     let error = match silence {
         Silence::NotFound => return Finding::error("rust", format!("{program} was not found"), help),
@@ -137,7 +134,7 @@ fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence
     }
 }
 
-/// Returns whether a version is equal to or newer than another. Missing parts count as zero.
+/// Whether a version is equal to or newer than another. Missing parts count as zero.
 fn is_at_least(version: &str, needed: &str) -> bool {
     let parts = |text: &str| -> [u64; 3] {
         let numbers = text.split(['-', '+']).next().unwrap_or_default();
@@ -147,7 +144,6 @@ fn is_at_least(version: &str, needed: &str) -> bool {
     parts(version) >= parts(needed)
 }
 
-/// Checks kubectl and its built-in kustomize.
 fn examine_kubectl(dir: &Path) -> Vec<Finding> {
     let help = "install kubectl (https://kubernetes.io/docs/tasks/tools), or run `rbuilder envtest install`, which includes it";
     let missing = |reason: String| {
@@ -224,13 +220,12 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
     }
 }
 
-/// Returns whether a Kubernetes version is a patch release of a minor version.
+/// Whether a Kubernetes version is a patch release of a minor version.
 fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }
 
-/// Returns whether a directory is outside of the project. Returns false if the directory is
-/// unknown.
+/// Whether a directory is outside of the project. If we cannot tell, we assume not.
 fn is_outside(folder: &Path, dir: &Path) -> bool {
     match (std::fs::canonicalize(folder), std::fs::canonicalize(dir)) {
         (Ok(folder), Ok(dir)) => !folder.starts_with(dir),

@@ -3,7 +3,7 @@
 //!
 //! The merge's base is the scaffold for the current PROJECT, and the new side is the scaffold for
 //! PROJECT with the new settings. Both use the templates with which the project was created.
-//! Features are not settings: they are listed in a file that users edit.
+//! Features are not settings, because they are listed in a file that users edit.
 
 mod multigroup;
 mod rename;
@@ -61,7 +61,6 @@ pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> R
     Ok(outcome)
 }
 
-/// Merges the scaffold for the new settings into the project.
 fn merge_settings(
     tree: &Tree,
     flags: &EditFlags,
@@ -138,7 +137,6 @@ fn merge_settings(
     Ok(outcome)
 }
 
-/// Applies the settings requested by the flags.
 fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     if let Some(name) = &settings.project_name {
         known.project_name.clone_from(name);
@@ -159,9 +157,9 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     }
 }
 
-/// Warns about markers that the merge does not change. A manager restricted to a namespace only
-/// gets a ClusterRole's permissions if the project binds it. `is_generated` indicates whether the
-/// roles already match the merged markers.
+/// Warns about markers that the merge does not change. If a manager is restricted to a namespace,
+/// it only gets a ClusterRole's permissions if the project binds it. `is_generated` says whether
+/// the roles already match the merged markers.
 fn warn_cluster_roles(
     tree: &Tree,
     project_name: &str,

@@ -2,10 +2,10 @@
 //! back.
 //!
 //! The moves follow from PROJECT: they lead from each kind's paths in the old layout to its paths
-//! in the new one. The same code moves both the scaffold with which the project was created and the
-//! project itself. The remaining changes, such as headings and the files of groups, result from a
-//! merge of the moved scaffold, the moved project and the scaffold for the new layout. For an
-//! unchanged file, the merge simply takes the new scaffold.
+//! in the new one. We move both the scaffold with which the project was created and the project
+//! itself, with the same code. The remaining changes, e.g. headings and the files of groups, result
+//! from a merge of the moved scaffold, the moved project and the scaffold for the new layout. For
+//! an unchanged file, the merge simply takes the new scaffold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,19 +23,16 @@ use crate::project::{FILE, Project, ScaffoldedFiles};
 use crate::render::{self, ApiPlaces, Scaffold, webhook_context};
 use crate::tree::Tree;
 
-/// Files by path.
+/// Texts by path.
 type Files = BTreeMap<String, String>;
 
-/// Directories with the package's Rust code.
 const CODE: [&str; 4] = ["src", "tests", "examples", "benches"];
 /// Directories with manifests whose file names contain the group.
 const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Checks that a project can be moved to the layout of `target`.
-///
-/// # Errors
-/// Fails if a group's name is not a valid module, if a layout without groups would contain several
-/// groups, or if the modules belong to an adopted package.
+/// Checks that a project can be moved to the layout of `target`. The names of groups must be valid
+/// modules, and a layout without groups supports only one. We don't move the modules of an adopted
+/// package.
 pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     let resources = &target.known.resources;
     if project.known.multigroup == target.known.multigroup || resources.is_empty() {
@@ -84,10 +81,8 @@ pub(super) struct RoleReference {
     new: String,
 }
 
-/// Moves a project, and the scaffold with which it was created, to the layout of `target`.
-///
-/// # Errors
-/// Fails with all paths that cannot be rewritten, or with a file that is in the way.
+/// Moves a project, and the scaffold with which it was created, to the layout of `target`. Fails
+/// with all paths that cannot be rewritten, or with a file that is in the way.
 pub(super) fn relocate(
     tree: &Tree,
     project: &Project,
@@ -125,8 +120,8 @@ pub(super) fn relocate(
     })
 }
 
-/// Returns a project's record after the moves. An unchanged file remains unchanged, and the old
-/// scaffold's record for a file becomes the new scaffold's record.
+/// Returns a project's record after the moves. An unchanged file must stay unchanged, and what
+/// agreed with the old scaffold's record must agree with the new one's.
 fn move_record(
     project: &Project,
     (files, moved): (&Files, &MovedFiles),
@@ -189,7 +184,6 @@ struct Declarations {
     added: BTreeSet<String>,
 }
 
-/// A project's or scaffold's files after the moves.
 struct MovedFiles {
     files: Files,
     /// New path by old path.
@@ -239,9 +233,9 @@ impl LayoutChange {
         Ok(change)
     }
 
-    /// Records the new paths of files that belong to a kind. Skips Rust modules, whose paths are
-    /// derived from the module moves. Files shared by several kinds do not have the group in their
-    /// names.
+    /// Records the new paths of files that belong to a kind. We skip Rust modules, whose paths
+    /// follow from the module moves. If several kinds share a file, its name does not contain the
+    /// group.
     fn pair_files(&mut self, old: Vec<Rendered>, new: Vec<Rendered>) {
         let own = |files: Vec<Rendered>| {
             let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
@@ -254,7 +248,6 @@ impl LayoutChange {
         }
     }
 
-    /// Records the new names of a kind's roles.
     fn rename_roles(&mut self, old: &str, new: &str) {
         for role in ["admin", "editor", "viewer", "conversion"] {
             if old != new {
@@ -316,8 +309,8 @@ impl LayoutChange {
         self.kept = kept.map(|(from, _)| parts(from)).collect();
     }
 
-    /// Records the modules that contain nothing but modules that move, such as those of groups and
-    /// of webhook versions.
+    /// Records the modules that contain nothing but modules that move, e.g. those of groups and of
+    /// webhook versions.
     fn remove_empty_modules(&mut self) {
         let moved: Vec<Vec<String>> = self.modules.iter().map(|(from, _)| from.to_vec()).collect();
         for from in moved {
@@ -329,7 +322,6 @@ impl LayoutChange {
         }
     }
 
-    /// Returns what happens to a file.
     fn fate(&self, path: &str) -> FileFate {
         match self.files.get(path) {
             Some(to) => FileFate::Moves(to.clone()),
@@ -407,7 +399,7 @@ impl LayoutChange {
         Ok(changes)
     }
 
-    /// Checks that no other module occupies a path that will contain modules that move.
+    /// Checks that no other module is where modules will move to.
     fn check_free_module(&self, texts: &Files, module: &[String], to: &[String]) -> Result<()> {
         let folder = format!("src/{}", module.join("/"));
         let paths = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
@@ -446,7 +438,7 @@ impl LayoutChange {
         Ok(())
     }
 
-    /// Moves each file to its new path.
+    /// Puts each file at its new path.
     fn place(&self, texts: Files) -> Result<MovedFiles> {
         let mut placed = MovedFiles {
             files: Files::new(),
@@ -500,8 +492,7 @@ impl MovedFiles {
     }
 }
 
-/// Returns whether a module consists only of its heading once the declarations of moved modules are
-/// removed.
+/// Whether a module consists only of its heading once the declarations of moved modules are gone.
 fn has_declarations_only(text: &str) -> bool {
     let is_heading = |line: &str| line.is_empty() || line.starts_with("//");
     text.lines().all(|line| is_heading(line.trim()))
@@ -537,7 +528,6 @@ fn check_cargo_manifest(files: &Files, layout: &LayoutChange) -> Result<()> {
     }
 }
 
-/// Returns the error for places that cannot be rewritten.
 fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
     let places = obstructions.into_iter().map(|obstruction| {
         let Obstruction {

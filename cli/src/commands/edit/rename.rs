@@ -1,8 +1,8 @@
 //! `rbuilder edit --project-name` and `--domain`: renames the project outside of its scaffold.
 //!
-//! Merging the scaffolds renames everything in the scaffold. Code added by users refers to the
-//! project's library by its crate name, and to the manager's namespace in markers and manifests.
-//! Both are renamed in all code of the project before the merge.
+//! When we merge the scaffolds, everything in the scaffold gets renamed. But users' code refers to
+//! the project's library by its crate name, and to the manager's namespace in markers and
+//! manifests. So we rename both in all code of the project before the merge.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ type Warning = (String, String);
 struct Names {
     /// The manager's old and new namespace.
     namespace: (String, String),
-    /// The library's old and new crate name; `None` if its paths are ambiguous.
+    /// The library's old and new crate name, or `None` if its paths are ambiguous.
     library: Option<(String, String)>,
 }
 
@@ -43,22 +43,18 @@ impl Names {
     }
 }
 
-/// A project's files that change with its name.
 #[derive(Default)]
 pub(super) struct Renamed {
     /// `None` if the project keeps its name.
     names: Option<Names>,
     texts: BTreeMap<String, Option<String>>,
-    /// A module with the same name as the old crate. Paths to the module and to the crate cannot be
-    /// distinguished.
+    /// A module with the same name as the old crate. We cannot tell paths to the module from paths
+    /// to the crate.
     namesake: Option<String>,
 }
 
 impl Renamed {
     /// Finds user files that refer to the project.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
     pub(super) fn find(tree: &Tree, project: &Project, target: &Project) -> Result<Renamed> {
         if project.known.project_name == target.known.project_name {
             return Ok(Renamed::default());
@@ -141,7 +137,6 @@ impl Renamed {
     }
 }
 
-/// Returns the manager's scaffolded namespace.
 fn namespace(project: &Project) -> String {
     format!("{}-system", project.known.project_name)
 }
@@ -159,7 +154,7 @@ fn list_files(tree: &Tree) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Returns whether a file is code or a manifest that users edit.
+/// Whether a file is code or a manifest that users edit.
 fn has_names(path: &str) -> bool {
     let is_inside = |folder: &str| {
         path.strip_prefix(folder)

@@ -22,7 +22,7 @@ use rbuilder_control_plane::downloads::selector::{Search, Selector};
 use rbuilder_control_plane::downloads::store::{LockedStore, lock};
 use rbuilder_control_plane::{Platform, Release, Store, has_programs};
 
-/// Maximum size of an archive in bytes. Published archives have 80 MB.
+/// Published archives have 80 MB.
 const LARGEST: u64 = 1 << 30;
 
 pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result<u8> {
@@ -67,8 +67,8 @@ fn from_project(dir: &Path, file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the installed release, downloading it if necessary; `None` for a dry run that would
-/// download it.
+/// Returns the installed release, after downloading it if necessary. A dry run that would download
+/// it returns `None`.
 fn find_or_download(
     store: &Store,
     selector: &Selector,
@@ -124,7 +124,6 @@ fn find_or_download(
     Ok(Some(available.clone()))
 }
 
-/// Downloads and installs a release.
 fn download(
     store: &Store,
     release: &Release,
@@ -159,7 +158,7 @@ fn install(
     let stage = locked.stage(release)?;
     let installed = fill_and_unpack(&stage, release, fill).and_then(|()| locked.install(&stage, release));
     if installed.is_err() {
-        // Report the original error. The next command removes any leftovers.
+        // Report the original error. If this fails too, the next command removes any leftovers.
         let _ = locked.remove_leftovers();
     }
     installed

@@ -15,7 +15,6 @@ use rbuilder_control_plane::downloads::selector::Selector;
 use rbuilder_control_plane::downloads::store::read_installed;
 use rbuilder_control_plane::{Installed, Release, Store};
 
-/// A version's state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Installed,

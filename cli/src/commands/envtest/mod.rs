@@ -47,12 +47,13 @@ pub(super) fn find_installed(dir: &Path) -> Option<PathBuf> {
     Some(store.path(&release))
 }
 
-/// Returns the store named by the flags. Relative paths are relative to the project directory.
+/// Returns the store named by the flags. Relative paths start at the project directory.
 fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
     locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
 }
 
-/// Returns the selector from the command line. Defaults to the project's Kubernetes minor version.
+/// Returns the selector from the command line. By default, we use the project's Kubernetes minor
+/// version.
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
     selector
         .cloned()
@@ -74,7 +75,7 @@ fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     Ok(platform)
 }
 
-/// Returns whether the flags include a platform. They default to the current platform.
+/// Whether the flags include a platform. By default, they mean the current platform.
 fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     let current = Platform::current();
     let includes = |flag: &Option<String>, default: &str, part: &str| match flag.as_deref() {
@@ -110,7 +111,6 @@ fn describe_not_installed(store: &Store, selector: &Selector, platform: &Platfor
     )
 }
 
-/// Returns the command that installs a version matching a selector.
 fn install_command(selector: &Selector, platform: &Platform) -> String {
     // A selector for the store cannot be installed from an index.
     let version = match selector.search {
@@ -124,7 +124,6 @@ fn install_command(selector: &Selector, platform: &Platform) -> String {
     }
 }
 
-/// Downloads the index.
 fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) -> Result<Index> {
     let url = match (&flags.index, &flags.mirror) {
         (Some(index), _) => index.clone(),
@@ -145,7 +144,6 @@ fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) 
     Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
 }
 
-/// Prints an installed release's location.
 fn print_installation(store: &Store, release: &Release, as_command: bool, output: Output, shell: &mut Shell) {
     let json = describe(store, release);
     print_directory(&store.path(release), as_command, &json, output, shell);
@@ -161,7 +159,6 @@ fn print_directory(folder: &Path, as_command: bool, json: &Value, output: Output
     }
 }
 
-/// Returns an installation as JSON.
 fn describe(store: &Store, release: &Release) -> Value {
     let path: PathBuf = store.path(release);
     json!({

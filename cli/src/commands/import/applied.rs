@@ -14,9 +14,9 @@ pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;
 /// An object and its origin.
 pub(super) struct AppliedObject {
     pub(super) object: Value,
-    /// What defines it, such as "config/default/metrics_service.yaml".
+    /// What defines it, e.g. "config/default/metrics_service.yaml".
     pub(super) origin: String,
-    /// True if a kustomize generator creates it. Its content is then unknown.
+    /// True if a kustomize generator creates it. Then we don't know its content.
     pub(super) is_generated: bool,
 }
 
@@ -73,7 +73,6 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
         .collect()
 }
 
-/// Returns the objects that a kustomization's generators create.
 fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     let mut found = Vec::new();
     for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
@@ -114,8 +113,7 @@ fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) 
     }
 }
 
-/// Returns whether a kustomize target selects an object. Supports kind, name, and equality-based
-/// labels.
+/// Whether a kustomize target selects an object. We support kind, name, and equality-based labels.
 fn is_selected(object: &Value, target: &Value) -> bool {
     let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
     let selector = target["labelSelector"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Blocks of scaffolded manifests, as text: comments and order stay.
+//! Blocks of scaffolded manifests. We edit them as text, so that comments and order stay.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,6 @@ pub(super) fn print_map(map: &Map<String, Value>, indent: usize) -> String {
     print_indented(&Value::Object(map.clone()), indent + 2)
 }
 
-/// Prints a value as indented lines.
 pub(super) fn print_indented(value: &Value, indent: usize) -> String {
     let text = rbuilder_generator::yaml::to_string(value);
     let body = text.strip_prefix("---\n").unwrap_or(&text);

@@ -1,8 +1,8 @@
-//! Structural comparison of a committed and a generated CRD: finds objects that only one of them
-//! accepts.
+//! Compares the structure of a committed and a generated CRD. We look for objects that only one of
+//! them accepts.
 //!
-//! Ignores descriptions, titles, the order of lists, and metadata. Also ignores `null` for optional
-//! fields: the API server drops it if the schema does not allow it.
+//! Descriptions, titles, the order of lists, and metadata don't matter. Neither does `null` for an
+//! optional field, because the API server drops it if the schema does not allow it.
 
 mod schema;
 
@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Verdict {
     Same,
@@ -41,7 +40,6 @@ enum Direction {
     Other,
 }
 
-/// The differences between two CRDs.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
@@ -49,7 +47,8 @@ pub(in crate::commands) struct Comparison {
     idle: BTreeSet<String>,
 }
 
-/// Prints a difference and the fields that have it. If the text is empty, prints only the field.
+/// Prints a difference and the fields that have it. If the text is empty, only the field is
+/// printed.
 fn print_group((difference, fields): (String, Vec<String>)) -> String {
     match fields.as_slice() {
         [only] if difference.is_empty() => only.clone(),
@@ -61,7 +60,6 @@ fn print_group((difference, fields): (String, Vec<String>)) -> String {
 }
 
 impl Comparison {
-    /// Compares a generated CRD with the committed one.
     pub(in crate::commands) fn of(committed: &Value, generated: &Value) -> Comparison {
         let mut comparison = Comparison::default();
         comparison.compare_names(&committed["spec"], &generated["spec"]);
@@ -104,8 +102,8 @@ impl Comparison {
     }
 
     /// Returns the same as [`words`](Self::words), but with several fields' identical differences
-    /// on one line. For example, an outdated schema of a Kubernetes type differs at each of its
-    /// uses.
+    /// on one line. For example, an outdated schema of a Kubernetes type differs wherever it is
+    /// used.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for words in self.words() {
@@ -124,8 +122,8 @@ impl Comparison {
         groups.into_iter().map(print_group).collect()
     }
 
-    /// Describes the committed CRD's keys that are omitted in the generated one because they have
-    /// no effect.
+    /// Describes the committed CRD's keys that the generated one leaves out because they have no
+    /// effect.
     pub(in crate::commands) fn idle_keys(&self) -> Vec<String> {
         self.idle.iter().cloned().collect()
     }
@@ -210,7 +208,7 @@ impl Comparison {
         self.compare_root(&schema(before), &schema(after));
     }
 
-    /// `apiVersion`, `kind` and `metadata` are implied, whether or not the schema lists them.
+    /// Every object has `apiVersion`, `kind` and `metadata`, whether or not the schema lists them.
     fn compare_root(&mut self, before: &Value, after: &Value) {
         let trimmed = |schema: &Value| {
             let mut schema = schema.clone();

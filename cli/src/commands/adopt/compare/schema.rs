@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{Comparison, Direction, list};
 
 impl Comparison {
-    /// Compares the schemas of the value at a path. The API server drops `null` if the value is an
-    /// optional field.
+    /// Compares the schemas of the value at a path. If the value is an optional field, the API
+    /// server drops `null`.
     pub(super) fn compare_schemas(&mut self, before: &Value, after: &Value, path: &str, is_optional: bool) {
         let at = if path.is_empty() { "." } else { path };
         if before["type"] != after["type"] {
@@ -50,8 +50,8 @@ impl Comparison {
         }
     }
 
-    /// Returns a committed schema without the keys that apply only to values of another type,
-    /// unless the generated schema has them too. The API server ignores such keys.
+    /// Drops the keys of a committed schema that apply only to values of another type, unless the
+    /// generated schema has them too. The API server ignores such keys.
     fn without_idle_keys<'a>(&mut self, before: &'a Value, after: &Value, at: &str) -> Cow<'a, Value> {
         let Ok(found) = serde_json::from_value::<SchemaType>(before["type"].clone()) else {
             return Cow::Borrowed(before);
@@ -158,7 +158,7 @@ impl Comparison {
         for key in ["pattern", "multipleOf"] {
             self.compare_constraints(before, after, key, at);
         }
-        // For unknown formats, the API server only returns a warning.
+        // The API server only warns about unknown formats.
         let checked = |schema: &Value| {
             let format = schema["format"].as_str().filter(|format| !is_unchecked(format));
             serde_json::json!({ "format": format })
@@ -221,7 +221,7 @@ impl Comparison {
         }
     }
 
-    /// `oneOf`, `anyOf`, `allOf` and `not` are only compared for equality.
+    /// We only check whether `oneOf`, `anyOf`, `allOf` and `not` are equal.
     fn compare_alternatives(&mut self, before: &Value, after: &Value, at: &str) {
         for key in ["oneOf", "anyOf", "allOf", "not"] {
             let (old, new) = (without_words(&before[key]), without_words(&after[key]));
@@ -289,8 +289,7 @@ impl Comparison {
     }
 }
 
-/// Returns whether unknown fields are preserved. The key has no effect on scalars, which have no
-/// fields.
+/// Whether unknown fields are preserved. The key has no effect on scalars, which have no fields.
 fn keeps_unknown_fields(schema: &Value) -> bool {
     let is_scalar = matches!(
         schema["type"].as_str(),
@@ -299,7 +298,6 @@ fn keeps_unknown_fields(schema: &Value) -> bool {
     !is_scalar && schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
 }
 
-/// Returns whether the API server accepts both integers and strings.
 fn is_int_or_string(schema: &Value) -> bool {
     let alternatives = without_words(&schema["anyOf"]);
     let is_plain = alternatives.is_null()
@@ -320,7 +318,7 @@ fn example(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns whether a format is written by schemars but unknown to the API server.
+/// Whether a format is one that schemars writes but the API server doesn't know.
 fn is_unchecked(format: &str) -> bool {
     let is_integer = format
         .strip_prefix('u')
@@ -330,7 +328,7 @@ fn is_unchecked(format: &str) -> bool {
     is_integer || matches!(format, "float" | "double" | "partial-date-time" | "ip")
 }
 
-/// Compares values numerically, so that `1.0` equals `1`.
+/// Compares numbers by value, so that `1.0` equals `1`.
 fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -350,7 +348,7 @@ fn same_value(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns a schema without descriptive keys and without `nullable`.
+/// Drops descriptive keys and `nullable`, which don't make alternatives different.
 fn without_words(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => items.iter().map(without_words).collect(),
