@@ -33,14 +33,11 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
     Ok(0)
 }
 
-/// Renders the CRDs as they are applied by `deploy`.
+/// Renders the CRDs as `deploy` applies them.
 ///
 /// In config/crd, a conversion webhook's Service has neither the namespace nor the prefix of the
-/// deployment. Applied over a deployed manager's CRD, such a CRD would break the conversion. CRDs
-/// that config/default does not contain are taken from config/crd.
-///
-/// # Errors
-/// Fails with kustomize's error.
+/// deployment. If we applied such a CRD over a deployed manager's, it would break the conversion.
+/// Only CRDs that config/default does not contain come from config/crd.
 pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
     let crds = parse_documents(&kubectl.render(CRDS)?)?;
     let mut deployed = parse_documents(&kubectl.render(ALL)?)?;

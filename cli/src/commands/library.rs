@@ -127,7 +127,6 @@ fn render_manifest(project: &Project, library: &Library) -> Result<String> {
     Ok(manifest.map(|file| file.text).unwrap_or_default())
 }
 
-/// Prints the source in Cargo.toml.
 fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
     let (_, (source, outcome)) = decide(dir, shell, &mut describe)?;
     if flags.plan.output == Output::Json {

@@ -1,4 +1,5 @@
-//! Commands, one file or directory each. `table.rs` lists them, and `engine.rs` above runs their plans.
+//! Commands, one file or directory each. `table.rs` lists them, and `engine.rs` above runs their
+//! plans.
 
 mod adopt;
 mod adopted;
@@ -87,22 +88,18 @@ pub use update::{plan_update, run_update};
 #[cfg(test)]
 pub(crate) use verdicts::judge_by;
 
-/// Finds kubectl for a project.
-///
-/// # Errors
-/// Fails if kubectl is not found.
 fn find_kubectl(dir: &Path, cluster: &ClusterChoice) -> Result<Kubectl> {
     Kubectl::find(dir, cluster, || envtest::find_installed(dir))
 }
 
-/// Returns the name of the manager's binary. Without PROJECT, returns the name in a scaffolded
+/// Returns the name of the manager's binary. Without PROJECT, we assume the name in a scaffolded
 /// package.
 fn find_binary(dir: &Path) -> String {
     let project = Project::read(&Tree::new(dir)).ok().flatten();
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
 }
 
-/// Runs a command that changes files. Shows its plan with `--dry-run`, and applies it otherwise.
+/// Runs a command that changes files. With `--dry-run` its plan is only shown.
 fn execute(
     command: &str,
     dir: &Path,

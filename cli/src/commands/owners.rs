@@ -14,9 +14,6 @@ const SERVING: [&str; 3] = ["config/certmanager/", "config/network-policy/", "co
 
 /// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override
 /// this check, because it only applies to files of the requested kind.
-///
-/// # Errors
-/// Fails with the file and the kind that owns it.
 pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[Rendered]) -> Result<()> {
     let is_owned = |file: &&Rendered| file.on_exists == OnExists::Owned;
     let paths: BTreeSet<&str> = files

@@ -20,7 +20,6 @@ pub(super) struct Rule {
     pub(super) role: String,
 }
 
-/// A rule and its marker in Rust.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MarkedRule {
     pub(super) rule: Rule,
@@ -28,10 +27,7 @@ pub(super) struct MarkedRule {
 }
 
 impl MarkedRule {
-    /// Creates the marker for a rule.
-    ///
-    /// # Errors
-    /// Returns the generator's reason to reject the marker.
+    /// Creates the marker for a rule. If the generator would reject it, the error is its reason.
     pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
         let arguments = marker
@@ -42,10 +38,10 @@ impl MarkedRule {
     }
 }
 
-/// A single permission: namespace, group or URL, resource, name and verb.
+/// A single permission, as namespace, group or URL, resource, name and verb.
 pub(super) type Permission = (String, String, String, String, String);
 
-/// Returns whether a set of permissions includes one, directly or through wildcards.
+/// Whether a set of permissions includes one, directly or through wildcards.
 pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
     let (namespace, group, resource, name, verb) = wanted;
     let is = |own: &String, wanted: &String| own == wanted || own == "*";
@@ -59,7 +55,6 @@ pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) ->
         })
 }
 
-/// Returns the strings in a manifest's list.
 pub(super) fn list_strings(list: &Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten();
     items
@@ -67,19 +62,17 @@ pub(super) fn list_strings(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether an object is a ClusterRole or a Role.
 pub(super) fn is_role(object: &Value) -> bool {
     object["kind"] == "ClusterRole" || object["kind"] == "Role"
 }
 
-/// Returns the permissions that a role grants.
 pub(super) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
     let rules = Rule::of_role(role).into_iter();
     rules.flat_map(|rule| rule.permissions()).collect()
 }
 
 impl Rule {
-    /// Parses a marker: `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`.
+    /// Parses a marker, e.g. `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`.
     /// Returns `None` for other markers.
     pub(super) fn parse_marker(marker: &str) -> Option<Rule> {
         let mut rule = Rule::default();
@@ -114,7 +107,6 @@ impl Rule {
         Some(rule)
     }
 
-    /// Returns a ClusterRole's or Role's rules.
     pub(super) fn of_role(role: &Value) -> Vec<Rule> {
         let rules = role["rules"].as_array().into_iter().flatten();
         rules
@@ -168,10 +160,8 @@ impl Rule {
         found
     }
 
-    /// Formats the rule as a Rust attribute.
-    ///
-    /// # Errors
-    /// Returns the generator's reason to reject the attribute.
+    /// Formats the rule as a Rust attribute. If the generator would reject it, the error is its
+    /// reason.
     fn print(&self) -> Result<String, String> {
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()

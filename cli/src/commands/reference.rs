@@ -84,7 +84,7 @@ fn write_flags<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) -> R
     Ok(())
 }
 
-/// Returns a flag as users type it: `-C, --project-dir <DIR>`, `[DIR]`.
+/// Returns a flag as users type it, e.g. `-C, --project-dir <DIR>` or `[DIR]`.
 fn notation(flag: &Arg) -> String {
     let values = flag.get_value_names().unwrap_or_default();
     let values: Vec<String> = values.iter().map(|name| format!("<{name}>")).collect();

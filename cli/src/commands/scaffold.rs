@@ -1,4 +1,4 @@
-//! Code shared by `init` and `create`: reading the project, and adding rendered files to a plan.
+//! Code shared by `init` and `create`, which reads the project, and adds rendered files to a plan.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,8 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project, RECORD, check_conflict, names};
 use crate::tree::Tree;
 
-/// Reads the project in a directory. Returns `None` if there is none.
-///
-/// Returns an error if the project belongs to another tool, whose layout differs.
+/// Reads the project in a directory. Returns `None` if there is none. It must not belong to another
+/// tool, because the layout would be a different one.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(mut project) = Project::read(tree)? else {
         return Ok(None);
@@ -55,10 +54,7 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
 }
 
 /// Checks a project before a command changes it. The project must contain PROJECT, which must not
-/// have been written by a newer command.
-///
-/// # Errors
-/// Returns an error with the remedy. Leaves it to the command to report unreadable files.
+/// have been written by a newer command. Unreadable files are left to the command to report.
 pub(super) fn check_project(tree: &Tree) -> Result<()> {
     if let Ok(Some(text)) = tree.read(FILE) {
         check_conflict(&text)?;
@@ -70,7 +66,7 @@ pub(super) fn check_project(tree: &Tree) -> Result<()> {
     }
 }
 
-/// Returns whether PROJECT was deleted from a project.
+/// Whether PROJECT was deleted from a project.
 fn is_deleted(tree: &Tree) -> Result<bool> {
     Ok(tree.read(FILE)?.is_none() && tree.read(RECORD)?.is_some())
 }
@@ -82,7 +78,6 @@ fn deleted_project(tree: &Tree) -> anyhow::Error {
     )
 }
 
-/// Adds the planned source's manifests to the plan, if requested.
 pub(super) fn add_manifests(
     plan: &mut Plan,
     tree: &Tree,
@@ -94,7 +89,6 @@ pub(super) fn add_manifests(
     manifests::add_to_plan(plan, tree, &manifests_request())
 }
 
-/// Returns the request of commands with a `--manifests` flag.
 pub(super) fn manifests_request() -> manifests::Request {
     manifests::Request {
         advice: "fix these errors first, or pass `--manifests=false` and run `rbuilder manifests` later",

@@ -1,4 +1,4 @@
-//! The deployment feature `sharding`: the manager's requirements for its component, and how to
+//! The deployment feature `sharding`: what its component requires of the manager, and how to
 //! disable it.
 
 use anyhow::{Result, bail};
@@ -10,18 +10,13 @@ use crate::tree::Tree;
 
 /// The component, as listed in `config/default`.
 pub(super) const SHARDING: &str = "../sharding";
-/// The component's kustomization.
 const COMPONENT: &str = "config/sharding/kustomization.yaml";
-/// The file with the manager's Deployment.
 const MANAGER: &str = "config/manager/manager.yaml";
-/// The forms of the argument that is disabled by the component.
+/// The forms of the argument that the component disables.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
 
-/// Checks that the manager has the argument that is replaced by the component. Without that
-/// argument, kustomize fails.
-///
-/// # Errors
-/// Fails if the argument is missing, or if a file cannot be read.
+/// Checks that the manager has the argument that the component replaces. Otherwise kustomize would
+/// fail.
 pub(super) fn check_arguments(plan: &Plan, tree: &Tree) -> Result<()> {
     let objects = |path| -> Result<Vec<Value>> {
         let text = plan.read(tree, path)?.unwrap_or_default();

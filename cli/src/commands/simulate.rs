@@ -81,7 +81,6 @@ fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8>
     Ok(code)
 }
 
-/// Returns `cargo test` with the given arguments, and shows it.
 fn cargo_test(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<Command> {
     let mut command = Command::new(find_program("cargo").context(NO_CARGO)?);
     command.args(["test", "--tests", "--no-fail-fast"]);
@@ -113,7 +112,6 @@ fn run_on_server(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result
     }
 }
 
-/// Reads the report files in a directory, sorted by name.
 fn read_reports(folder: &Path) -> Result<Vec<Report>> {
     let files = read_given_file(folder, |path| path.ends_with(".json"))?;
     let parsed = files.iter().map(|(path, text)| {
@@ -181,10 +179,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Returns the page's path.
-///
-/// # Errors
-/// Fails if another file exists at the path.
+/// Returns the page's path. We only overwrite a page that we have generated.
 fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     let path = typed_path(&flags.file);
     let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
@@ -196,7 +191,7 @@ fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     }
 }
 
-/// Returns the project's name, or else its directory's name.
+/// Returns the project's name, or the directory's name if there is no project.
 fn title(dir: &Path, tree: &Tree) -> String {
     let project = Project::read(tree).ok().flatten();
     let name = project.map(|project| project.known.project_name.clone());

@@ -1,4 +1,4 @@
-//! The table of commands: each row has a command's name, its location and its entry function.
+//! The table of commands. Each row has a command's name, its location and its entry function.
 
 use std::path::Path;
 
@@ -18,14 +18,11 @@ use crate::flags::{Command, Create, Delete, Output};
 use crate::shell::Shell;
 use crate::tree::{Search, Tree, Viewpoint, find_project_above};
 
-/// A command's entry function.
 type Entry = dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>;
 
-/// A command to run.
 pub(crate) struct Row {
     /// The command's name in the JSON output.
     pub(crate) name: &'static str,
-    /// The requested output format.
     pub(crate) output: Output,
     home: Home,
     run: Box<Entry>,
@@ -60,7 +57,6 @@ impl Home {
 
 /// The location in which a command runs.
 struct Place<'a> {
-    /// The project's directory.
     dir: &'a Path,
     /// The directory to which paths on the command line are relative.
     typed_in: &'a Path,
@@ -81,7 +77,6 @@ impl Row {
         }
     }
 
-    /// Returns a command's row.
     #[rustfmt::skip]
     pub(crate) fn of(command: Command) -> Row {
         match command {
@@ -124,10 +119,8 @@ impl Row {
     }
 
     /// Runs the command in the project that encloses a directory, and returns its exit code. Paths
-    /// in messages for people are relative to the directory.
-    ///
-    /// # Errors
-    /// Fails with the reason and a suggested action. In this case, no file has been written.
+    /// in messages for people are relative to the directory. If this fails, no file has been
+    /// written.
     pub(crate) fn run(self, typed_in: &Path, shell: &mut Shell) -> Result<u8> {
         let found = find_project_above(typed_in, self.home.search);
         let dir = found.as_deref().unwrap_or(typed_in);

@@ -35,10 +35,6 @@ pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u
     })
 }
 
-/// Returns the changes that `types` makes.
-///
-/// # Errors
-/// Fails if a definition cannot be read, or if a file that declares modules cannot be edited.
 fn plan_types(
     tree: &Tree,
     flags: &TypesFlags,
@@ -118,8 +114,8 @@ fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
     Ok(imported)
 }
 
-/// Reads the definitions in files, in the order of the files. Invalid YAML is an error in a file
-/// that was named, and only a warning in a directory, where chart templates may be next to
+/// Reads the definitions in files, in the order of the files. If the user named a file, invalid
+/// YAML in it is an error. In a directory, we only warn, because chart templates may be next to
 /// definitions.
 pub(super) fn read_definitions(
     dir: &Path,
@@ -131,7 +127,8 @@ pub(super) fn read_definitions(
     Ok(definitions)
 }
 
-/// Calls a function with each definition in files, as [`read_definitions`] reads them. Only the documents of one file are in memory.
+/// Calls a function with each definition in files, as [`read_definitions`] reads them. Only the
+/// documents of one file are in memory.
 fn for_each_definition(
     dir: &Path,
     files: &[PathBuf],
@@ -204,8 +201,8 @@ pub(super) fn help(diagnostic: &Diagnostic) -> &str {
         .unwrap_or("compare the definition with the one that `rbuilder manifests` generates")
 }
 
-/// Returns the next steps: declaring the module, unless this is already done in the parent
-/// directory, and choosing kinds.
+/// Tells the user to declare the module, unless the parent directory already does, and to choose
+/// kinds.
 fn next_steps(tree: &Tree, folder: &str) -> Result<String> {
     let (above, module) = folder.rsplit_once('/').unwrap_or(("", folder));
     let mut is_declared = false;

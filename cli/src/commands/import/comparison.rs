@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The maximum length of a value in a row, in characters.
+/// In characters. A longer value in a row is cut off.
 const LONGEST_VALUE: usize = 120;
 
-/// The number of details in a text row. MIGRATION.md and JSON list all of them.
+/// How many details a text row has. MIGRATION.md and JSON list all of them.
 const MOST_SHOWN: usize = 3;
 
-/// The result of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     Same,
@@ -34,7 +33,6 @@ impl Match {
     }
 }
 
-/// A row of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) what: String,
@@ -42,7 +40,6 @@ pub(super) struct Row {
     pub(super) details: Vec<String>,
 }
 
-/// The table.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) rows: Vec<Row>,
@@ -106,7 +103,6 @@ pub(super) fn read_planned(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<V
     Ok(parse_documents(&text).unwrap_or_default())
 }
 
-/// Returns whether `whole` contains everything in `part`.
 pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) => true,
@@ -117,7 +113,7 @@ pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// Formats a changed value on one line.
+/// Describes a changed value on one line.
 pub(super) fn show_change(before: &Value, after: &Value) -> String {
     let show = |value: &Value| {
         let text = value.to_string();
@@ -140,7 +136,6 @@ pub(super) fn prefixed(prefix: &str, mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Returns the keys whose values differ between two objects.
 pub(super) fn differing_keys<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a String> {
     let maps = [before, after].into_iter().filter_map(Value::as_object);
     let keys: BTreeSet<&String> = maps.flat_map(|map| map.keys()).collect();

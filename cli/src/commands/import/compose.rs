@@ -1,4 +1,4 @@
-//! Composes the Rust project in memory: runs the commands that a user would run, then applies
+//! Composes the Rust project in memory. We run the commands that a user would run, then apply
 //! everything that is specific to the original.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +25,9 @@ use rbuilder_go_project::GoProject;
 
 const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
 
-/// Composes the Rust project for an original. `project` contains the settings and no kinds.
-///
-/// # Errors
-/// Returns an error if the settings cannot be scaffolded. Kinds that cannot be scaffolded are left
-/// to the user.
+/// Composes the Rust project for an original. `project` contains the settings and no kinds. If the
+/// settings cannot be scaffolded, this fails, but kinds that cannot be scaffolded are left to the
+/// user.
 pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<Composed<'a>> {
     let mut left = Vec::new();
     let kinds = find_kinds(original, &mut left);
@@ -117,7 +115,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Applies a command to the files and returns whether it succeeded. A failure is left to the
+    /// Applies a command to the files and returns whether it succeeded. If not, that is left to the
     /// user.
     fn try_apply(&mut self, what: &str, help: &str, make: impl FnOnce(&Tree) -> Result<Outcome>) -> bool {
         match self.apply(|tree| Ok(make(tree)?.plan)) {
@@ -130,7 +128,6 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// Adds a kind's types and controllers.
     fn add_kind(&mut self, original: &'a GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
@@ -154,7 +151,7 @@ impl<'a> Composed<'a> {
         }
         let Some((_, crd)) = kind.crd else {
             // PROJECT may list a built-in kind as one of the project's kinds. The type in the
-            // source indicates which one is meant.
+            // source tells us which one is meant.
             let is_meant = |other: &Kind<'_>| {
                 other.resource.core && other.resource.kind == resource.kind && !other.controllers.is_empty()
             };
@@ -178,6 +175,7 @@ impl<'a> Composed<'a> {
             first.and_then(|first| first.name.as_ref()),
             (true, first.is_some()),
         );
+        // All versions of the CRD are scaffolded.
         request.version.clear();
         let crd = without_conversion(crd, kind);
         let entries = csv::read_entries(original, &crd);
@@ -219,7 +217,6 @@ impl<'a> Composed<'a> {
         )
     }
 
-    /// Adds a kind's webhooks.
     fn add_webhooks(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
         for version in &kind.versions {
             let recorded = kind.webhooks(version).unwrap_or_default();
@@ -259,8 +256,8 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Restores the original storage version, in which objects in clusters are stored, after the
-    /// hub became the storage version.
+    /// Restores the original storage version, because that is how objects in clusters are stored.
+    /// `create webhook` has made the hub the storage version.
     fn keep_storage(&mut self, hub: &Resource, before: Vec<(String, String)>) {
         for (path, text) in before {
             let text = match rust::defines_kind(&text, &hub.kind) && self.is_types_of(&path, hub) {
@@ -316,7 +313,6 @@ fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
     crd
 }
 
-/// Returns the request of `create api` with types, a controller, or both.
 fn api_request(
     resource: &Resource,
     name: Option<&String>,

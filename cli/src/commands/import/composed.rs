@@ -8,12 +8,10 @@ use crate::project::{Project, Resource};
 use crate::render::ApiPlaces;
 use rbuilder_go_project::GoFile;
 
-/// A Rust project in memory.
 pub(super) struct Composed<'a> {
     pub(super) files: BTreeMap<String, String>,
     pub(super) project: Project,
     pub(super) kinds: Vec<Kind<'a>>,
-    /// The controllers and their files.
     pub(super) ported: Vec<Ported<'a>>,
     /// The file with the webhooks of each of a kind's versions, by [`webhook_key`].
     pub(super) webhook_files: BTreeMap<String, String>,
@@ -21,7 +19,6 @@ pub(super) struct Composed<'a> {
     pub(super) served_paths: BTreeMap<(&'static str, String), String>,
     /// Paths that handlers serve, except for default paths.
     pub(super) webhook_paths: BTreeSet<String>,
-    /// Work that is left to the user.
     pub(super) left: Vec<Leftover>,
     /// Intentional differences.
     pub(super) better: Vec<Leftover>,
@@ -35,7 +32,7 @@ pub(super) struct Ported<'a> {
     pub(super) kind: String,
     pub(super) rust_file: String,
     pub(super) go_file: Option<&'a GoFile>,
-    /// Calls that were ported: `owns Deployment`.
+    /// Calls that were ported, e.g. `owns Deployment`.
     pub(super) taken: Vec<String>,
     /// Map functions that the user has to port, with the Rust function's name.
     pub(super) maps: Vec<(String, String)>,
@@ -51,7 +48,6 @@ impl Composed<'_> {
         known.find(|known| known.same_kind(resource)).cloned()
     }
 
-    /// Returns a version's places.
     pub(super) fn places<'b>(&'b self, resource: &'b Resource) -> ApiPlaces<'b> {
         let mut known = self.project.known.resources.iter();
         let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);

@@ -89,7 +89,6 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the rules in a file's markers.
 fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     let mut rules = Vec::new();
     for (line, marker) in file
@@ -151,7 +150,7 @@ fn add_other_permissions(
     }
 }
 
-/// Builder calls and options of controller-runtime, and their equivalents for a `Controller`.
+/// Builder calls and options of controller-runtime, and what to use instead with a `Controller`.
 const COUNTERPARTS: &[(&str, &str)] = &[
     (
         "CacheSyncTimeout",
@@ -210,7 +209,6 @@ fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     }
 }
 
-/// A controller's file during editing.
 struct ControllerEdit<'a> {
     text: String,
     /// The name of the kind's type in the file.
@@ -218,7 +216,6 @@ struct ControllerEdit<'a> {
     ported: Ported<'a>,
     calls: Vec<String>,
     imports: Vec<String>,
-    /// Map functions for watched objects.
     functions: String,
     left: Vec<Leftover>,
 }
@@ -314,8 +311,8 @@ impl<'a> ControllerEdit<'a> {
             .push((format!("{} ({})", handler, shown), function));
     }
 
-    /// Returns how the file refers to a type: by its name, which is imported, or by its full path
-    /// if the name is taken. Leaves unknown types to the user.
+    /// Imports a type and returns its name. If the name is taken, returns the full path instead.
+    /// Unknown types are left to the user.
     fn import(&mut self, found: &Option<FoundType>, (at, shown): (&str, &str)) -> Option<String> {
         let Some(found) = found.as_ref().filter(|found| !found.path.is_empty()) else {
             self.left.push(Leftover::new(at, format!("`{shown}` is neither a kind of Kubernetes nor one of the project: add it with its crate in {}", self.ported.rust_file)));
@@ -340,7 +337,7 @@ impl<'a> ControllerEdit<'a> {
         Some(name)
     }
 
-    /// Replaces the scaffolded permissions with those of the original, which are a superset.
+    /// Replaces the scaffolded permissions by those of the original, which are a superset.
     fn set_permissions(&mut self, rules: &[MarkedRule], (group, plural): (&str, &str)) {
         let has_own = rules.iter().any(|MarkedRule { rule, .. }| {
             let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
@@ -378,7 +375,6 @@ impl<'a> ControllerEdit<'a> {
         (self.text, self.ported, self.left)
     }
 
-    /// Adds calls to the existing chain.
     fn set_chain(&mut self) {
         let Some(start) = self.text.find(CHAIN) else {
             return;
@@ -401,7 +397,7 @@ impl<'a> ControllerEdit<'a> {
         self.text.replace_range(start..end, &format!("    {chain}"));
     }
 
-    /// Adds imports: first from other crates, then from the project, both sorted.
+    /// Adds imports. Those from other crates come first, then those from the project, each sorted.
     fn add_imports(&mut self, lines: &mut Vec<String>) {
         let there: Vec<String> = self
             .text

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::applied::{AppliedObject, Objects, text};
 use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
 
-/// The manager's service account in the original and in the Rust project.
 pub(super) struct Accounts {
     pub(super) theirs: String,
     pub(super) ours: String,
@@ -15,7 +14,7 @@ pub(super) struct Accounts {
 
 /// Returns the original's roles that have an equivalent under another name, and the bindings of
 /// such roles, each with its equivalent. A role is equivalent if it grants the permissions to the
-/// same accounts. Both kubebuilder and projects have renamed roles.
+/// same accounts. We need this because both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,
@@ -79,13 +78,13 @@ fn is_binding(kind: &str) -> bool {
     kind == "ClusterRoleBinding" || kind == "RoleBinding"
 }
 
-/// Returns the kind and name of the role that a binding refers to.
 fn role_of(binding: &Value) -> (String, String) {
     let role = &binding["roleRef"];
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// Returns the subjects bound to a role, each with the binding's kind, which determines the scope.
+/// Returns the subjects bound to a role. Each comes with the binding's kind, because that
+/// determines the scope.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),

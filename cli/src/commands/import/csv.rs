@@ -71,9 +71,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// A base, split into attributes and the rest.
 struct SplitBase {
-    /// The base without everything that became attributes.
     rest: Value,
     counts: Counts,
     /// CRDs and fields that the base describes and the project does not have.

@@ -1,4 +1,4 @@
-//! Ports what identifies a deployment in a cluster: the namespace, the name prefix, the Lease,
+//! Ports what identifies a deployment in a cluster, i.e. the namespace, the name prefix, the Lease,
 //! object names and the selector. Also ports resources and the enabled components.
 
 use anyhow::Result;
@@ -19,14 +19,11 @@ use rbuilder_go_project::{GoProject, Setting, listed_paths};
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
-/// Name of a scaffold's Deployment and service account.
 const MANAGER_NAME: &str = "controller-manager";
-/// Name of a scaffold's metrics Service.
 const METRICS_SERVICE: &str = "controller-manager-metrics-service";
-/// File name suffixes for the metrics Service, in kubebuilder and in projects that rename the file.
+/// How the metrics Service's file ends, in kubebuilder and in projects that rename it.
 const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
-/// Ports what identifies the deployment.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     port_names(original, composed);
     port_lease(original, composed);
@@ -36,7 +33,6 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the original's Deployment.
 pub(super) fn find_deployment(original: &GoProject) -> Option<&Value> {
     original
         .documents("config/manager/", "Deployment")
@@ -88,8 +84,8 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Returns the objects that identify the manager and have another name in the original: kind,
-/// scaffolded name and original name.
+/// Returns the objects that identify the manager and have another name in the original, each with
+/// its kind, scaffolded name and original name.
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let deployment = find_deployment(original);
@@ -105,7 +101,7 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let renamed = found
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    // Invalid names cannot belong to an object in a cluster.
+    // An invalid name cannot belong to an object in a cluster.
     renamed
         .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
         .collect()
@@ -145,7 +141,7 @@ pub(super) fn find_account(original: &GoProject) -> Option<String> {
     Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
 }
 
-/// Returns whether the kustomization adds labels to selectors, which are immutable in a cluster.
+/// Whether the kustomization adds labels to selectors, which are immutable in a cluster.
 pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
     let Some(kustomization) = original.first_document(DEFAULT) else {
         return false;
@@ -154,7 +150,6 @@ pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
     !kustomization["commonLabels"].is_null() || labels.any(|labels| labels["includeSelectors"] == true)
 }
 
-/// Returns the name prefix in `config/default`.
 pub(super) fn name_prefix(original: &GoProject) -> &str {
     let kustomization = original.first_document(DEFAULT);
     kustomization
@@ -172,7 +167,7 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
             if is_config(path) && !path.starts_with("config/samples/") {
                 *text = rename_in_manifest(text, kind, before, &after);
                 if kind == "Service" {
-                    // Host names in certificates.
+                    // Certificates contain host names.
                     *text = text.replace(&format!("{before}.system.svc"), &format!("{after}.system.svc"));
                 }
             }
@@ -326,7 +321,6 @@ fn read_label(line: &str) -> Option<(String, Value)> {
 /// kubebuilder's patch that makes the manager serve metrics with a certificate from cert-manager.
 const METRICS_CERTIFICATE_PATCHES: &[&str] = &["cert_metrics_manager_patch.yaml"];
 
-/// Enables the components that the original enables.
 fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let Some(kustomization) = original.first_document(DEFAULT) else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Combines the information about each kind of a Go project from PROJECT, the CRDs, the webhook
-//! configurations and the source.
+//! Combines what PROJECT, the CRDs, the webhook configurations and the source say about each kind
+//! of a Go project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,37 +10,33 @@ use crate::paths::folder_of;
 use crate::project::{Resource, Webhooks, strip_domain};
 use rbuilder_go_project::{Builder, FoundDefinition, GoFile, GoProject};
 
-/// Prefix of the Go packages with Kubernetes' own types.
 const BUILT_IN: &str = "k8s.io/api/";
 
 /// Help for a controller whose kind belongs to another project.
 const FOREIGN: &str = ": find a crate that has its type, or write it with `rbuilder types`, then run `rbuilder create api --group <group> --version <version> --kind <kind> --external-crate <crate>@<version> --external-path <type>`";
 
-/// Help for a controller that is not run by any manager.
+/// Help for a controller that no manager runs.
 const UNLINKED: &str = "no program of the Go project imports its package, so the manager does not run it: port it with the tests that do, or add it with `rbuilder create api --controller`";
 
-/// A kind and all its versions.
 #[derive(Debug)]
 pub(super) struct Kind<'a> {
     /// The first entry in PROJECT, or an entry derived from the CRD.
     pub(super) resource: Resource,
-    /// All versions: first those in PROJECT, then those that are only in the CRD.
+    /// All versions. Those in PROJECT come first, then those that are only in the CRD.
     pub(super) versions: Vec<Resource>,
     /// The CRD's path, and the CRD.
     pub(super) crd: Option<(&'a str, &'a Value)>,
     pub(super) controllers: Vec<GoController<'a>>,
 }
 
-/// A controller to scaffold.
 #[derive(Debug)]
 pub(super) struct GoController<'a> {
-    /// The name in the project. `None` for the default name.
+    /// `None` for the default name.
     pub(super) name: Option<String>,
-    /// The file and the calls that set it up. `None` if no setup was recognized in the source.
+    /// The file and the calls that set it up. `None` if we recognized no setup in the source.
     pub(super) found: Option<(&'a GoFile, &'a Builder)>,
 }
 
-/// Work that is left to the user, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Leftover {
     pub(super) what: String,
@@ -91,8 +87,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         let mut resource = resource.clone();
         resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
         if let Some(found) = find_built_in(&resource.path, &resource.kind).filter(|_| resource.core) {
-            // Derive group and version from the Go package path, because the user typed group and
-            // domain by hand.
+            // The user typed group and domain by hand, so derive group and version from the Go
+            // package path.
             let meant = built_in_resource(&found);
             (resource.group, resource.domain, resource.version) = (meant.group, meant.domain, meant.version);
         }
@@ -139,8 +135,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     kinds
 }
 
-/// Returns the number of the project's API groups among its CRDs: groups in its domain and groups
-/// listed in PROJECT.
+/// Counts the project's API groups among its CRDs. A group is the project's if it is in the
+/// project's domain or listed in PROJECT.
 pub(super) fn count_groups(original: &GoProject) -> usize {
     let known = &original.project.known;
     let listed: Vec<String> = known
@@ -158,14 +154,15 @@ pub(super) fn count_groups(original: &GoProject) -> usize {
     own.map(|found| found.group()).collect::<BTreeSet<_>>().len()
 }
 
-/// Assigns controllers to kinds: those that the source sets up and those that only PROJECT lists.
+/// Assigns controllers to kinds. We take those that the source sets up and those that only PROJECT
+/// lists.
 fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
     let types = GoTypes::new(original);
     let has_controllers = |linked: &BTreeSet<&str>| {
         let mut files = original.files.iter();
         files.any(|file| !file.controllers.is_empty() && linked.contains(folder_of(&file.path)))
     };
-    // If no controller is reachable, the program was not understood, so treat all controllers as
+    // If no controller is reachable, we haven't understood the program, so treat all controllers as
     // linked.
     let linked = original.linked_folders().filter(has_controllers);
     for file in &original.files {
@@ -216,7 +213,6 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
     }
 }
 
-/// Returns whether PROJECT lists a kind's controller.
 fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     let mut resources = original.project.known.resources.iter();
     resources.any(|listed| {
@@ -225,7 +221,7 @@ fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     })
 }
 
-/// Returns the index of a kind in the list. Adds a built-in kind that PROJECT does not list.
+/// Returns the index of a kind in the list. A built-in kind that PROJECT does not list is added.
 fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     let is_it =
         |kind: &Kind<'_>| kind.resource.kind == found.kind && kind.resource.qualified_group() == found.group;
@@ -245,7 +241,6 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     Some(kinds.len() - 1)
 }
 
-/// Returns a built-in kind's entry in PROJECT.
 fn built_in_resource(found: &FoundType) -> Resource {
     let group = if found.group.is_empty() {
         "core"
@@ -267,7 +262,6 @@ fn built_in_resource(found: &FoundType) -> Resource {
 }
 
 impl Kind<'_> {
-    /// Adds versions that are in the CRD but not in PROJECT.
     fn add_versions(&mut self) {
         for name in self.crd_versions() {
             if self.versions.iter().any(|version| version.version == name) {
@@ -283,8 +277,8 @@ impl Kind<'_> {
         }
     }
 
-    /// Decides the names of the scaffolded controllers. PROJECT may name controllers whose setup
-    /// was not recognized.
+    /// Decides the names of the scaffolded controllers. PROJECT may name controllers whose setup we
+    /// did not recognize.
     fn settle_controllers(&mut self, left: &mut Vec<Leftover>) {
         let default = self.resource.default_controller();
         let recorded: Vec<String> = self
@@ -324,8 +318,8 @@ impl Kind<'_> {
             .sort_by_key(|controller| controller.name.is_some());
     }
 
-    /// Returns the webhooks that PROJECT records for a version. Adds the conversion spokes, which
-    /// an older PROJECT omits.
+    /// Returns the webhooks that PROJECT records for a version. An older PROJECT omits the
+    /// conversion spokes, so we add them.
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
         if webhooks.conversion && webhooks.spoke.is_empty() {
@@ -339,7 +333,6 @@ impl Kind<'_> {
         Some(webhooks)
     }
 
-    /// Returns the names of the CRD's versions.
     pub(super) fn crd_versions(&self) -> Vec<String> {
         let versions = self.crd.and_then(|(_, crd)| crd["spec"]["versions"].as_array());
         versions

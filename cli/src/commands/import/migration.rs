@@ -5,7 +5,6 @@ use super::composed::{Composed, Ported};
 use super::programs::Programs;
 use rbuilder_go_project::{GoFile, GoProject};
 
-/// The file's name.
 pub(super) const MIGRATION: &str = "MIGRATION.md";
 
 /// Lines of a function with a single statement, minus one.
@@ -14,7 +13,6 @@ const LINES_OF_ACCESSOR: usize = 2;
 /// Lines of a function without any logic, minus one.
 const LINES_OF_HELPER: usize = 7;
 
-/// Renders MIGRATION.md.
 pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
     let mut text = format!(
         "# Migration of {}\n\nThis project was written by `rbuilder import` from the kubebuilder project {}. \
@@ -61,7 +59,6 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
     text
 }
 
-/// The remaining work on a Go file.
 struct Section<'a> {
     path: &'a str,
     rank: Rank,
@@ -70,14 +67,14 @@ struct Section<'a> {
     lines: usize,
 }
 
-/// The order of files. Reconcilers and admission handlers come first: the other files only support
-/// them.
+/// The order of files. Reconcilers and admission handlers come first, because the other files only
+/// support them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Controller,
     Webhook,
     Logic,
-    /// Short functions, such as accessors.
+    /// Short functions, e.g. accessors.
     Helpers,
 }
 

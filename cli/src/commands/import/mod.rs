@@ -5,9 +5,9 @@
 //!   ─▶ plan ─▶ generated manifests ─▶ table and MIGRATION.md
 //! ```
 //!
-//! The project is scaffolded in memory with the commands that a user would run, and then edited
-//! where the original differs. So `update` works on it like on any other project. What is not
-//! recognized is a row of the table and of MIGRATION.md; nothing is guessed.
+//! We scaffold the project in memory with the commands that a user would run, and then edit it
+//! where the original differs. That's why `update` works on it like on any other project. If we
+//! don't recognize something, it becomes a row of the table and of MIGRATION.md. We never guess.
 
 mod applied;
 mod blocks;
@@ -85,10 +85,6 @@ pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<
 }
 
 /// Plans the changes of `import`, and compares the result with the original.
-///
-/// # Errors
-/// Returns an error if `source` is not a kubebuilder project, if it contains an invalid name, or if
-/// files conflict.
 fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outcome, Report)> {
     let mut original = GoProject::read(source)?;
     // PROJECT records this only if a command added the second group.

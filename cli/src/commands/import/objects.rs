@@ -91,7 +91,7 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
     }
 }
 
-/// Returns whether this is the Namespace of `config/default`, whose name kustomize sets.
+/// Whether this is the Namespace of `config/default`, whose name kustomize sets.
 fn is_namespace_of(original: &GoProject, name: &str) -> bool {
     let kustomization = original.first_document("config/default/kustomization.yaml");
     kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
@@ -107,8 +107,8 @@ const HAVE_ROWS: [&str; 4] = [
 /// The role that has a separate row.
 const MANAGER_ROLE: &str = "config/rbac/role.yaml";
 
-/// Adds a row for an object that differs between the projects. Does not handle kinds that are
-/// compared by `spec`, nor the manager's objects, which have separate rows.
+/// Adds a row for an object that differs between the projects. Kinds that are compared by `spec`
+/// are not handled here, and neither are the manager's objects, which have separate rows.
 fn compare_rest(
     what: &str,
     theirs: &AppliedObject,
@@ -191,7 +191,7 @@ fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) 
     }
 }
 
-/// Returns which files to compare.
+/// Tells the user which files to compare.
 fn advise_comparison(theirs: &AppliedObject, ours: &AppliedObject) -> String {
     match theirs.origin == ours.origin {
         true => format!("compare the two in {}", ours.origin),
@@ -229,8 +229,8 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
     }
 }
 
-/// Returns whether two values are equivalent for a Service's clients. Ignores the default protocol
-/// and named target ports, because older projects point these at another container.
+/// Whether two values mean the same to a Service's clients. The default protocol doesn't matter,
+/// and neither do named target ports, because older projects point these at another container.
 fn is_alike(before: &Value, after: &Value) -> bool {
     let ports = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_named = [before, after]

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::comparison::{Match, prefixed};
 use crate::commands::permissions::{Permission, is_granted};
 
-/// Compares the permissions of two roles. Describes what is missing, or else what is additional.
+/// Compares the permissions of two roles. Describes what is missing, or if nothing is, what is
+/// additional.
 pub(super) fn compare_permissions(
     theirs: &BTreeSet<Permission>,
     ours: &BTreeSet<Permission>,
@@ -23,7 +24,7 @@ pub(super) fn compare_permissions(
     }
 }
 
-/// Formats a permission: `get apps/deployments`.
+/// Formats a permission, e.g. `get apps/deployments`.
 fn show_permission((namespace, group, resource, name, verb): &Permission) -> String {
     let group = if group.is_empty() {
         String::new()

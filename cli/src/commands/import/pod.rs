@@ -1,5 +1,5 @@
-//! Ports the parts of the manager's pods that do not depend on the language: environment, volumes
-//! and mounts, and scheduling.
+//! Ports the parts of the manager's pods that do not depend on the language, i.e. environment,
+//! volumes and mounts, and scheduling.
 
 use serde_json::{Map, Value};
 
@@ -64,7 +64,7 @@ fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str
     }
 }
 
-/// Adds pod annotations. Keeps the scaffold's default container for kubectl.
+/// Adds pod annotations. The scaffold's default container for kubectl stays.
 fn add_annotations(manifest: &mut String, annotations: &Value) {
     let template = manifest.find("\n  template:").unwrap_or(manifest.len());
     let Some(block) = find_block(&manifest[template..], "      annotations:\n") else {
@@ -81,11 +81,10 @@ fn add_annotations(manifest: &mut String, annotations: &Value) {
     }
 }
 
-/// The line after the containers.
 const ACCOUNT: &str = "      serviceAccountName: ";
 
-/// Adds entries to the list below a key. If the list does not exist, inserts it above the line
-/// `before`. Skips entries whose name the list already contains.
+/// Adds entries to the list below a key, unless the list already has an entry with the same name.
+/// If there is no list, we insert it above the line `before`.
 fn add_entries(manifest: &mut String, key: &str, mut entries: Vec<Value>, before: &str) {
     let indent = " ".repeat(key.len() - key.trim_start().len());
     let at = match manifest.find(key) {

@@ -1,4 +1,4 @@
-//! A Go project's programs and commands: the manager, which src/main.rs replaces, and all others.
+//! A Go project's programs and commands. src/main.rs replaces the manager, but none of the others.
 
 use crate::paths::folder_of;
 use rbuilder_go_project::GoFile;
@@ -19,17 +19,15 @@ const KNOWN_FLAGS: &[&str] = &[
     "enable-http2",
 ];
 
-/// The files that contain programs.
 pub(super) struct Programs<'a> {
     /// The file that starts the manager.
     manager: Option<&'a GoFile>,
-    /// The directories of other programs.
     others: Vec<&'a str>,
 }
 
 impl<'a> Programs<'a> {
-    /// Finds the programs among a project's files. The manager is in the file that sets up the most
-    /// controllers and webhooks.
+    /// Finds the programs among a project's files. We take the file that sets up the most
+    /// controllers and webhooks for the manager.
     pub(super) fn find(files: &'a [GoFile]) -> Programs<'a> {
         let starts_manager = |file: &&GoFile| !file.leader_election_ids.is_empty() || file.program.has_main;
         let mut manager: Option<&GoFile> = None;
@@ -113,8 +111,8 @@ fn rank(file: &GoFile) -> (usize, bool, bool) {
     )
 }
 
-/// Returns whether a file has a `func main` with more than one statement. An empty `main` only
-/// satisfies some tool.
+/// Whether a file has a `func main` with more than one statement. An empty `main` only satisfies
+/// some tool.
 fn has_program(file: &GoFile) -> bool {
     let mut functions = file.functions.iter();
     file.program.has_main

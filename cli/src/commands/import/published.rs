@@ -17,7 +17,6 @@ pub(super) const CONFIGURATIONS: [(&str, &str); 2] = [
 /// The file that `make manifests` generates.
 const MANIFESTS: &str = "config/webhook/manifests.yaml";
 
-/// A webhook in a configuration.
 pub(super) struct Published<'a> {
     /// `mutating` or `validating`.
     pub(super) what: &'static str,
@@ -33,7 +32,6 @@ impl<'a> Published<'a> {
         path_of(self.webhook)
     }
 
-    /// Returns whether the webhook is for any of a kind's versions.
     pub(super) fn is_of_kind(&self, resource: &Resource, plural: &str) -> bool {
         let mut rules = self.rules();
         rules.any(|rule| {
@@ -41,9 +39,9 @@ impl<'a> Published<'a> {
         })
     }
 
-    /// Returns the version of a kind whose handler serves the webhook. This is the version in its
-    /// path, or else the first version in its rules for which PROJECT lists such a webhook, or else
-    /// the first of all.
+    /// Returns the version of a kind whose handler serves the webhook. We look for the version in
+    /// the webhook's path first, then for a version in its rules for which PROJECT lists such a
+    /// webhook. Otherwise it is the first version in its rules.
     pub(super) fn version_of<'k>(&self, kind: &'k Kind<'_>) -> Option<&'k Resource> {
         let plural = plural_of(kind, &kind.resource);
         if !self.is_of_kind(&kind.resource, &plural) {
@@ -115,7 +113,6 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Returns the path at which the API server calls a webhook.
 pub(super) fn path_of(webhook: &Value) -> &str {
     webhook["clientConfig"]["service"]["path"]
         .as_str()
@@ -145,13 +142,12 @@ pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_
         .flat_map(move |(_, what)| webhooks.clone().map(|webhook| Published { what, webhook }))
 }
 
-/// Returns whether `make manifests` has generated a project's webhooks. If so, clusters have no
-/// other webhooks.
+/// Whether `make manifests` has generated a project's webhooks. If so, clusters have no other
+/// webhooks.
 pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()
 }
 
-/// Returns the plural of one of a kind's versions.
 pub(super) fn plural_of(kind: &Kind<'_>, version: &Resource) -> String {
     let of_crd = kind
         .crd

@@ -18,10 +18,6 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;
 
-/// Compares the planned project with the original.
-///
-/// # Errors
-/// Returns an error if a file in the directory cannot be read.
 pub(super) fn compare(
     original: &GoProject,
     plan: &Plan,
@@ -161,7 +157,6 @@ fn compare_webhooks(
     Ok(())
 }
 
-/// Returns a webhook without its handler's path.
 fn without_path(webhook: &Value) -> Value {
     let mut webhook = webhook.clone();
     if let Some(service) = webhook.pointer_mut("/clientConfig/service")
@@ -172,8 +167,8 @@ fn without_path(webhook: &Value) -> Value {
     webhook
 }
 
-/// Returns whether one webhook is the part of another that concerns one kind: the webhooks differ
-/// only in name, path and resources.
+/// Whether one webhook is the part of another that concerns one kind. They may only differ in name,
+/// path and resources.
 fn is_part(part: &Value, whole: &Value) -> bool {
     let plain = |webhook: &Value| {
         let mut webhook = without_path(webhook);
@@ -198,7 +193,7 @@ fn is_part(part: &Value, whole: &Value) -> bool {
     !parts.is_empty() && plain(part) == plain(whole) && parts.iter().all(is_within)
 }
 
-/// Returns whether webhooks together cover another one, each with some of its resources.
+/// Whether webhooks together cover another one, each with some of its resources.
 fn is_whole<'a>(whole: &Value, ours: impl Iterator<Item = &'a Value>) -> bool {
     let resources = |webhook: &Value| -> BTreeSet<String> {
         let rules = webhook["rules"].as_array().into_iter().flatten();

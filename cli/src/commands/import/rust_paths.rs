@@ -1,5 +1,5 @@
-//! Maps Go types to Rust types: Kubernetes' own types in k8s-openapi, and the types of the
-//! project's kinds.
+//! Maps Go types to Rust types. These are Kubernetes' own types in k8s-openapi, and the types of
+//! the project's kinds.
 
 use rbuilder_generator::find_kubernetes_kind;
 
@@ -7,7 +7,6 @@ use crate::paths::folder_of;
 use crate::project::{Resource, names, strip_domain};
 use rbuilder_go_project::{GoFile, GoProject, TypeRef};
 
-/// Resolves Go types to kinds.
 pub(super) struct GoTypes<'a> {
     original: &'a GoProject,
 }
@@ -19,7 +18,8 @@ pub(super) struct FoundType {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`. Empty for a kind that is not imported.
+    /// Rust path, e.g. `k8s_openapi::api::apps::v1::Deployment`. It is empty for a kind that is not
+    /// imported.
     pub(super) path: String,
 }
 

@@ -12,7 +12,6 @@ use rbuilder_go_project::{GoProject, Manifests};
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";
 
-/// A scaffolded sample.
 struct Scaffolded {
     api_version: String,
     kind: String,
@@ -20,7 +19,7 @@ struct Scaffolded {
 }
 
 impl Scaffolded {
-    /// Returns whether an object has the sample's version and kind.
+    /// Whether an object has the sample's version and kind.
     fn describes(&self, object: &Value) -> bool {
         object["apiVersion"] == *self.api_version && object["kind"] == *self.kind
     }
@@ -29,8 +28,8 @@ impl Scaffolded {
 /// Ports the samples. Each replaces its version's scaffolded sample, and the remaining ones are
 /// added next to them.
 ///
-/// A sample with an empty spec, as kubebuilder scaffolds it, does not replace one with all required
-/// fields.
+/// kubebuilder scaffolds a sample with an empty spec. Such a sample does not replace ours, which
+/// has all required fields.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let resources = composed.project.known.resources.clone();
     let scaffolded: Vec<Scaffolded> = resources
@@ -108,15 +107,15 @@ fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifes
     samples
 }
 
-/// Returns an unused path next to another: `a_2.yaml` for `a.yaml`.
+/// Returns an unused path next to another, e.g. `a_2.yaml` for `a.yaml`.
 fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let (stem, ending) = path.rsplit_once('.').unwrap_or((path, "yaml"));
     let mut paths = (2..).map(|number| format!("{stem}_{number}.{ending}"));
     paths.find(|path| !is_taken(path)).unwrap_or_default()
 }
 
-/// Finds the original's sample that replaces a scaffolded one: the sample with the same name, or
-/// else the first one with fields.
+/// Finds the original's sample that replaces a scaffolded one. This is the sample with the same
+/// name, or else the first one with fields.
 fn find_sample<'a>(place: &Scaffolded, samples: &'a [Manifests]) -> Option<&'a Manifests> {
     let is_of_version = |file: &&Manifests| match file.documents.as_slice() {
         [document] => place.describes(document),
@@ -143,7 +142,6 @@ fn with_newline(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Adds a file that replaces no scaffolded file.
 fn add_file(file: &Manifests, composed: &mut Composed<'_>) -> Result<()> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let is_kustomization = kustomization::FILE_NAMES.contains(&name);

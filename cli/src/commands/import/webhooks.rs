@@ -12,8 +12,8 @@ use crate::commands::permissions::list_strings;
 use crate::project::{Resource, Webhooks};
 use rbuilder_go_project::GoProject;
 
-/// Returns a version's webhooks with their paths, according to the configurations. Falls back to
-/// PROJECT if the project has no configurations.
+/// Returns a version's webhooks with their paths, according to the configurations. If the project
+/// has no configurations, we have to believe PROJECT.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -94,8 +94,8 @@ struct Part<'a> {
     is_first: bool,
 }
 
-/// Replaces the scaffolded attributes with ones that generate the original webhooks. A handler
-/// serves one kind, so a webhook for several kinds is split.
+/// Replaces the scaffolded attributes by ones that generate the original webhooks. A handler serves
+/// one kind, so we split a webhook for several kinds.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let published = find_published(original);
     let mut handlers = Vec::new();
@@ -162,8 +162,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Returns a kind's resources and subresources in the first matching rule of a webhook. Returns all
-/// resources if no rule matches.
+/// Returns a kind's resources and subresources in the first rule of a webhook. If there are none,
+/// returns all of its resources.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {
@@ -196,8 +196,8 @@ fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     }
 }
 
-/// Returns the arguments for a selector or for match conditions. Returns `None` if the value has
-/// another form.
+/// Returns the arguments for a selector or for match conditions, or `None` if the value has another
+/// form.
 fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     let string = |value: &Value| value.as_str().map(quoted);
     if let Some(conditions) = value.as_array().filter(|_| argument == "match_condition") {
@@ -268,8 +268,8 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
 /// Field with the supported AdmissionReview versions.
 pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
 
-/// Returns the attribute that generates a webhook. Includes the path unless another handler serves
-/// it, and omits arguments that equal the default.
+/// Returns the attribute that generates a webhook. Arguments that equal the default are left out.
+/// So is the path if another handler serves it.
 fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool) -> String {
     let mut arguments = vec![what.to_owned()];
     let kind = version.kind.to_lowercase();

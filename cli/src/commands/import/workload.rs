@@ -29,10 +29,6 @@ const KNOWN_OF_CONTAINER: &[&str] = &[
 const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
 const PROBES: &[&str] = &["livenessProbe", "readinessProbe", "startupProbe"];
 
-/// Adds the Deployment's rows.
-///
-/// # Errors
-/// Returns an error if a file in the directory cannot be read.
 pub(super) fn compare_deployments(
     original: &GoProject,
     plan: &Plan,
@@ -84,7 +80,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
         // kustomize prefixes a name unless it already has the prefix.
         let is_prefixed =
             || before.as_str() == after.as_str().map(|name| format!("{prefix}{name}")).as_deref();
-        // Labels in the kustomization may be part of the selector, and are left to the user.
+        // Labels in the kustomization may be part of the selector, so they are left to the user.
         let is_whole = pointer != "/spec/selector" || !adds_to_selectors(original);
         let is_same = before == after && is_whole
             || before.is_null() && pointer.ends_with("replicas")
@@ -108,7 +104,6 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
     }
 }
 
-/// Adds a row for each list with missing entries.
 fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     let list = |deployment: &Value, pointer: &str| {
         deployment
@@ -156,7 +151,8 @@ fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     }
 }
 
-/// Renames an argument as in newer projects: kubebuilder 2 had another flag for leader election.
+/// Renames an argument as in newer projects, because kubebuilder 2 had another flag for leader
+/// election.
 fn renamed_argument(argument: &Value) -> Value {
     match argument.as_str() {
         Some("--enable-leader-election" | "--enable-leader-election=true") => "--leader-elect".into(),
@@ -197,7 +193,6 @@ fn compare_ports(theirs: &[Value], ours: &[Value], report: &mut Report) {
     report.add("ports of the manager", Match::ByHand, vec![details]);
 }
 
-/// Adds a row for each remaining field that differs.
 fn compare_rest(of: &str, (before, after): (&Value, &Value), known: &[&str], report: &mut Report) {
     let keys: BTreeSet<&String> = [before, after]
         .into_iter()

@@ -1,10 +1,10 @@
 //! `rbuilder init --in-package`: adopts an existing package.
 //!
-//! The package keeps all its files, including `Cargo.toml`. The command adds the files that deploy
-//! and test the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows
-//! unless the package already has them. PROJECT records everything on which the scaffold depends:
-//! names in the package, and the paths that were left out. When run again, the command updates the
-//! scaffold to a changed package with a three-way merge.
+//! The package keeps all its files, including `Cargo.toml`. We add the files that deploy and test
+//! the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows unless the
+//! package already has them. PROJECT records everything on which the scaffold depends, i.e. names
+//! in the package, and the paths that were left out. If the package has changed, run the command
+//! again: it updates the scaffold with a three-way merge.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,6 @@ use crate::tree::{Tree, TreeSources};
 /// The manager's role, which is generated once the source has `#[rbac]` markers.
 const ROLE: &str = "config/rbac/role.yaml";
 
-/// Directory of GitHub workflows.
 const WORKFLOWS: &str = ".github/workflows";
 
 /// Configuration files of other CI systems.
@@ -49,17 +48,13 @@ const OTHER_CI: [&str; 8] = [
     "azure-pipelines.yml",
 ];
 
-/// Returns whether the project was adopted before.
 pub(super) fn is_adopted(tree: &Tree) -> Result<bool> {
     let project = scaffold::read_project(tree)?;
     Ok(project.is_some_and(|project| project.known.rbuilder.package.is_some()))
 }
 
-/// Plans to adopt the package, or to update the scaffold of an adopted package.
-///
-/// # Errors
-/// Returns an error if there is no package with a binary, if a name is invalid, or if the directory
-/// contains a project with a scaffolded package.
+/// Plans to adopt the package, or to update the scaffold of an adopted package. There must be a
+/// package with a binary, and the directory must not contain a project with a scaffolded package.
 pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let known = scaffold::read_project(tree)?;
     let recorded = match &known {
@@ -164,8 +159,8 @@ pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Re
     Ok(outcome)
 }
 
-/// Reads the package in the directory. Selects the requested binary, the recorded one, or the one
-/// that the package runs by default.
+/// Reads the package in the directory, and selects the requested binary, the recorded one, or the
+/// one that the package runs by default.
 fn read_package(
     tree: &Tree,
     asked: Option<&str>,
@@ -226,8 +221,8 @@ fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
     )
 }
 
-/// Returns the name and root file of the binary to run in the image. Returns `None` if the choice
-/// is ambiguous.
+/// Returns the name and root file of the binary to run in the image, or `None` if there are several
+/// to choose from.
 fn choose_binary(
     summary: &PackageSummary,
     package: &str,
@@ -267,7 +262,7 @@ fn several_binaries(summary: &PackageSummary, package: &str) -> anyhow::Error {
     )
 }
 
-/// Returns whether the package depends on the library and parses the manager's arguments.
+/// Whether the package depends on the library and parses the manager's arguments.
 fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     let text = |path: &str| sources.text(path).ok().flatten();
     let depends = text("Cargo.toml")
@@ -279,13 +274,12 @@ fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     depends && files.iter().any(has_arguments)
 }
 
-/// Derives a project's name from its package: lower case, with hyphens.
+/// Derives a project's name from its package, in lower case with hyphens.
 pub(super) fn default_name(package: &PackageSummary) -> Option<String> {
     let name = package.name.as_ref()?;
     Some(name.to_lowercase().replace('_', "-"))
 }
 
-/// Returns the license declared by a package.
 pub(super) fn license_of(package: &PackageSummary) -> License {
     match package.license.as_deref() {
         Some("Apache-2.0") => License::Apache2,
@@ -294,18 +288,18 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
     }
 }
 
-/// Returns the scaffolded paths to leave out: files that exist in the package, workflows if the
-/// package uses another CI system or has no Makefile for them to call, and a test that Cargo would
-/// not find.
+/// Returns the scaffolded paths to leave out. These are files that exist in the package, workflows
+/// if the package uses another CI system or has no Makefile for them to call, and a test that Cargo
+/// would not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
     let files = rbuilder_templates::init_files(&project_context(project))?;
     let mut left_out: Vec<String> = Vec::new();
     for file in &files {
         let is_theirs = match tree.read(&file.path) {
-            // Lines are added to the existing list.
+            // We add lines to the existing list.
             _ if file.on_exists == OnExists::Merged => false,
             Ok(there) => there.is_some_and(|there| !is_same_text(&there, &file.text)),
-            // A symbolic link, or not UTF-8.
+            // This is a symbolic link, or not UTF-8.
             Err(_) => true,
         };
         if is_theirs || is_replaced(tree, project, summary, &file.path) {
@@ -320,7 +314,7 @@ fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Re
     Ok(left_out)
 }
 
-/// Returns whether a scaffolded path is left out because of a file elsewhere.
+/// Whether a scaffolded path is left out because of a file elsewhere.
 fn is_replaced(tree: &Tree, project: &Project, summary: &PackageSummary, path: &str) -> bool {
     let has_own = |path: &str| is_there(tree, path) && !project.has_scaffolded(path);
     let has_makefile = || has_own("Makefile") || has_own("GNUmakefile");
@@ -340,9 +334,8 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns about path dependencies that are missing in the Docker build: those outside of the build
-/// context, and those that are not workspace members, because cargo-chef asks Cargo for members
-/// only.
+/// Warns about path dependencies that are missing in the Docker build. Some may be outside of the
+/// build context. Others may not be workspace members, and cargo-chef asks Cargo for members only.
 fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])
@@ -416,7 +409,7 @@ fn next_steps(
     next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")
 }
 
-/// Extends the error about conflicting files with a hint, if the directory contains a package.
+/// If the directory contains a package, extends the error about conflicting files with a hint.
 pub(super) fn suggest_adoption(tree: &Tree, flags: &InitFlags, error: anyhow::Error) -> anyhow::Error {
     let is_new = matches!(tree.read(FILE), Ok(None));
     let has_package = || {

@@ -1,5 +1,5 @@
-//! Guesses the values that `init --in-package` needs and no flag sets: the domain, and the binary
-//! to run in the image.
+//! Guesses the values that `init --in-package` needs and no flag sets, i.e. the domain, and the
+//! binary to run in the image.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// Guesses the domain from API groups: their common suffix, or for a single group everything after
-/// its first label.
+/// Guesses the domain from API groups. This is their common suffix, or for a single group
+/// everything after its first label.
 pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
     let names = |group: &str| -> Vec<String> { group.rsplit('.').map(str::to_owned).collect() };
     let first = names(groups.first()?);
@@ -54,7 +54,7 @@ pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
     (count >= 2 && !is_shared(&domain(count))).then(|| domain(count))
 }
 
-/// Returns whether a domain is a public suffix, such as `co.uk` or `github.io`.
+/// Whether a domain is a public suffix, e.g. `co.uk` or `github.io`.
 fn is_shared(domain: &str) -> bool {
     let of_country = |(name, country): (&str, &str)| {
         country.len() == 2 && ["ac", "co", "com", "edu", "gov", "net", "org"].contains(&name)
@@ -62,8 +62,8 @@ fn is_shared(domain: &str) -> bool {
     SHARED.contains(&domain) || domain.split_once('.').is_some_and(of_country)
 }
 
-/// Guesses which binary runs the controllers: the only one whose root file shows it, or else the
-/// only one that does not print CRDs.
+/// Guesses which binary runs the controllers. There must be only one whose root file shows it, or
+/// else only one that does not print CRDs.
 pub(super) fn guess_binary<'b>(
     sources: &TreeSources,
     binaries: &'b [(String, String)],

@@ -4,14 +4,10 @@ use anyhow::Result;
 
 use crate::tree::Tree;
 
-/// Build output directories.
 const BUILT: [&str; 3] = ["/target/", "/bin/", "/dist/"];
 
 /// Returns the scaffolded lines for files that the project generates, except for directories in
 /// which the package has files. Lines about editors and settings are up to the user.
-///
-/// # Errors
-/// Returns an error if a directory cannot be read.
 pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
     let mut chosen = String::new();
     let mut comment = "";

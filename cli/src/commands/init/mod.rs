@@ -86,9 +86,6 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
 
 /// Returns the project that `init` would create, and the warnings about its library, each with its
 /// help.
-///
-/// # Errors
-/// Fails if a name is invalid, or if the directory contains another project.
 pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Vec<(String, String)>)> {
     let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
@@ -96,16 +93,12 @@ pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Ve
     Ok((project, warnings))
 }
 
-/// Adds the project to the workspace recorded in it.
-///
-/// # Errors
-/// Fails if the workspace's manifest cannot be edited.
 pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Project) -> Result<()> {
     let workspace = find_workspace(tree)?;
     join(outcome, tree, project, workspace.as_ref())
 }
 
-/// Sets the library's source: the recorded one, or the one requested by the flags for a new
+/// Sets the library's source. This is the recorded one, or the one that the flags request for a new
 /// project. Returns warnings, each with its help.
 fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Result<Vec<(String, String)>> {
     let asked = flags.library.source();
@@ -221,7 +214,7 @@ fn find_license(tree: &Tree) -> Result<Option<License>> {
     Ok(None)
 }
 
-/// Checks the owner, which is written to comments and to Cargo.toml.
+/// Checks the owner, because it ends up in comments and in Cargo.toml.
 pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
     match owner {
         Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => {

@@ -16,7 +16,6 @@ pub(super) struct CopiedRole {
 }
 
 impl CopiedRole {
-    /// Creates a project's role.
     pub(super) fn of(project: &Project, written: Vec<WrittenRole>) -> CopiedRole {
         let known = &project.known;
         let (copied, left_out): (Vec<WrittenRole>, Vec<WrittenRole>) = written
@@ -52,7 +51,7 @@ impl CopiedRole {
         }
     }
 
-    /// Describes the roles whose rules were copied, or returns `None` if there are none.
+    /// Describes the roles whose rules were copied, if there are any.
     pub(super) fn describe_source(&self) -> Option<String> {
         (!self.sources.is_empty()).then(|| self.sources.join(" and "))
     }

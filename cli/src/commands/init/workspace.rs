@@ -1,5 +1,5 @@
-//! The Cargo workspace that contains a new project. The project becomes a member, as with
-//! `cargo new`, unless the workspace excludes it or belongs to somebody else.
+//! The Cargo workspace that contains a new project. As with `cargo new`, the project becomes a
+//! member, unless the workspace excludes it or belongs to somebody else.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,6 @@ use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_mani
 
 /// A workspace above a project.
 pub(super) struct Workspace {
-    /// Its directory.
     root: PathBuf,
     /// The project's path in the workspace.
     member: String,
@@ -26,11 +25,8 @@ pub(super) struct Workspace {
     is_own: bool,
 }
 
-/// Returns the workspace to which Cargo assigns a package in the project directory.
-///
-/// # Errors
-/// Fails if one of the user's manifests above the project does not parse, because Cargo reads it as
-/// well.
+/// Returns the workspace to which Cargo assigns a package in the project directory. If one of the
+/// user's manifests above the project does not parse, we fail, because Cargo reads it as well.
 pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
     for (root, text) in read_manifests_above(&project) {
@@ -61,7 +57,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
-/// Returns the project's path in its repository. Empty if the project is the root of the
+/// Returns the project's path in its repository. It is empty if the project is the root of the
 /// repository, or is not in one.
 fn find_directory(tree: &Tree) -> String {
     let project = resolve_path(tree.root());
@@ -74,9 +70,6 @@ fn find_directory(tree: &Tree) -> String {
 }
 
 /// Records a project's path in its workspace and its repository.
-///
-/// # Errors
-/// Fails if the path cannot be used in scaffolded files.
 pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option<&Workspace>) -> Result<()> {
     let own = &mut project.known.rbuilder;
     own.directory = find_directory(tree);
@@ -97,7 +90,7 @@ pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option
 }
 
 impl Workspace {
-    /// Returns whether the project is or becomes a member.
+    /// Whether the project is or becomes a member.
     pub(super) fn has_member(&self) -> bool {
         self.is_listed || self.is_own
     }
@@ -130,10 +123,7 @@ impl Workspace {
 }
 
 /// Adds the project to the workspace recorded in PROJECT, and warns about settings that have no
-/// effect there.
-///
-/// # Errors
-/// Fails with the line to add if the workspace's manifest cannot be edited.
+/// effect there. If we can't edit the workspace's manifest, the error has the line to add.
 pub(super) fn join(
     outcome: &mut Outcome,
     tree: &Tree,
@@ -175,7 +165,6 @@ fn add_to_members(plan: &mut Plan, tree: &Tree, path: &str, member: &str) -> Res
     Ok(edited)
 }
 
-/// Returns true if a manifest has a table `[workspace]`.
 pub(super) fn is_workspace_root(manifest: &str) -> bool {
     Document::parse(manifest).is_ok_and(|manifest| manifest.get("workspace").is_some())
 }

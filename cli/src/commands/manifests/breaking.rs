@@ -1,5 +1,5 @@
-//! Warns about breaking changes of a CRD which aren't covered elsewhere: bounds, patterns, rules,
-//! list types, defaults and subresources.
+//! Warns about breaking changes of a CRD which aren't covered elsewhere, e.g. of bounds, patterns,
+//! rules, list types, defaults and subresources.
 //!
 //! If a change makes objects undecodable, or if the CRD cannot be applied at all, the warnings of
 //! [`stored`](super::stored) and [`versions`](super::versions) are more helpful.

@@ -10,7 +10,6 @@ use rbuilder_yaml::{is_yaml, split_documents};
 use super::settings::{DEFAULT_FILE, Settings};
 use crate::tree::Tree;
 
-/// Where to write CRDs.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct CrdPlace {
     /// Directory for all CRDs that are not in `files`. If it's `None`, those aren't written.
@@ -32,7 +31,6 @@ impl CrdPlace {
         }
     }
 
-    /// Overrides the location with the given settings.
     pub(in crate::commands) fn with(mut self, settings: &Settings) -> CrdPlace {
         if settings.crd_dir.is_some() {
             self.folder.clone_from(&settings.crd_dir);
@@ -44,7 +42,7 @@ impl CrdPlace {
         self
     }
 
-    /// Starts without a directory, which may be added by settings.
+    /// Starts without a directory. The settings may still add one.
     pub(super) fn nowhere() -> CrdPlace {
         CrdPlace {
             folder: None,
@@ -72,12 +70,11 @@ impl CrdPlace {
         self.files.values().cloned().chain(self.file_of_all()).collect()
     }
 
-    /// Returns whether a file may contain more than one object.
     pub(super) fn is_shared(&self, path: &str) -> bool {
         self.files.values().any(|file| file == path) || self.file_of_all().as_deref() == Some(path)
     }
 
-    /// Returns whether a path belongs to a CRD.
+    /// Whether a path belongs to a CRD.
     pub(super) fn holds(&self, path: &str) -> bool {
         if self.files.values().any(|file| file == path) {
             return true;
@@ -88,10 +85,6 @@ impl CrdPlace {
     }
 
     /// Returns all YAML files which may contain CRDs, in sorted order.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the directory cannot be read.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,
@@ -106,10 +99,6 @@ impl CrdPlace {
 
     /// Returns the names of all CRDs that either exist or have an entry in `files` (e.g.
     /// `cups.example.com`).
-    ///
-    /// # Errors
-    ///
-    /// Fails if the directory or one of the files cannot be read.
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
         for path in self.list(tree)? {
@@ -120,7 +109,7 @@ impl CrdPlace {
     }
 }
 
-/// Returns the names of the objects in a file. It has to be formatted in the same way as our
+/// Returns the names of the objects in a file. The file has to be formatted in the same way as our
 /// output.
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();

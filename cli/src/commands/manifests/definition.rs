@@ -51,12 +51,10 @@ impl Definition {
             .collect()
     }
 
-    /// Returns the name of the CRD.
     pub(super) fn name(&self) -> String {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// Returns whether these are versions of the same CRD.
     pub(super) fn is_same_crd(&self, other: &Definition) -> bool {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
@@ -70,7 +68,6 @@ impl Definition {
     }
 }
 
-/// A file with CRDs that is modified by a plan.
 pub(super) struct ChangedFile<'p> {
     pub(super) path: &'p str,
     pub(super) before: Vec<Definition>,
@@ -78,7 +75,6 @@ pub(super) struct ChangedFile<'p> {
 }
 
 impl<'p> ChangedFile<'p> {
-    /// Parses the CRDs in a file before and after it was modified.
     pub(super) fn read(path: &'p str, before: &str, after: &str) -> Self {
         ChangedFile {
             path,
@@ -95,11 +91,10 @@ impl<'p> ChangedFile<'p> {
 }
 
 /// Returns all CRD files that are modified by a plan.
-///
-/// If none of them existed before, returns an empty list. This way we don't have to parse
-/// everything that was just generated in the first run.
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    // If none of them existed before, we don't have to parse everything that was just generated in
+    // the first run.
     if changes
         .clone()
         .all(|(_, change)| matches!(change, Change::Create { .. }))

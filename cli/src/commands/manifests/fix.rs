@@ -1,8 +1,8 @@
-//! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes: first in
-//! the source, then in the samples and in PROJECT, which are compared with the source.
+//! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes. We
+//! start with the source, and then fix the samples and PROJECT, which are compared with the source.
 //!
-//! The manifests are generated again after each round, because one mistake may hide another or be its
-//! consequence, and because a replacement that does not correct its mistake is not applied twice.
+//! After each round we generate the manifests again, because one mistake may hide another or be its
+//! consequence. If a replacement does not correct its mistake, it must not be applied twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,10 @@ use crate::project::{FILE, Project};
 use crate::replacement::{correct, find_replacement, replace_all};
 use crate::tree::Tree;
 
-/// Maximum number of times to generate manifests again.
+/// How often we generate manifests again.
 const ROUNDS: usize = 16;
 
 /// Adds the changed files to a plan.
-///
-/// # Errors
-/// Returns an error if the settings or a directory cannot be read.
 pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let request = request.with_settings(tree)?;
     let mut tried = Mistakes::new();
@@ -45,8 +42,8 @@ pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Resu
     Ok(())
 }
 
-/// Adds the corrected samples, by the CRDs that the source has, and PROJECT. None if the source has
-/// errors.
+/// Adds the corrected samples, as judged by the CRDs of the source, and PROJECT. If the source has
+/// errors, we don't know the CRDs and add nothing.
 fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let mut request = request.clone();
     request.options.definitions = true;
@@ -71,7 +68,7 @@ fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()>
     Ok(())
 }
 
-/// Adds a corrected file to a plan. Skips files that cannot be read, such as links.
+/// Adds a corrected file to a plan. Files that cannot be read, e.g. links, are skipped.
 fn correct_file(
     plan: &mut Plan,
     tree: &Tree,
@@ -87,7 +84,6 @@ fn correct_file(
     }
 }
 
-/// Returns the warnings about the text of PROJECT.
 fn check_project(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     match Project::parse(text) {
         Ok(project) if project.foreign_layout().is_none() => {
@@ -102,17 +98,17 @@ fn check_project(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
 /// The replacements in each file.
 type Fixes = BTreeMap<String, Vec<Replacement>>;
 
-/// The number of times that a file has a message.
+/// How often a file has a message.
 type Mistakes = BTreeMap<(String, String), usize>;
 
 /// Replacements in the order of their rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// Of errors.
     Error,
-    /// Of warnings and notes, which an error may have caused.
+    /// Warnings and notes come later, because an error may have caused them.
     Warning,
-    /// What is inserted may be there already, with a mistake: a permission with a wrong name.
+    /// What we would insert may be there already, with a mistake, e.g. a permission with a wrong
+    /// name.
     Insertion,
 }
 
@@ -126,8 +122,9 @@ fn stage_of(diagnostic: &Diagnostic, replacement: &Replacement) -> Stage {
     }
 }
 
-/// Returns the replacements of the first stage that has any, without those of messages that are as
-/// frequent as when they were tried, and the number of each message with one.
+/// Returns the replacements of the first stage that has any, and how often each of their messages
+/// occurs. If a message is as frequent as when we tried its replacement, that didn't help, so we
+/// leave it out.
 fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> Result<(Fixes, Mistakes)> {
     let (sources, found) = generate_in_memory(plan, tree, request, &mut |_| {})?;
     let key = |said: &Diagnostic| (said.place.path.clone(), said.text());

@@ -1,4 +1,4 @@
-//! Paths of generated files, in which the next command would overwrite corrections.
+//! Paths of generated files. The next command would overwrite corrections in them.
 
 use rbuilder_products::bundle;
 
@@ -18,7 +18,6 @@ pub(in crate::commands) struct GeneratedPaths {
 }
 
 impl GeneratedPaths {
-    /// Reads the settings of the package and the project in a directory.
     pub(in crate::commands) fn read(tree: &Tree) -> GeneratedPaths {
         let exists = |path: &str| matches!(tree.read(path), Ok(Some(_)));
         let request = exists("Cargo.toml").then(|| Request::default().with_settings(tree).ok());
@@ -28,8 +27,7 @@ impl GeneratedPaths {
         }
     }
 
-    /// Returns whether a file is generated from the source, or rendered from the manifests of the
-    /// project.
+    /// Whether a file is generated from the source, or rendered from the manifests of the project.
     pub(in crate::commands) fn contain(&self, path: &str) -> bool {
         let is_below = |folder: &&str| {
             let rest = path.strip_prefix(*folder);

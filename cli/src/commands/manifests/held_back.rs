@@ -10,13 +10,12 @@ use crate::report;
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,
-    /// How many kinds were requested.
     asked: usize,
     /// The kinds that could not be generated, and the first error of each.
     kinds: Vec<String>,
     /// Other manifests that couldn't be generated.
     products: Vec<&'static str>,
-    /// Number of kinds that depend on a crate not yet downloaded by Cargo.
+    /// Number of kinds that depend on a crate which Cargo has yet to download.
     unfetched: usize,
     /// Whether the command writes manifests, or just prints them.
     writes: bool,
@@ -49,13 +48,11 @@ impl HeldBack {
     }
 }
 
-/// Returns the number of kinds whose CRDs were requested.
 pub(super) fn count_asked(kinds: &[KindSummary]) -> usize {
     let is_asked = |kind: &&KindSummary| !matches!(kind.outcome, KindOutcome::Skipped { .. });
     kinds.iter().filter(is_asked).count()
 }
 
-/// Returns the number of kinds that don't have errors.
 pub(super) fn count_readable(kinds: &[KindSummary]) -> usize {
     let is_readable = |kind: &&KindSummary| matches!(kind.outcome, KindOutcome::Readable { .. });
     kinds.iter().filter(is_readable).count()

@@ -28,7 +28,6 @@ pub(in crate::commands) struct Layout {
     crds: CrdPlace,
     /// A second location for CRDs, in addition to the one from which the project is deployed.
     copies: Option<CrdPlace>,
-    /// Whether the location of CRDs was set by a flag.
     is_typed: bool,
     pub(super) roles: String,
     pub(super) webhooks: String,
@@ -59,7 +58,6 @@ impl Layout {
         }
     }
 
-    /// Creates the layout that was requested with flags.
     pub(super) fn new(flags: &TargetFlags) -> Result<Layout> {
         let config = flags.config_dir.as_deref().unwrap_or("config");
         let mut layout = Layout::within(&folder("--config-dir", config)?);
@@ -116,7 +114,6 @@ impl Layout {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
 
-    /// Returns where a manifest is written.
     fn path(&self, manifest: &str) -> String {
         for (prefix, folder) in [("rbac/", &self.roles), ("webhook/", &self.webhooks)] {
             if let Some(name) = manifest.strip_prefix(prefix) {
@@ -126,16 +123,12 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Returns whether a path belongs to a CRD. Does not consider copies.
+    /// Whether a path belongs to a CRD. Copies don't count.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of all existing CRDs in sorted order. Does not consider copies.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the directory cannot be read.
+    /// Returns the paths of all existing CRDs in sorted order. Copies don't count.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
@@ -143,38 +136,30 @@ impl Layout {
     }
 
     /// Returns the names of all existing CRDs (e.g. `cups.example.com`).
-    ///
-    /// # Errors
-    ///
-    /// Fails if a file can't be read, and in the same cases as [`Layout::list_crds`].
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let names = self.crd_places().map(|place| place.list_names(tree));
         Ok(names.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    /// Returns whether this is the file with the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
         path == self.role_path()
     }
 
-    /// Returns the path of the roles.
     pub(super) fn role_path(&self) -> String {
         self.path("rbac/role.yaml")
     }
 
-    /// Returns whether this is the file with the webhook configurations.
     pub(super) fn is_webhooks(&self, path: &str) -> bool {
         path == self.path("webhook/manifests.yaml")
     }
 
-    /// Returns how a CRD is referred to in the kustomization of config/crd.
+    /// Returns how the kustomization of config/crd refers to a CRD.
     fn entry(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix(&self.config)?.strip_prefix("/crd/")?;
         Some(name.to_owned())
     }
 }
 
-/// Splits the name of a CRD's manifest into group and plural.
 fn split_manifest(manifest: &str) -> (&str, &str) {
     manifest
         .strip_suffix(".yaml")
@@ -194,10 +179,8 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
     Ok(folder.to_owned())
 }
 
-/// Manifests that have been generated.
 #[derive(Default)]
 pub(super) struct Generated {
-    /// Paths of CRDs.
     crds: Vec<String>,
     /// For files with more than one object, their CRDs by name.
     shared: BTreeMap<String, BTreeMap<String, String>>,
@@ -206,7 +189,6 @@ pub(super) struct Generated {
 }
 
 impl Generated {
-    /// Adds a manifest to the plan.
     pub(super) fn put(
         &mut self,
         plan: &mut Plan,
@@ -238,7 +220,6 @@ impl Generated {
         Ok(())
     }
 
-    /// Adds files with more than one object to the plan.
     fn put_shared(
         &self,
         plan: &mut Plan,
@@ -274,16 +255,15 @@ impl Generated {
         Ok(())
     }
 
-    /// Returns whether there aren't any manifests.
     pub(super) fn is_empty(&self) -> bool {
         self.crds.is_empty() && !self.roles && !self.webhooks
     }
 
-    /// Adds everything that depends on the manifests as a whole (i.e. removes stale ones and
-    /// updates kustomizations).
+    /// Adds everything that depends on the manifests as a whole, i.e. removes stale ones and
+    /// updates kustomizations.
     ///
     /// If there are errors in the source, we can't tell which manifests are missing because of
-    /// that, so nothing is considered stale. This is also true for the CRDs in `kept`.
+    /// that, so nothing is considered stale. The CRDs in `kept` are never stale either.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
@@ -380,7 +360,7 @@ fn update_crd_kustomization(
     Ok(())
 }
 
-/// Returns whether a file is formatted exactly like our output.
+/// Whether a file is formatted exactly like our output.
 fn is_printed(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;

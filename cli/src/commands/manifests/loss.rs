@@ -44,9 +44,7 @@ pub(super) fn find_losses(
     found
 }
 
-/// Part of a manifest that would be removed.
 struct Lost {
-    /// Path of the manifest.
     path: String,
     what: LostPart,
 }
@@ -69,7 +67,6 @@ enum LostPart {
     },
 }
 
-/// The parts of a manifest that we compare.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Document {
@@ -127,7 +124,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// Parses the documents in a manifest. Returns an empty list if it cannot be ours.
+/// Parses the documents in a manifest. If that fails, it cannot be ours, so the list is empty.
 fn documents(text: &str) -> Vec<Document> {
     rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
 }
@@ -191,7 +188,6 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
 }
 
 impl Lost {
-    /// Returns whether this part is defined by a marker.
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (
@@ -262,8 +258,8 @@ impl Lost {
     }
 }
 
-/// Returns whether the marker of a webhook results in the given name. It may be explicit, or
-/// derived from the kind in the handler's signature.
+/// Whether the marker of a webhook results in the given name. The name may be explicit, or derived
+/// from the kind in the handler's signature.
 fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,
@@ -303,8 +299,7 @@ fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
     ))
 }
 
-/// Adds errors about losses. If there are less specific warnings about the same files, these are
-/// dropped.
+/// Adds errors about losses. They replace warnings about the same files, which are less specific.
 pub(super) fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
         let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();

@@ -92,11 +92,6 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     check_up_to_date("manifests", stale, dir, flags.plan.mode(), shell, make)
 }
 
-/// Generates the manifests, unless disabled by a flag.
-///
-/// # Errors
-///
-/// Returns the same errors as [`generate`].
 pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut Shell) -> Result<()> {
     match flags.manifests {
         true => generate(dir, shell).map(drop),
@@ -105,10 +100,6 @@ pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut
 }
 
 /// Generates the manifests for another command. Returns the paths of the files written.
-///
-/// # Errors
-///
-/// Returns all errors in the source with their locations.
 pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     let request = Request {
         color: shell.color(),
@@ -131,10 +122,6 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
 
 /// Generates the manifests according to the project settings, collecting warnings and notes along
 /// the way.
-///
-/// # Errors
-///
-/// Returns the same errors as [`add_to_plan`].
 pub(super) fn collect_manifests(
     tree: &Tree,
     request: &Request,
@@ -147,10 +134,6 @@ pub(super) fn collect_manifests(
 }
 
 /// Reads the definitions of the project's kinds and the diagnostics, without keeping the manifests.
-///
-/// # Errors
-///
-/// Returns the same errors as [`add_to_plan`].
 pub(super) fn read_definitions(tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(&Plan::default(), tree)?;
     let mut request = request.with_settings(tree)?;
@@ -180,10 +163,6 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
 }
 
 /// Generates the manifests for the tree to which `plan` will lead, and adds them to the plan.
-///
-/// # Errors
-///
-/// Returns all errors in the source with their locations.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let request = &request.with_settings(tree)?;
@@ -276,10 +255,6 @@ fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Leve
 
 /// Generates the manifests and passes each one to a callback, leaving the plan untouched. Returns
 /// the source and the diagnostics.
-///
-/// # Errors
-///
-/// Fails if there is no `Cargo.toml`.
 pub(super) fn generate_in_memory(
     plan: &Plan,
     tree: &Tree,
@@ -320,12 +295,8 @@ fn read(
     render_findings(found, sources, request)
 }
 
-/// Returns the options for the generator. This includes settings in Cargo's configuration and in
+/// Returns the options for the generator, including settings in Cargo's configuration and in
 /// PROJECT.
-///
-/// # Errors
-///
-/// Fails if Cargo's configuration asks for a version of Kubernetes that doesn't exist.
 pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
@@ -336,8 +307,8 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// Returns the kinds that are listed in PROJECT. Returns `None` if it cannot be read; commands that
-/// need PROJECT will report that.
+/// Returns the kinds that are listed in PROJECT, or `None` if it cannot be read. Commands that need
+/// PROJECT will report that.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());

@@ -5,14 +5,13 @@ use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSumma
 use crate::count::counted;
 use crate::tree::TreeSources;
 
-/// How many kinds to mention in a message.
 const MOST_NAMED: usize = 3;
 
-/// Explains why there are not any manifests.
+/// Explains why there aren't any manifests.
 ///
-/// If the source does not have markers, it is only a note: a new project may not have any kinds,
-/// and there may be another diagnostic which explains it. If all kinds are skipped, it's always a
-/// warning, because `--check` wouldn't compare anything.
+/// If the source does not have markers, it is only a note, because a new project may not have any
+/// kinds, and there may be another diagnostic which explains it. If all kinds are skipped, it's
+/// always a warning, because `--check` wouldn't compare anything.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {

@@ -24,7 +24,6 @@ enum On {
 }
 
 impl Permission {
-    /// Returns the resource or the URL.
     pub(super) fn subject(&self) -> &str {
         match &self.on {
             On::Resource { resource, .. } => resource,
@@ -43,7 +42,6 @@ pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
         .collect()
 }
 
-/// A rule, and the namespace of its role.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     namespace: Option<String>,
@@ -74,7 +72,8 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// Returns the rules of all roles in a manifest. Returns an empty list if it cannot be ours.
+/// Returns the rules of all roles in a manifest. If it can't be parsed, it isn't ours, so there are
+/// none.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -103,7 +102,6 @@ impl Granted {
         }
     }
 
-    /// Splits the rule into individual permissions.
     fn permissions(&self) -> Vec<Permission> {
         let rule = &self.rule;
         let mut subjects: Vec<On> = rule.urls.iter().cloned().map(On::Url).collect();
@@ -133,7 +131,6 @@ impl Granted {
         all
     }
 
-    /// Returns whether a permission is granted by this rule.
     pub(super) fn covers(&self, permission: &Permission) -> bool {
         let has = |list: &[String], word: &String| list.contains(word) || list.iter().any(|any| any == "*");
         let rule = &self.rule;

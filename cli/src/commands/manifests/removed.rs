@@ -11,9 +11,8 @@ use super::definition::Definition;
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
-/// Returns a diagnostic for each CRD that would be removed. It's an error if the file is tracked by
-/// git (`is_tracked`) and removing it is not permitted (`removes_tracked`). Otherwise, it's just a
-/// warning.
+/// Returns a diagnostic for each CRD that would be removed. If the file is tracked by git and we
+/// haven't been told to remove such files, it's an error. Otherwise, it's just a warning.
 pub(super) fn find_removed(
     plan: &Plan,
     layout: &Layout,
@@ -37,7 +36,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// Returns what's removed as the subject of a sentence. It is either the file or a CRD in it.
+/// Returns what's removed as the subject of a sentence. This is either the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),
@@ -53,7 +52,6 @@ fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> 
         .collect()
 }
 
-/// Explains how clusters are affected by this.
 fn describe_removal(crd: &str, kind: &str) -> String {
     format!(
         "when `{crd}` is deleted from a cluster, as a GitOps tool that prunes does, every `{kind}` there is deleted with it"

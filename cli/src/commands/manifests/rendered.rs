@@ -14,42 +14,34 @@ use crate::sarif;
 use crate::shell::Shell;
 use crate::tree::TreeSources;
 
-/// Diagnostics of the generator in rendered form.
 #[derive(Default)]
 pub(in crate::commands) struct RenderedDiagnostics {
     pub(super) text: String,
     pub(super) data: Vec<Value>,
     /// If some of the manifests couldn't be generated, the error to print at the end.
     pub(super) failure: Option<anyhow::Error>,
-    /// Markers for a ClusterServiceVersion, if requested.
     csv: Vec<CsvMarkers>,
-    /// Definitions of the generated kinds, if requested.
     definitions: Vec<Definition>,
 }
 
 impl RenderedDiagnostics {
-    /// Returns the markers for a ClusterServiceVersion.
     pub(in crate::commands) fn csv_markers(&self) -> &[CsvMarkers] {
         &self.csv
     }
 
-    /// Removes and returns the definitions of the generated kinds.
     pub(in crate::commands) fn take_definitions(&mut self) -> Vec<Definition> {
         std::mem::take(&mut self.definitions)
     }
 
-    /// Returns all warnings as JSON.
     pub(in crate::commands) fn warnings(&self) -> Vec<&Value> {
         let diagnostics = self.data.iter();
         diagnostics.filter(|said| said["severity"] == "warning").collect()
     }
 
-    /// Returns the first error as JSON.
     pub(in crate::commands) fn first_error(&self) -> Option<&Value> {
         self.data.iter().find(|said| said["severity"] == "error")
     }
 
-    /// Returns the error if some of the manifests could not be generated.
     pub(in crate::commands) fn failure(&self) -> Option<&anyhow::Error> {
         self.failure.as_ref()
     }
@@ -81,15 +73,12 @@ impl RenderedDiagnostics {
     }
 }
 
-/// Maximum number of diagnostics to print, the rest will only be counted. A larger number is most
+/// How many diagnostics we print. The rest are only counted, because such a large number is most
 /// likely due to a single mistake, or to generated source.
 const MAX_PRINTED: usize = 2000;
 
-/// Renders all diagnostics.
-///
-/// # Errors
-///
-/// Fails if there is an error, except for requests that can use partial results.
+/// Renders all diagnostics. If there is an error, this fails, unless the request can use partial
+/// results.
 pub(super) fn render_findings(
     found: Findings,
     sources: &TreeSources,
@@ -110,7 +99,6 @@ pub(super) fn render_findings(
     })
 }
 
-/// Returns an error for the command if the source contains errors.
 pub(super) fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
     let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
     let readable = count_readable(&found.kinds);
@@ -129,7 +117,6 @@ pub(super) fn source_errors(found: &Findings, sources: &TreeSources, request: &R
     })
 }
 
-/// Renders diagnostics as text and as JSON.
 fn render_diagnostics(
     diagnostics: &[Diagnostic],
     sources: &TreeSources,
@@ -156,14 +143,12 @@ pub(super) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// Error of a command whose source has errors.
 #[derive(Debug)]
 pub(crate) struct SourceErrors {
     errors: usize,
     advice: String,
     /// Rendered errors with their locations.
     pub(crate) snippets: String,
-    /// The same errors as JSON.
     pub(crate) diagnostics: Vec<Value>,
 }
 

@@ -11,7 +11,6 @@ use crate::project::{FILE, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// What to generate, and how.
 #[derive(Clone)]
 pub(in crate::commands) struct Request {
     pub(in crate::commands) layout: Layout,
@@ -22,13 +21,10 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) prunes_standing: bool,
     /// Whether to remove CRDs even if they're tracked by git.
     pub(in crate::commands) removes_tracked: bool,
-    /// Format of diagnostics.
     pub(in crate::commands) messages: MessageFormat,
-    /// Whether to print diagnostics in color.
     pub(in crate::commands) color: bool,
     /// Help message in case of errors in the source.
     pub(in crate::commands) advice: &'static str,
-    /// Whether the command writes manifests.
     pub(in crate::commands) writes: bool,
     /// Whether errors only block the manifests that are affected, if the project is not scaffolded.
     ///
@@ -39,18 +35,16 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) deploys: bool,
     /// Whether the process exits after the manifests have been written.
     pub(in crate::commands) is_last: bool,
-    /// The samples to check.
     pub(in crate::commands) samples: SampleScope,
 }
 
-/// The samples that a command checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum SampleScope {
-    /// Those of the CRDs that the command modifies.
+    /// Samples of the CRDs that the command modifies.
     OfChangedCrds,
-    /// Those of all kinds in the source.
+    /// Samples of all kinds in the source.
     OfGeneratedCrds,
-    /// All, including those of CRDs that aren't generated.
+    /// All samples, including those of CRDs that aren't generated.
     All,
 }
 
@@ -118,7 +112,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Requests all manifests of the given source. Intended for commands that don't write them.
+    /// Requests all manifests of the given source, for commands that don't write them.
     pub(in crate::commands) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
         let mut request = Request {
             color: shell.color(),
@@ -130,7 +124,6 @@ impl Request {
         request
     }
 
-    /// Applies the flags which select the source.
     pub(super) fn select(&mut self, source: &SourceFlags) {
         let options = &mut self.options;
         options.packages.clone_from(&source.packages);
@@ -143,12 +136,8 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
-    /// Requests as much as possible, using the settings in `Cargo.toml`. Intended for commands that
+    /// Requests as much as possible, using the settings in `Cargo.toml`. This is for commands that
     /// survey a repository.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the settings are invalid.
     pub(in crate::commands) fn of_everything(tree: &Tree) -> Result<(Request, Settings)> {
         let mut request = Request::default().with_settings(tree)?;
         request.options.keep_going = true;
@@ -156,7 +145,6 @@ impl Request {
         Ok((request, Settings::read(tree)?))
     }
 
-    /// Returns the path of the roles.
     pub(in crate::commands) fn role_path(&self) -> String {
         self.layout.role_path()
     }
@@ -167,10 +155,6 @@ impl Request {
     }
 
     /// Applies the settings in the project's `Cargo.toml`. Flags take precedence over these.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the settings are invalid.
     pub(super) fn with_settings(&self, tree: &Tree) -> Result<Request> {
         let settings = Settings::read(tree)?;
         let mut request = self.clone();
@@ -189,7 +173,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Returns whether the entire source is read, i.e. no flag excludes a part of it.
+    /// Whether the entire source is read, i.e. no flag excludes a part of it.
     pub(super) fn reads_all(&self) -> bool {
         let options = &self.options;
         let lists = [
@@ -215,7 +199,6 @@ fn only(product: Product) -> Only {
     }
 }
 
-/// Parses the levels in the flags.
 fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
     let mut levels = Levels::default();
     for word in &flags.allow {
@@ -231,8 +214,8 @@ fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
     Ok(levels)
 }
 
-/// Returns whether the project was scaffolded by rbuilder. If PROJECT can't be parsed, we assume
-/// that it was.
+/// Whether the project was scaffolded by rbuilder. If PROJECT can't be parsed, we assume that it
+/// was.
 fn has_scaffold(tree: &Tree) -> Result<bool> {
     let text = tree.read(FILE)?;
     Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))

@@ -17,7 +17,6 @@ pub(super) const PLACEHOLDER: &str = "system";
 /// How the transformers are listed in [`DEPLOYMENT`].
 pub(super) const ENTRY: &str = "../rbac/namespaces";
 
-/// A Role or ClusterRole with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Role {
     pub(super) kind: String,
@@ -45,7 +44,6 @@ pub(super) fn is_config(path: &str) -> bool {
     path.starts_with("config/") && is_yaml(path)
 }
 
-/// Returns the namespace that's set by a kustomization.
 pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     let documents = parse_documents(kustomization).ok()?;
     let mut namespaces = documents
@@ -54,12 +52,8 @@ pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     namespaces.next().map(str::to_owned)
 }
 
-/// Returns whether a namespace is preserved, i.e. whether config/default includes the transformers
-/// and they are about this namespace.
-///
-/// # Errors
-///
-/// Fails if a file cannot be read.
+/// Whether a namespace is preserved, i.e. whether config/default includes the transformers and they
+/// are about this namespace.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     let is_listed = kustomization::entries(&deployment, TRANSFORMERS)

@@ -2,10 +2,10 @@
 //!
 //! Samples are created together with a kind, and nobody updates them when the types change. They
 //! are then rejected by `kubectl apply`, and catalogs still show them as an example. `manifests`
-//! checks the samples of all kinds in the source, using the generator's schemas: parsing the CRDs
-//! would take longer than generating them. Other commands only check samples of CRDs that they
-//! modify, and `--check` and `doctor` also those of CRDs that aren't generated. Objects are
-//! validated in the same way as in `rbuilder validate`, with the messages of the API server.
+//! checks the samples of all kinds in the source, using the generator's schemas, since it would
+//! take longer to parse the CRDs than to generate them. Other commands only check samples of CRDs
+//! that they modify, and `--check` and `doctor` also those of CRDs that aren't generated. Objects
+//! are validated in the same way as in `rbuilder validate`, with the messages of the API server.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +24,10 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
-/// Directory with the samples.
 const SAMPLES: &str = "config/samples";
 
 /// Returns a warning for each sample that is rejected by a generated CRD, and for each sample whose
-/// kind or version doesn't have a CRD anymore. Without `generated`, only considers CRDs which the
+/// kind or version doesn't have a CRD anymore. Without `generated`, we only look at CRDs that the
 /// plan modifies.
 pub(super) fn find_refused(
     plan: &Plan,
@@ -59,20 +58,12 @@ pub(super) fn find_refused(
 
 /// Returns a warning for each sample that is rejected by an unmodified CRD, and for each sample in
 /// one of the project's groups that doesn't have a CRD.
-///
-/// # Errors
-///
-/// Fails if the settings, a directory or a CRD can't be read.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     find_refused_in(&layout, plan, tree)
 }
 
 /// Like [`find_refused_before`], but with an existing layout.
-///
-/// # Errors
-///
-/// Fails if a directory or a CRD can't be read.
 pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let (mut crds, mut groups) = (Judges::new(Minor::LATEST), BTreeSet::new());
     for path in layout.list_crds(tree)? {
@@ -108,7 +99,6 @@ fn read_crds(text: &str) -> Vec<Value> {
     documents
 }
 
-/// Adds all CRDs in a file. If it doesn't contain any, this does nothing.
 fn add_crds(judges: &mut Judges, path: &str, text: &str) {
     if text.contains("CustomResourceDefinition") {
         let _ = judges.add_text(path, text);
@@ -125,7 +115,7 @@ pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
 
 /// Checks the samples. If `is_own` returns `true`, there must be a CRD.
 ///
-/// Samples that can't be read are skipped. They'll be reported by kustomize, and aren't a reason to
+/// Samples that can't be read are skipped. kustomize will report them, and they aren't a reason to
 /// not write any manifests.
 fn check_samples(
     plan: &Plan,
@@ -142,7 +132,6 @@ fn check_samples(
     found
 }
 
-/// Checks the objects in a sample.
 fn check_sample(
     path: &str,
     text: &str,
@@ -176,7 +165,6 @@ fn group_of(object: &Value) -> Option<&str> {
     Some(group)
 }
 
-/// Returns what to call a sample in messages.
 fn noun(object: &Object) -> String {
     match object.name() {
         name if object.is_listed && !name.is_empty() => format!("the sample `{name}` in this list"),
@@ -213,7 +201,6 @@ fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
     Some(warning)
 }
 
-/// Returns a warning for a sample whose kind or version does not have a CRD.
 fn warn_of_unknown(object: &Object, judges: &Judges) -> Diagnostic {
     let message = format!(
         "{} is of {}, and no CRD of the project has a `{}` there",

@@ -14,10 +14,8 @@ use crate::tree::{Tree, check_relative};
 /// Keys which are valid in a workspace. Those in a package are checked by the generator.
 const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny", "allow"];
 
-/// Settings in a `Cargo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Settings {
-    /// Directory for CRDs.
     pub(in crate::commands) crd_dir: Option<String>,
     /// Pattern for the file names of CRDs, with `{group}` and `{plural}`. If there is no
     /// `{plural}`, all CRDs are in the same file.
@@ -31,15 +29,11 @@ pub(in crate::commands) struct Settings {
     pub(in crate::commands) levels: Levels,
 }
 
-/// Default pattern for the file names of CRDs.
 pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
 
 impl Settings {
     /// Reads the settings of the project. If there is no `Cargo.toml`, returns the defaults.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a value has the wrong type, or refers to something outside of the project.
+    /// Settings must not refer to anything outside of the project.
     pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
         // Cargo.toml may be a symbolic link. It's only followed by `sources`.
         let text = tree.sources([]).text("Cargo.toml").ok().flatten();
@@ -50,7 +44,6 @@ impl Settings {
         }
     }
 
-    /// Returns whether any of the settings is about the location of CRDs.
     pub(in crate::commands) fn has_places(&self) -> bool {
         self.crd_dir.is_some() || self.crd_file.is_some() || !self.crd_files.is_empty()
     }

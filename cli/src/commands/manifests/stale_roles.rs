@@ -21,17 +21,13 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
-/// Directories with scaffolded roles.
 const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Help message for scaffolded and hand-written roles.
 const OF_FILES: &str = "update the groups, resources and names in its rules, or delete it and its entry in the kustomization; once \
                         PROJECT has the new group and plural, `rbuilder update` updates each role that you have not changed";
 
-/// Help message for generated roles.
 const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that name this resource";
 
-/// Group and plural name.
 type Resource = (String, String);
 
 /// Returns a warning for each role that contains a resource whose CRD is removed or renamed.
@@ -56,10 +52,6 @@ pub(super) fn find_stale(
 
 /// Returns a warning for each scaffolded role that contains a resource without a CRD, if it is in
 /// one of the project's groups.
-///
-/// # Errors
-///
-/// Fails if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -141,7 +133,6 @@ fn list_named(role: &Value) -> Vec<Resource> {
     named
 }
 
-/// Returns the line in which a role mentions a resource.
 fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Range<usize> {
     let crd = format!("{plural}.{group}");
     let names_it = |line: &str| {
@@ -156,7 +147,6 @@ fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Ran
     start..start + length
 }
 
-/// Returns a warning for all roles that mention a resource.
 fn warn_of_roles((group, plural): &Resource, places: Vec<FileRange>) -> Option<Diagnostic> {
     let mut others: Vec<String> = places.iter().skip(1).map(|place| place.path.clone()).collect();
     let first = places.into_iter().next()?;

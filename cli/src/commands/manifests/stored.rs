@@ -54,7 +54,6 @@ pub(super) fn find_unreadable(
 /// A change that might not be compatible with existing objects.
 #[derive(Debug, PartialEq)]
 struct Narrowed {
-    /// Name of the CRD.
     crd: String,
     field: FieldPath,
     what: Narrowing,
@@ -69,7 +68,6 @@ enum Narrowing {
     Enum(Vec<String>),
     /// The type was changed from the first to the second.
     Type(String, String),
-    /// These fields of the object were removed.
     Fields(Vec<String>),
 }
 

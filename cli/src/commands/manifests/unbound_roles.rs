@@ -22,10 +22,6 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
 /// Returns a warning for each new role that does not have any effect.
-///
-/// # Errors
-///
-/// Fails if a file of the project cannot be read.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -38,10 +34,6 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
 }
 
 /// Returns a warning for each generated role that does not have any effect.
-///
-/// # Errors
-///
-/// Fails if the settings or a file of the project can't be read.
 pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&tree.read(&path)?.unwrap_or_default());
@@ -50,10 +42,6 @@ pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnos
 
 /// Returns the generated roles whose last binding is removed, i.e. the path of the manifest, and
 /// the kind and name of each role.
-///
-/// # Errors
-///
-/// Fails if the settings or a file of the project can't be read.
 pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());

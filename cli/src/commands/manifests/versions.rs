@@ -84,15 +84,12 @@ pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) ->
     .collect()
 }
 
-/// A difference between an entry in PROJECT and the source.
 struct Unlisted {
-    /// Key with the difference.
     key: &'static str,
     message: String,
     help: String,
 }
 
-/// Returns whether a version of a kind is listed in PROJECT.
 fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     let mut own = known.resources.iter();
     own.any(|resource| {
@@ -100,7 +97,6 @@ fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     })
 }
 
-/// A line in an entry of PROJECT.
 struct Line<'t> {
     key: &'t str,
     value: &'t str,
@@ -153,7 +149,6 @@ fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     entries
 }
 
-/// Describes a version which isn't part of the source.
 fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> Unlisted {
     let (name, version) = (&resource.kind, &resource.version);
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
@@ -214,7 +209,6 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlist
     })
 }
 
-/// Describes a kind which is not part of the source.
 fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> Unlisted {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =

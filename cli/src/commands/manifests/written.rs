@@ -11,19 +11,13 @@ use crate::flags::SourceFlags;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Manifests and their locations.
 pub(in crate::commands) struct Written {
     /// Files and directories, relative to the project.
     pub(in crate::commands) places: BTreeSet<String>,
-    /// Contents of the files by path.
     pub(in crate::commands) files: BTreeMap<String, String>,
 }
 
 /// Generates the manifests in memory, and reads the other files from the same directories.
-///
-/// # Errors
-///
-/// Fails with all errors in the source, or if a file cannot be read.
 pub(in crate::commands) fn read_written(tree: &Tree, source: &SourceFlags) -> Result<Written> {
     // `manifests` doesn't remove these unless it's told to, but they are not part of the source.
     let mut request = Request {
@@ -62,7 +56,6 @@ fn folder_of(path: &str) -> &str {
 }
 
 impl Layout {
-    /// Returns the directories and files with CRDs, roles and webhook configurations.
     fn places(&self) -> BTreeSet<String> {
         let mut places = self.shared_files();
         for place in self.crd_places() {

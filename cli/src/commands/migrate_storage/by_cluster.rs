@@ -19,7 +19,6 @@ use super::requests::{JSON, Requests};
 use super::{SETTLE, settling};
 use crate::cluster::{Body, Refusal};
 
-/// API group.
 const GROUP: &str = "/apis/storagemigration.k8s.io";
 /// API versions that we support.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -33,10 +32,8 @@ const TROUBLE: &str = "transient error";
 /// How long the cluster may retry a request. It would do so forever, e.g. if a webhook is not
 /// reachable.
 const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
-/// How often to read the status.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Result of a migration by the cluster.
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
     Migrated,
@@ -46,12 +43,9 @@ pub(super) enum End {
     Failed(String),
 }
 
-/// Makes the cluster write all objects of a CRD, and waits until it is done. If there is already a
-/// migration by an earlier run, waits for that. `report` is called with messages of the cluster.
-///
-/// # Errors
-///
-/// Fails if the user wants to stop. This does not stop the cluster.
+/// Makes the cluster write all objects of a CRD, and waits until it is done. If an earlier run has
+/// already created a migration, we wait for that one. `report` is called with messages of the
+/// cluster. If the user wants to stop, this fails, but the cluster goes on.
 pub(super) fn migrate(
     requests: &Requests<'_>,
     definition: &Definition,
@@ -80,7 +74,6 @@ pub(super) fn migrate(
     Ok(end)
 }
 
-/// Returns the API version to use, if the server supports any of them.
 fn find_version(requests: &Requests<'_>) -> Result<Option<&'static str>> {
     let answer = requests.send("GET", GROUP, JSON, Body::None)?;
     let Ok(group) = answer.read::<Value>() else {
@@ -91,10 +84,8 @@ fn find_version(requests: &Requests<'_>) -> Result<Option<&'static str>> {
     Ok(VERSIONS.into_iter().find(|version| is_served(version)))
 }
 
-/// A StorageVersionMigration object.
 struct Migration<'a> {
     requests: &'a Requests<'a>,
-    /// Path of the collection.
     collection: String,
     name: String,
     object: Value,
@@ -138,7 +129,8 @@ impl<'a> Migration<'a> {
         }
     }
 
-    /// Returns whether it was created by an earlier run. If that migration has failed, deletes it.
+    /// Whether an earlier run has created it. If that migration has failed, we delete it and start
+    /// over.
     fn exists(&self) -> Result<bool> {
         let Some(state) = self.read()? else {
             return Ok(false);
@@ -200,7 +192,6 @@ impl Watch {
         }
     }
 
-    /// Returns the result if the migration has ended.
     fn judge(&mut self, state: &Value, now: Instant) -> Option<End> {
         if let Some(message) = condition(state, "Failed") {
             return Some(End::Failed(message));

@@ -21,14 +21,11 @@ use super::keys::Key;
 use super::requests::{JSON, Requests};
 use crate::cluster::{Body, Refusal, encode};
 
-/// Annotation with the record.
 const RECORD: &str = "rbuilder.dev/storage-migration";
-/// Path of all CRDs.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// How often we try to modify a CRD if its status is modified concurrently.
 const ATTEMPTS: usize = 5;
 
-/// A CRD, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
@@ -60,10 +57,6 @@ struct Record {
 
 impl Definition {
     /// Reads a CRD. Returns `None` if it does not exist in the cluster.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the request is rejected, or if the CRD doesn't have a storage version.
     pub(super) fn read(requests: &Requests<'_>, name: &str) -> Result<Option<Definition>> {
         let answer = requests.send("GET", &path(name), JSON, Body::None)?;
         match answer.read::<Value>() {
@@ -92,17 +85,15 @@ impl Definition {
             served: served.map(|version| text(&version["name"])).collect(),
             stored: stored.into_iter().flatten().map(text).collect(),
             has_annotation: annotation.is_some(),
-            // It may have been edited by the user.
+            // The user may have edited it.
             record: annotation.and_then(|record| serde_json::from_str(record).ok()),
         })
     }
 
-    /// Returns whether all objects are stored in the storage version.
     pub(super) fn is_migrated(&self) -> bool {
         self.stored == [self.storage.as_str()]
     }
 
-    /// Returns whether the storage version is served.
     pub(super) fn is_storage_served(&self) -> bool {
         self.served.contains(&self.storage)
     }
@@ -142,11 +133,7 @@ impl Definition {
     }
 
     /// Records that an object is stored in the storage version if its resource version is greater
-    /// than `since`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the CRD was modified or deleted, or if the request is rejected.
+    /// than `since`. Fails if the CRD was modified or deleted.
     pub(super) fn record(&self, requests: &Requests<'_>, since: &str) -> Result<()> {
         let record = json!({ "uid": self.uid, "generation": self.generation, "since": since });
         self.change(
@@ -158,14 +145,10 @@ impl Definition {
     }
 
     /// Sets the stored versions to just the storage version and removes the record. Returns the
-    /// updated CRD.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the CRD was modified or deleted, or if the request is rejected.
+    /// updated CRD. Fails if the CRD was modified or deleted.
     pub(super) fn trim(&self, requests: &Requests<'_>) -> Result<Definition> {
         let trimmed = self.change(requests, "/status", &|now| match now.is_migrated() {
-            // This has already been done by the cluster.
+            // The cluster has already done this.
             true => Value::Null,
             false => json!({ "status": { "storedVersions": [now.storage] } }),
         })?;
@@ -174,10 +157,6 @@ impl Definition {
     }
 
     /// Removes the record, if any.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the CRD was modified or deleted, or if the request is rejected.
     pub(super) fn forget(&self, requests: &Requests<'_>) -> Result<()> {
         self.change(requests, "", &|now| match now.has_annotation {
             true => json!({ "metadata": { "annotations": { RECORD: null } } }),

@@ -7,7 +7,6 @@ use super::definition::Definition;
 use super::requests::{Requests, is_unavailable};
 use crate::cluster::{Body, Refusal, encode};
 
-/// Page size.
 const PAGE: usize = 500;
 /// `Accept` header for metadata only.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -15,7 +14,6 @@ const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s
 /// minutes.
 const ATTEMPTS: usize = 3;
 
-/// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub(super) namespace: Option<String>,
@@ -29,7 +27,6 @@ pub(super) struct Listing {
     pub(super) keys: Vec<Key>,
     /// How many objects have already been written in the storage version.
     pub(super) done: usize,
-    /// Resource version of the list.
     pub(super) resource_version: String,
 }
 
@@ -66,10 +63,6 @@ struct ItemMetadata {
 /// A list fails if there is just one object that cannot be converted. In that case we try all other
 /// served versions, because objects which are stored in the version of the list do not have to be
 /// converted.
-///
-/// # Errors
-///
-/// If no version can be listed, returns the message of the server.
 pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Option<&str>) -> Result<Listing> {
     let mut first = None;
     for version in definition.served_versions() {
@@ -136,7 +129,7 @@ fn list_once(
 }
 
 /// Compares two resource versions, which are decimal numbers. If one of them isn't, returns false.
-/// The object is then written once more than necessary.
+/// The worst that can happen is that we write the object once more than necessary.
 fn is_later(resource_version: &str, since: &str) -> bool {
     let number = |text: &str| text.parse::<u128>().ok();
     match (number(resource_version), number(since)) {

@@ -40,7 +40,6 @@ const WRITES_PER_SECOND: u32 = 100;
 /// notified by a watch, so it actually takes less than a second.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// Result for a CRD.
 #[derive(Debug)]
 enum State {
     /// It is in the project, but not in the cluster.
@@ -54,11 +53,9 @@ enum State {
     Incomplete(String),
 }
 
-/// What was done for a CRD.
 #[derive(Debug)]
 struct Outcome {
     name: String,
-    /// Storage version, if it is known.
     storage: Option<String>,
     /// Stored versions before and after.
     before: Vec<String>,
@@ -169,8 +166,8 @@ impl Job<'_> {
         self.migrate_by_rbuilder(&definition, outcome, shell)
     }
 
-    /// Returns whether to try a migration by the cluster first. This is not possible for a dry run,
-    /// or if the user wants to limit the rate.
+    /// Whether to try a migration by the cluster first. This is not possible for a dry run, or if
+    /// the user wants to limit the rate.
     fn may_use_cluster(&self) -> bool {
         let flags = self.flags;
         !flags.dry_run && flags.qps.is_none() && flags.migrator != Migrator::Rbuilder
@@ -249,7 +246,6 @@ impl Job<'_> {
     }
 }
 
-/// Returns the message that is shown while waiting for [`SETTLE`].
 fn settling(definition: &Definition) -> String {
     format!("waiting until all API servers store {}", definition.storage)
 }

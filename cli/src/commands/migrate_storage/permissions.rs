@@ -32,12 +32,8 @@ impl Permission<'_> {
     }
 }
 
-/// Checks that the user has all necessary permissions.
-///
-/// # Errors
-///
-/// Returns the missing rules. If the server can't answer the question, we assume that the
-/// permission exists.
+/// Checks that the user has all necessary permissions. The error has the missing rules. If the
+/// server can't answer the question, we assume that the permission exists.
 pub(super) fn check(requests: &Requests<'_>, definition: &Definition, is_dry_run: bool) -> Result<()> {
     let group = definition.group.as_str();
     let mut needed = vec![

@@ -9,10 +9,8 @@ use crate::shell::Shell;
 /// How often to print a line if this is not a terminal.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Progress of the migration of a CRD.
 pub(super) struct Progress {
     name: String,
-    /// When the last line was printed.
     printed: Instant,
 }
 
@@ -29,7 +27,6 @@ impl Progress {
         self.show_message(&describe(tally, objects, rate), shell);
     }
 
-    /// Shows a message.
     pub(super) fn show_message(&mut self, message: &str, shell: &mut Shell) {
         let text = format!("{}: {message}", self.name);
         if !shell.show_progress(&text) && self.printed.elapsed() >= INTERVAL {

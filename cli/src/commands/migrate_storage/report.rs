@@ -7,10 +7,9 @@ use super::rewrite::Failure;
 use super::{Outcome, State};
 use crate::count::counted;
 
-/// How many objects are listed in the text.
+/// How many objects we list in the text.
 const NAMED: usize = 20;
 
-/// Formats the report as text.
 pub(super) fn render(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(describe).collect()
 }
@@ -70,8 +69,7 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// Returns the number of objects written, deleted and so on (e.g.
-/// `3 written, 1 deleted meanwhile`).
+/// Counts the objects written, deleted and so on (e.g. `3 written, 1 deleted meanwhile`).
 fn counts(outcome: &Outcome, done: &str) -> String {
     let mut counts = vec![format!("{} {done}", outcome.tally.rewritten)];
     if outcome.earlier > 0 {
@@ -83,7 +81,6 @@ fn counts(outcome: &Outcome, done: &str) -> String {
     counts.join(", ")
 }
 
-/// Formats the report as JSON.
 pub(super) fn to_json(outcomes: &[Outcome], is_dry_run: bool) -> Value {
     let definitions: Vec<Value> = outcomes.iter().map(outcome_to_json).collect();
     json!({ "command": "migrate-storage", "dryRun": is_dry_run, "definitions": definitions })

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 
 use crate::cluster::{Answer, Body, Interrupt, Proxy, Refusal};
 
-/// Media type of objects.
 pub(super) const JSON: &str = "application/json";
 /// Delays before the retries.
 const PAUSES: [Duration; 3] = [
@@ -19,18 +18,14 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How often to check whether the user wants to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Connection to the API server.
 pub(super) struct Requests<'a> {
     pub(super) server: &'a Proxy,
     pub(super) interrupt: &'a Interrupt,
 }
 
 impl Requests<'_> {
-    /// Sends a request. If the server isn't available, it's retried up to three times.
-    ///
-    /// # Errors
-    ///
-    /// Fails if kubectl does not respond, or if the user wants to stop during a delay.
+    /// Sends a request. If the server isn't available, it's retried up to three times. Fails if the
+    /// user wants to stop during a delay.
     pub(super) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         for pause in PAUSES {
             let answer = self.server.send(method, path, accept, body)?;
@@ -44,11 +39,7 @@ impl Requests<'_> {
         self.server.send(method, path, accept, body)
     }
 
-    /// Waits for the given time.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the user wants to stop.
+    /// Waits for the given time, but fails if the user wants to stop.
     pub(super) fn wait(&self, pause: Duration) -> Result<()> {
         let mut left = pause;
         while !left.is_zero() {
@@ -63,8 +54,8 @@ impl Requests<'_> {
     }
 }
 
-/// Returns whether it makes sense to retry a request. That's the case if the server, a webhook or
-/// something in between is not available, or if there were too many requests.
+/// Whether it makes sense to retry a request. That's the case if the server, a webhook or something
+/// in between is not available, or if there were too many requests.
 pub(super) fn is_unavailable(refusal: &Refusal) -> bool {
     refusal.status == 429 || refusal.status >= 500
 }

@@ -29,7 +29,6 @@ const TICK: Duration = Duration::from_millis(250);
 /// Time over which the rate is measured.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Results for all objects.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rewritten: usize,
@@ -41,20 +40,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Returns how many objects we've tried to write.
     pub(super) fn tried(&self) -> usize {
         self.rewritten + self.gone + self.failures.len()
     }
 }
 
-/// An object that could not be written.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) key: Key,
     pub(super) refusal: Refusal,
 }
 
-/// Result for a single object.
 enum Verdict {
     Rewritten,
     Gone,
@@ -89,7 +85,6 @@ impl Pace {
     }
 }
 
-/// How to write objects.
 pub(super) struct Rewrite<'a> {
     pub(super) requests: &'a Requests<'a>,
     pub(super) definition: &'a Definition,
@@ -139,7 +134,6 @@ impl Rewrite<'_> {
         tally
     }
 
-    /// Writes objects until there are none left.
     fn work(
         &self,
         keys: &[Key],
@@ -166,7 +160,6 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Writes an object.
     fn rewrite(&self, key: &Key) -> Verdict {
         let dry_run = if self.is_dry_run { "&dryRun=All" } else { "" };
         let path = format!("{}?fieldManager=rbuilder{dry_run}", self.definition.object(key));
@@ -179,7 +172,8 @@ impl Rewrite<'_> {
             match answer.check() {
                 Ok(()) => return Verdict::Rewritten,
                 Err(Refusal { status: 404, .. }) => return Verdict::Gone,
-                // The server has already tried this several times.
+                // The object was modified in the meantime, even though the server has already tried
+                // this several times.
                 Err(refusal) if refusal.status == 409 => last = Some(refusal),
                 Err(refusal) => return Verdict::Failed(refusal),
             }
@@ -207,7 +201,6 @@ fn add(tally: &mut Tally, key: &Key, verdict: Verdict) {
     }
 }
 
-/// Observes the progress.
 struct Watch {
     /// For how many objects in a row the server was not available.
     in_a_row: usize,

@@ -10,17 +10,15 @@ use crate::cluster::{Kubectl, describe, qualified_name};
 use crate::count::counted;
 use crate::shell::Shell;
 
-/// Interval at which to list the remaining objects.
+/// Interval at which we list the remaining objects.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Time after which to print the remaining objects again even if they are the same.
+/// After this time we print the remaining objects again even if they are the same.
 const REMIND_AFTER: Duration = Duration::from_secs(15);
-/// Maximum number of remaining objects to print.
+/// How many remaining objects we name.
 const NAMED: usize = 5;
 
-/// Deletes all objects of the given CRDs, and waits until they no longer exist.
-///
-/// # Errors
-/// Fails with the finalizers of the remaining objects after `timeout`. Also fails if kubectl fails.
+/// Deletes all objects of the given CRDs, and waits until they no longer exist. If that takes
+/// longer than `timeout`, the error has the finalizers of the remaining objects.
 pub(super) fn delete_all(
     kubectl: &Kubectl,
     crds: &[Value],
@@ -52,11 +50,10 @@ pub(super) fn delete_all(
     }
 }
 
-/// A CRD's resource.
 struct Resource {
-    /// The CRD's name, `<plural>.<group>`.
+    /// The CRD's name, i.e. `<plural>.<group>`.
     name: String,
-    /// The resource in kubectl's notation, in the version in which the API server stores objects.
+    /// The resource as kubectl writes it, in the version in which the API server stores objects.
     /// Other versions cannot be read without the manager if its webhook converts them.
     stored: String,
 }
@@ -75,7 +72,6 @@ impl Resource {
     }
 }
 
-/// Returns the resources of the cluster's CRDs.
 fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<Resource>> {
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names: Vec<&str> = names.collect();
@@ -131,7 +127,7 @@ impl Progress {
     }
 }
 
-/// Returns the names of objects, and the finalizers that block their deletion.
+/// Describes the objects with the finalizers that block their deletion.
 fn describe_left(left: &[Value]) -> String {
     let words: Vec<String> = left
         .iter()

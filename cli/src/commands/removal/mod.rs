@@ -1,9 +1,9 @@
 //! `rbuilder undeploy` and `rbuilder uninstall`: delete the objects applied by `deploy` and
 //! `install`, and nothing else.
 //!
-//! The order lets finalizers finish: custom resources are deleted first, while the manager is
-//! running, then everything else, and namespaces last. If a step fails, the manager keeps running,
-//! so the command can be repeated.
+//! We delete custom resources first, while the manager is running, so that it can handle their
+//! finalizers. Then comes everything else, and namespaces last. If a step fails, the manager keeps
+//! running, so the command can be repeated.
 
 mod custom_resources;
 mod namespaces;
@@ -24,10 +24,11 @@ use crate::shell::Shell;
 
 pub(super) use namespaces::apply as apply_namespaces;
 
-/// The kinds to delete first: without its Service, a webhook rejects every request.
+/// Webhook configurations must go first, because without its Service, a webhook rejects every
+/// request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// Maximum number of kept objects to print.
+/// How many kept objects we name.
 const NAMED: usize = 4;
 
 pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
@@ -87,13 +88,11 @@ fn warn_about_conversions(crds: &[String], sharers: &Sharers, shell: &mut Shell)
     }
 }
 
-/// Deletes objects, and prints kubectl's output.
 fn delete(kubectl: &Kubectl, objects: &[Value], flags: &RemovalFlags, shell: &mut Shell) -> Result<()> {
     let ignore = format!("--ignore-not-found={}", flags.ignore_not_found);
     kubectl.run(&["delete", &ignore, "-f", "-"], &to_list(objects), shell)
 }
 
-/// The objects rendered from config/default.
 #[derive(Debug, Default, PartialEq)]
 struct Rendered {
     namespaces: Vec<Value>,
@@ -122,7 +121,7 @@ impl Rendered {
     }
 }
 
-/// Joins the first few words, and appends the number of omitted ones.
+/// Joins the first few words, and counts the others.
 fn join_first(words: &[String], most: usize) -> String {
     let shown = words.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
     match words.len().saturating_sub(most) {

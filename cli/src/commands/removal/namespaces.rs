@@ -10,19 +10,16 @@ use crate::shell::Shell;
 
 /// Annotation on namespaces created by `deploy`.
 ///
-/// The annotation is not one of the applied fields, so applying the namespace again keeps it, even
-/// with another tool.
+/// The annotation is not one of the applied fields, so it stays when the namespace is applied
+/// again, even with another tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
-/// Maximum number of foreign objects to print.
+/// How many foreign objects we name.
 const NAMED: usize = 5;
 
-/// Applies namespaces that `deploy` has created, and creates missing ones. Leaves the namespaces of
-/// others as they are. Applies without force, because others may have set labels: Pod Security, a
-/// mesh, a team.
-///
-/// # Errors
-/// Fails if kubectl fails.
+/// Applies namespaces that `deploy` has created, and creates missing ones. Other people's
+/// namespaces stay as they are. We don't use force, because others may have set labels, e.g. for
+/// Pod Security, a mesh or a team.
 pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
     for namespace in namespaces {
         match find(kubectl, name_of(namespace))? {
@@ -90,9 +87,6 @@ fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
 
 /// Deletes a namespace if `deploy` created it and it only contains objects of the deployment, or if
 /// the user asks for it. Otherwise prints why it stays.
-///
-/// # Errors
-/// Fails if kubectl fails.
 pub(super) fn remove(
     kubectl: &Kubectl,
     namespace: &Value,
@@ -144,8 +138,8 @@ fn find_reason_to_keep(
     Ok((!foreign.is_empty()).then(|| format!("it contains {}", join_first(&foreign, NAMED))))
 }
 
-/// Lists the objects in a namespace for all resources that can be deleted. Skips Events and Leases,
-/// which are not worth keeping, and endpoints, which are deleted with their Service.
+/// Lists the objects in a namespace for all resources that can be deleted. Events and Leases are
+/// not worth keeping, and endpoints are deleted with their Service, so we skip those.
 fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     const IGNORED: [&str; 4] = [
         "events",
@@ -194,8 +188,8 @@ impl<'a> OwnObjects<'a> {
         self.rendered.iter().any(|rendered| id(rendered) == id(object))
     }
 
-    /// Returns whether a Secret was created by the manager or by cert-manager. A Role or a
-    /// Certificate in the deployment refers to such a Secret by name.
+    /// Whether the manager or cert-manager created a Secret. If so, a Role or a Certificate in the
+    /// deployment refers to it by name.
     fn is_created_secret(&self, object: &Value) -> bool {
         let name = &object["metadata"]["name"];
         object["kind"] == "Secret"
@@ -210,7 +204,7 @@ impl<'a> OwnObjects<'a> {
     }
 }
 
-/// Returns whether a rule in a Role refers to a Secret by name.
+/// Whether a rule in a Role refers to a Secret by name.
 fn names_secret(role: &Value, name: &Value) -> bool {
     let contains = |list: &Value, value: &Value| list.as_array().is_some_and(|list| list.contains(value));
     let mut rules = role["rules"].as_array().into_iter().flatten();
@@ -218,7 +212,7 @@ fn names_secret(role: &Value, name: &Value) -> bool {
         .any(|rule| contains(&rule["resources"], &json!("secrets")) && contains(&rule["resourceNames"], name))
 }
 
-/// Returns whether Kubernetes creates an object in every namespace.
+/// Whether Kubernetes creates an object in every namespace.
 fn is_default(object: &Value) -> bool {
     let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
     (kind == "ServiceAccount" && name == "default")

@@ -13,16 +13,12 @@ const NAME_LABEL: &str = "app.kubernetes.io/name";
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
     deployments: Vec<Value>,
-    /// The Deployments to remove.
     ours: Vec<Value>,
 }
 
 impl Sharers {
-    /// Finds the Deployments.
-    ///
-    /// # Errors
-    /// Fails if the Deployments in the cluster cannot be listed, because shared objects must not be
-    /// deleted.
+    /// Finds the Deployments. If they cannot be listed, we have to fail, because shared objects
+    /// must not be deleted.
     pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Sharers> {
         let (label, value) = MANAGER_LABEL;
         let is_manager =
@@ -49,7 +45,6 @@ impl Sharers {
         self.deployments.is_empty()
     }
 
-    /// Lists the Deployments for a message.
     pub(super) fn describe(&self) -> String {
         let names: Vec<String> = self.deployments.iter().map(describe).collect();
         names.join(" and ")
@@ -57,13 +52,10 @@ impl Sharers {
 
     /// Splits objects into those to delete and those that other deployments use.
     ///
-    /// A deployment with the same name in another namespace has the same prefix, and thus shares
-    /// all objects outside of both namespaces: cluster-scoped objects, and roles in other
-    /// namespaces. They stay, unless the object in the cluster refers to our namespace: a webhook
-    /// configuration without its Service would reject every request.
-    ///
-    /// # Errors
-    /// Fails if kubectl fails.
+    /// A deployment with the same name in another namespace has the same prefix, so it shares all
+    /// objects outside of both namespaces, i.e. cluster-scoped objects, and roles in other
+    /// namespaces. They stay, unless the object in the cluster refers to our namespace. For
+    /// example, a webhook configuration without its Service would reject every request.
     pub(super) fn keep_shared(
         &self,
         kubectl: &Kubectl,
@@ -97,8 +89,8 @@ impl Sharers {
     }
 }
 
-/// Returns whether a field `namespace` anywhere in a value, such as in a Service reference,
-/// contains the given namespace.
+/// Whether a field `namespace` anywhere in a value (e.g. in a Service reference) contains the given
+/// namespace.
 fn refers_to(value: &Value, namespace: &str) -> bool {
     match value {
         Value::Object(map) => map.iter().any(|(key, value)| match value {

@@ -1,6 +1,6 @@
 //! Merges the difference between two of a project's scaffolds into the project.
 //!
-//! Both scaffolds are rendered from PROJECT: one as the project was created, and one for different
+//! Both scaffolds are rendered from PROJECT, one as the project was created, and one for different
 //! templates or settings. The merge's third side is the project itself, with the user's changes.
 
 mod record;
@@ -37,7 +37,6 @@ pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<B
     Ok(files)
 }
 
-/// Merges the difference between two scaffolds into a project.
 pub(super) struct ScaffoldMerge<'a> {
     tree: &'a Tree,
     relocated: Relocated,
@@ -46,10 +45,9 @@ pub(super) struct ScaffoldMerge<'a> {
     project: Project,
     base: Written,
     theirs: Scaffold,
-    /// The scaffolds of all releases, computed on demand.
+    /// The scaffolds of all releases, which we compute on demand.
     older: OnceCell<Vec<Scaffold>>,
     archive: &'static Archive,
-    /// Deleted files to restore.
     restored: BTreeSet<String>,
     /// Files that the user accepts as up to date.
     accepted: BTreeSet<String>,
@@ -59,17 +57,16 @@ pub(super) struct ScaffoldMerge<'a> {
     report: Report,
 }
 
-/// Changes to the user's files before the merge, such as moves to another layout.
+/// Changes to the user's files before the merge, e.g. moves to another layout.
 #[derive(Default)]
 pub(super) struct Relocated {
-    /// Files that move.
     pub(super) moves: Vec<FileMove>,
-    /// New texts of files that do not move; `None` if a file is deleted.
+    /// New texts of files that do not move, or `None` if a file is deleted.
     pub(super) texts: BTreeMap<String, Option<String>>,
 }
 
 impl Relocated {
-    /// Reads a file as of after the moves.
+    /// Reads a file as it is after the moves.
     fn read(&self, tree: &Tree, path: &str) -> Result<Option<String>> {
         if let Some(moved) = self.moves.iter().find(|moved| moved.to == path) {
             return Ok(Some(moved.text.clone()));
@@ -82,7 +79,6 @@ impl Relocated {
         }
     }
 
-    /// Adds the changes to a plan.
     fn add_to(&self, plan: &mut Plan, tree: &Tree) -> Result<()> {
         plan.move_files(tree, &self.moves)?;
         for (path, text) in &self.texts {
@@ -95,24 +91,18 @@ impl Relocated {
     }
 }
 
-/// What happens to a file.
 enum Fate {
-    /// The file stays unchanged.
     Keep,
     /// Only rbuilder has written the file, so it gets a new text.
     Replace(String),
-    /// Both sides have changed the file.
     Merge(Merged),
     /// The file is no longer scaffolded.
     Delete,
 }
 
 impl<'a> ScaffoldMerge<'a> {
-    /// Prepares a merge of two scaffolds of `project`: the current one and a new one. `command` is
-    /// the name shown in messages.
-    ///
-    /// # Errors
-    /// Fails if conflicts of an earlier merge are unresolved.
+    /// Prepares a merge of two scaffolds of `project`, the current one and a new one. `command` is
+    /// the name shown in messages. Fails if conflicts of an earlier merge are unresolved.
     pub(super) fn new(
         command: &'static str,
         tree: &'a Tree,
@@ -156,11 +146,7 @@ impl<'a> ScaffoldMerge<'a> {
     }
 
     /// Restores the new scaffold's deleted files. Each path is a file, or a directory for all
-    /// deleted files in it.
-    ///
-    /// # Errors
-    /// Fails for a path that is not scaffolded, and for an existing file, whose changes would be
-    /// lost.
+    /// deleted files in it. If a file exists, its changes would be lost, so that's an error.
     pub(super) fn restore(self, paths: &[String]) -> Result<Self> {
         let mut restored = BTreeSet::new();
         for path in paths {
@@ -171,10 +157,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { restored, ..self })
     }
 
-    /// Accepts files as up to date, for example because the user merged template changes by hand.
-    ///
-    /// # Errors
-    /// Fails for a path that is not scaffolded or does not exist.
+    /// Accepts files as up to date, e.g. because the user merged template changes by hand.
     pub(super) fn accept(self, paths: &[String]) -> Result<Self> {
         let mut accepted = BTreeSet::new();
         for path in paths {
@@ -222,10 +205,6 @@ impl<'a> ScaffoldMerge<'a> {
     }
 
     /// Returns the changes that turn the project into `target`, and a report about them.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read, if an edited text would not be parsed as intended, if there
-    /// are conflicts and `no_conflicts` is set, or if manifests cannot be generated.
     pub(super) fn run(mut self, mut target: Project, requested: MergeRequest) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
@@ -253,13 +232,11 @@ impl<'a> ScaffoldMerge<'a> {
         Ok((outcome, report))
     }
 
-    /// Returns the paths in both scaffolds.
     fn paths(&self) -> BTreeSet<String> {
         let paths = self.base.files.keys().chain(self.theirs.files.keys());
         paths.cloned().collect()
     }
 
-    /// Fails if conflicts of an earlier update are unresolved.
     fn check_markers(&self) -> Result<()> {
         let mut places = String::new();
         for path in self.paths() {
@@ -344,21 +321,21 @@ impl<'a> ScaffoldMerge<'a> {
         )))
     }
 
-    /// Returns whether a file is a role or a script for Argo CD that only the command has written,
-    /// and that has outdated names: the kind's names in PROJECT have changed since.
+    /// Whether a file is a role or a script for Argo CD that only the command has written, and that
+    /// has outdated names because the kind's names in PROJECT have changed since.
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
         let is_role =
             path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
         self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
     }
 
-    /// Returns whether a file existed before the project was initialized and belongs to the user.
+    /// Whether a file existed before the project was initialized, so that it belongs to the user.
     fn is_users(&self, path: &str) -> bool {
         self.base.foreign.contains(path)
     }
 
-    /// Returns whether a file equals the scaffold of a released version for this project, apart
-    /// from line endings. An example is a kind created after a newer command was installed.
+    /// Whether a file equals the scaffold of a released version for this project, apart from line
+    /// endings. For example, a kind may have been created after a newer command was installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
         let older = match self.older.get() {
             Some(older) => older,
@@ -394,8 +371,7 @@ impl<'a> ScaffoldMerge<'a> {
         }
         let is_unchanged = ours.is_some_and(|ours| self.project.recorded(path, ours));
         match fate {
-            // Only a command has changed the file, for example by copying the types of another
-            // version.
+            // Only a command has changed the file, e.g. by copying the types of another version.
             Fate::Merge(merged) if is_unchanged && merged.conflicts.is_empty() => {
                 target.record(path, &merged.text);
             }
@@ -404,7 +380,7 @@ impl<'a> ScaffoldMerge<'a> {
     }
 }
 
-/// Returns whether two texts have the same lines, in any order.
+/// Whether two texts have the same lines, in any order.
 fn has_same_lines(one: &str, other: &str) -> bool {
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -417,9 +393,7 @@ fn has_same_lines(one: &str, other: &str) -> bool {
 /// A merge's conflicts, and the files that it keeps.
 pub(super) struct Report {
     command: &'static str,
-    /// The command that tests the project.
     test_command: &'static str,
-    /// Paths and lines of conflicts.
     conflicts: Vec<ConflictPlace>,
     /// Files that the user has deleted and whose templates have changed.
     deleted: Vec<String>,
@@ -441,7 +415,6 @@ impl Report {
         }
     }
 
-    /// Returns the edited files that cannot be merged.
     pub(super) fn into_unknown(self) -> Vec<String> {
         self.unknown
     }
@@ -453,7 +426,7 @@ impl Report {
         }
     }
 
-    /// Adds warnings and the next steps. For conflicts, adds errors and exit code 1.
+    /// Adds warnings and the next steps. Conflicts become errors with exit code 1.
     pub(super) fn add_to(&self, outcome: &mut Outcome) {
         for path in &self.deleted {
             outcome.warn(
@@ -505,7 +478,7 @@ impl Report {
     }
 }
 
-/// A conflict, as the path and the line of its first marker.
+/// The path and the line of a conflict's first marker.
 pub(super) type ConflictPlace = (String, usize);
 
 fn list_places(conflicts: &[ConflictPlace]) -> String {
@@ -513,7 +486,6 @@ fn list_places(conflicts: &[ConflictPlace]) -> String {
     places.map(|(path, line)| format!("\n  {path}:{line}")).collect()
 }
 
-/// Fails if there are conflicts.
 pub(super) fn refuse_conflicts(command: &str, conflicts: &[ConflictPlace]) -> Result<()> {
     if conflicts.is_empty() {
         return Ok(());

@@ -12,13 +12,10 @@ use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles}
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
-/// Adds a project's base to a plan that changes the scaffold. Does nothing if the plan already
-/// contains the base, as after a merge.
+/// Adds a project's base to a plan that changes the scaffold. If the plan already contains the
+/// base, as after a merge, there's nothing to do.
 ///
-/// If the project cannot be rebuilt because PROJECT was changed by hand, its base stays the same.
-///
-/// # Errors
-/// Fails if a file cannot be read.
+/// If PROJECT was changed by hand so that we can't rebuild the project, its base stays the same.
 pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Result<()> {
     let is_changed = [FILE, RECORD]
         .iter()
@@ -50,11 +47,10 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     plan.replace(tree, BASE, &base.print())
 }
 
-/// Records the changes that a command makes to the scaffold.
 struct Recorder<'a> {
     plan: &'a Plan,
     tree: &'a Tree,
-    /// The files that this version scaffolds for PROJECT before the command, rebuilt on demand;
+    /// The files that this version scaffolds for PROJECT before the command, rebuilt on demand.
     /// `None` if this is not possible.
     before: OnceCell<Option<BTreeMap<String, String>>>,
 }
@@ -68,7 +64,7 @@ impl Recorder<'_> {
             let Some(before) = self.before()? else {
                 return Ok(false);
             };
-            // A file that only older templates have is removed by the next update.
+            // If only older templates have a file, the next update removes it.
             if before.contains_key(&path) {
                 base.forget(&path);
             }

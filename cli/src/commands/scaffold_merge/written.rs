@@ -1,10 +1,10 @@
 //! A project's scaffold as the commands wrote it, without the users' changes.
 //!
 //! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). If an older command did not record
-//! a file, its text is found by content: an unedited file has the recorded hash, and for an edited
-//! file the hash indicates which former templates wrote it. The version in PROJECT only matters if
-//! that release's templates are known, because builds with the same version differ. A file without
-//! a known base is reported and never counts as up to date.
+//! a file, we find its text by content: an unedited file has the recorded hash, and for an edited
+//! file the hash tells which former templates wrote it. The version in PROJECT only matters if that
+//! release's templates are known, because builds with the same version differ. If the base of a
+//! file is not known, we report the file, and it never counts as up to date.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +22,16 @@ use crate::tree::Tree;
 /// A project's existing scaffold, which is the base of a merge.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Written {
-    /// Texts by path.
     pub(in crate::commands) files: BTreeMap<String, String>,
     /// Files at scaffolded paths that existed before.
     pub(in crate::commands) foreign: BTreeSet<String>,
     /// Scaffolded files whose original text is unknown.
     pub(in crate::commands) unknown: BTreeSet<String>,
-    /// Unknown files for which the scaffold of this version is assumed.
+    /// Unknown files for which we assume the scaffold of this version.
     pub(in crate::commands) assumed: BTreeSet<String>,
 }
 
 impl Written {
-    /// Uses a rebuilt scaffold as the existing one.
     pub(in crate::commands) fn rebuilt(scaffold: Scaffold, project: &Project) -> Written {
         Written {
             foreign: find_foreign(&scaffold, project).map(str::to_owned).collect(),
@@ -42,10 +40,7 @@ impl Written {
         }
     }
 
-    /// Finds a project's scaffold.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read, or if the commands with the templates of PROJECT's release
+    /// Finds a project's scaffold. Fails if the commands with the templates of PROJECT's release
     /// reject PROJECT.
     pub(in crate::commands) fn find(
         tree: &Tree,
@@ -74,7 +69,7 @@ impl Written {
         Ok(written)
     }
 
-    /// Returns whether all written files are known and equal to a scaffold.
+    /// Whether all written files are known and equal to a scaffold.
     pub(in crate::commands) fn is_same(&self, scaffold: &Scaffold) -> bool {
         let is_in = |path: &String, text: &String| {
             self.foreign.contains(path)
@@ -127,10 +122,7 @@ impl Written {
 }
 
 /// Reads a project's base. If PROJECT was changed by hand since it was recorded, the base follows
-/// this change: the user is responsible for the corresponding changes to the scaffold.
-///
-/// # Errors
-/// Fails if the base cannot be read.
+/// this change, because the user is responsible for the corresponding changes to the scaffold.
 pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> {
     let mut base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
     let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
@@ -144,7 +136,6 @@ pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> 
     Ok(base)
 }
 
-/// Applies the difference between two scaffolds of this version to a base.
 fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
     let gone = before
         .files
@@ -246,7 +237,6 @@ impl<'a> Former<'a> {
         Ok(written)
     }
 
-    /// Returns a file's original text.
     fn find_text(&self, path: &str, ours: Option<&str>) -> Option<String> {
         let record = self.project.scaffolded_files();
         if let Some(ours) = ours.filter(|ours| record.contains(path, ours)) {
@@ -259,7 +249,7 @@ impl<'a> Former<'a> {
                 .filter(|scaffold| scaffold.record.shares(path, record));
             return recorded.find_map(|scaffold| scaffold.files.get(path)).cloned();
         }
-        // Files that several commands write have no recorded hash. Assume that they are as old as
+        // If several commands write a file, it has no recorded hash. Assume that it is as old as
         // the other files.
         let candidates = self
             .best()
@@ -270,7 +260,7 @@ impl<'a> Former<'a> {
             .cloned()
     }
 
-    /// Returns whether one of the best matching scaffolds contains a file.
+    /// Whether one of the best matching scaffolds contains a file.
     fn is_before_today(&self, path: &str) -> bool {
         let mut best = self.best().iter();
         best.any(|index| self.scaffolds[*index].files.contains_key(path))
@@ -293,14 +283,14 @@ impl<'a> Former<'a> {
     }
 }
 
-/// Returns the number of files in a scaffold that match a project's record.
+/// Counts the files in a scaffold that match a project's record.
 fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
     let record = project.scaffolded_files();
     let paths = scaffold.record.paths();
     paths.filter(|path| scaffold.record.shares(path, record)).count()
 }
 
-/// Returns the number of lines that occur in only one of two texts.
+/// Counts the lines that occur in only one of two texts.
 fn count_differences(one: &str, other: &str) -> usize {
     let diff = TextDiff::from_lines(one, other);
     let changes = diff.iter_all_changes();

@@ -3,7 +3,7 @@
 //! The base is the project's existing scaffold, as recorded by the commands, or found by content
 //! for files of older commands ([`Written`]). The new side is the current scaffold for the same
 //! PROJECT, and the user's side is the project. Neither scaffold contains files that are generated
-//! from source. They are generated again after a merge without conflicts.
+//! from source. Those are generated again after a merge without conflicts.
 
 use std::path::Path;
 
@@ -51,16 +51,11 @@ pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Arc
 
 /// The difference between a project's scaffold and the current one.
 pub(super) struct Comparison {
-    /// Files that `update` changes.
     pub(super) outdated: Vec<String>,
     /// Edited files that `update` cannot bring up to date.
     pub(super) unknown: Vec<String>,
 }
 
-/// Compares a project's scaffold with the current one.
-///
-/// # Errors
-/// Fails like [`plan_update`].
 pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result<Comparison> {
     let requested = UpdateRequest {
         restore: Vec::new(),

@@ -1,8 +1,9 @@
-//! `rbuilder validate --fix`: corrects the files of objects where a message says exactly what to write.
+//! `rbuilder validate --fix`: corrects the files of objects where a message says exactly what to
+//! write.
 //!
-//! Only files below the project directory, or the current directory outside of projects, are
-//! changed, and none that a link leads to. What kustomize or Helm rendered, and the standard input,
-//! are in no file. Generated files would be overwritten.
+//! We only change files below the project directory, or below the current directory outside of
+//! projects, and none that a link leads to. What kustomize or Helm rendered, and the standard
+//! input, are in no file. Generated files would be overwritten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,9 +23,6 @@ use crate::tree::{InputFile, Tree, display_root, with_slashes};
 
 /// Corrects the files of a run. With `is_dry`, only shows the corrections. Returns the paths of the
 /// files with corrections.
-///
-/// # Errors
-/// Fails if another command is running, if the files keep changing, or if a write fails.
 pub(super) fn correct_files(
     dir: &Path,
     files: &mut [InputFile],
@@ -116,10 +114,7 @@ fn correct_file(
     Ok(())
 }
 
-/// Returns the path of a file in the tree.
-///
-/// # Errors
-/// Returns the reason why the file is not corrected.
+/// Returns the path of a file in the tree, or the reason why we don't correct the file.
 fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     let path = find_place(&file.path, tree.root())?;
     match tree.read(&path) {
@@ -129,10 +124,7 @@ fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     }
 }
 
-/// Returns the path of a file below a directory.
-///
-/// # Errors
-/// Returns the reason why the file is not corrected.
+/// Returns the path of a file below a directory, or the reason why we don't correct the file.
 fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     if !is_in_file(path) {
         return Err("correct the files that it is made from".to_owned());
@@ -144,7 +136,7 @@ fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     below().ok_or_else(|| format!("it is not below {}", display_root(dir)))
 }
 
-/// Judges the objects in a file. None if it is not YAML.
+/// Judges the objects in a file. A file that isn't YAML has none.
 pub(super) fn judge_file(file: &InputFile, mut judge: impl FnMut(Object) -> Judged) -> Vec<Diagnostic> {
     let objects = parse_objects(&file.path, &file.text).unwrap_or_default();
     objects

@@ -10,11 +10,8 @@ use crate::commands::verdicts::{Object, RENDERED, is_in_file, parse_objects, rea
 use crate::tree::{InputFile, with_slashes};
 
 /// Reads files, directories, the standard input, and what kustomize or Helm renders. `files` are
-/// relative to `typed_in`, and the paths in the result to the project directory `dir`, as in all
-/// messages.
-///
-/// # Errors
-/// Fails if an input cannot be read or rendered.
+/// relative to `typed_in`. As in all messages, the paths in the result are relative to the project
+/// directory `dir`.
 pub(super) fn read_files(dir: &Path, typed_in: &Path, files: &[PathBuf]) -> Result<Vec<InputFile>> {
     let mut read = Vec::new();
     for typed in files {
@@ -37,10 +34,6 @@ pub(super) fn read_files(dir: &Path, typed_in: &Path, files: &[PathBuf]) -> Resu
     Ok(read)
 }
 
-/// Parses the objects in files.
-///
-/// # Errors
-/// Fails if a file is not YAML.
 pub(super) fn read_objects(files: &[InputFile]) -> Result<(Vec<Object>, SourceSet)> {
     let (mut objects, mut sources) = (Vec::new(), SourceSet::default());
     for InputFile { path, text, .. } in files {
@@ -51,7 +44,7 @@ pub(super) fn read_objects(files: &[InputFile]) -> Result<(Vec<Object>, SourceSe
     Ok((objects, sources))
 }
 
-/// Makes a path absolute, without `.` and `..`. Does not resolve links.
+/// Makes a path absolute, without `.` and `..`. Links are not resolved.
 pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in std::path::absolute(path).ok()?.components() {
