@@ -1,5 +1,6 @@
-//! The steps of every command that changes files: compute a plan from a consistent state of the
-//! project, show or apply the plan, and print the outcome. Independent of the individual commands.
+//! What every command that changes files has in common: compute a plan from a consistent state of
+//! the project, show or apply it, and print the outcome. Nothing here knows about individual
+//! commands.
 
 use std::path::Path;
 
@@ -11,43 +12,42 @@ use crate::plan::{Moment, Plan, render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::{Changed, Tree};
 
-/// An output format.
+/// How a command prints its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Human-readable.
+    /// For people.
     Text,
-    /// A JSON document on standard output.
+    /// As a JSON document on standard output.
     Json,
 }
 
 /// How a command shows its plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Mode {
-    /// Whether the changes are only shown.
+    /// Only show the changes instead of making them.
     pub dry_run: bool,
-    /// The output format.
+    /// How to print the result.
     pub output: Output,
 }
 
-/// A command's result before anything is written.
+/// The result of a command before it has written anything.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The changes to make.
     pub plan: Plan,
     /// Warnings, formatted for the terminal.
     pub warnings: String,
-    /// The same diagnostics as JSON values.
+    /// The same warnings as JSON values.
     pub diagnostics: Vec<Value>,
-    /// The next steps to print after the plan has been applied.
+    /// Next steps, printed after the plan has been applied.
     pub next: String,
-    /// An error to print at the end. The command has done everything else.
+    /// An error to print at the end, after the command has done everything else.
     pub failure: Option<anyhow::Error>,
-    /// The command's exit code. 1 if something remains to be resolved.
+    /// The exit code, e.g. 1 if the user still has something to resolve.
     pub exit_code: u8,
 }
 
 impl Outcome {
-    /// Sets the next steps.
     pub(crate) fn with_next(self, next: &str) -> Outcome {
         Outcome {
             next: next.to_owned(),
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// Adds a warning without a location in the source.
+    /// Adds a warning that has no location in the source.
     pub(crate) fn warn(&mut self, message: &str, help: &str) {
         self.warnings
             .push_str(&format!("warning: {message}\n  = help: {help}\n"));
@@ -64,16 +64,14 @@ impl Outcome {
     }
 }
 
-/// Maximum number of times to start over because the project changed while it was read.
+/// How often we start over because the project changed while we were reading it.
 const MOST_READS: usize = 20;
 
-/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`) from a
-/// consistent state of the project directory. Waits for a running command, and starts over if a
-/// command ran in the meantime.
+/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`).
 ///
-/// # Errors
-/// Fails with an error of `make` if the tree did not change in the meantime, or if the tree keeps
-/// changing.
+/// `make` may run several times. We wait for a command that is running, and start over if one ran
+/// while `make` was reading, so that the result comes from a consistent state of the project. For
+/// the same reason, an error of `make` only counts if the tree did not change in the meantime.
 pub(crate) fn decide<T>(
     dir: &Path,
     shell: &mut Shell,
@@ -96,13 +94,9 @@ pub(crate) fn decide<T>(
 
 /// Computes a command's plan and applies it, after recovering from an interrupted command.
 ///
-/// A non-empty plan is compared with the tree while holding the lock (see [`apply`]). An error or
-/// an empty plan is only returned if no other command ran in the meantime. Otherwise the command
-/// starts over with the new tree.
-///
-/// # Errors
-/// Fails with an error of `make` if the tree did not change in the meantime, if another command is
-/// running, if the tree keeps changing, or if a write fails.
+/// [`apply`] compares a non-empty plan with the tree while it holds the lock. An error or an empty
+/// plan gets no such check, so we only return it if no other command ran in the meantime, and
+/// otherwise start over with the new tree.
 pub(crate) fn decide_and_apply(
     dir: &Path,
     shell: &mut Shell,
@@ -112,7 +106,7 @@ pub(crate) fn decide_and_apply(
         if let Some(recovery) = recover(dir)? {
             shell.note(&format!("{recovery}\n"));
         }
-        // If no other command runs, do not wait for the clock's next tick.
+        // If no other command is running, there's no need to wait for the next tick of the clock.
         let moment = match reads {
             0 => Moment::glance(dir),
             _ => Moment::take(dir),
@@ -143,8 +137,8 @@ pub(crate) fn decide_and_apply(
     Err(keeps_changing(dir))
 }
 
-/// Returns whether a result is based on a consistent state of the project: no command ran since
-/// `moment`, and after an error, no other program changed the files that were read.
+/// Whether no command has run since `moment`. After an error, no other program may have changed the
+/// files that were read either.
 fn is_consistent<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
     moment.holds() && (made.is_ok() || tree.verify_unchanged().is_ok())
 }
@@ -156,10 +150,8 @@ fn keeps_changing(dir: &Path) -> anyhow::Error {
     )
 }
 
-/// Computes a command's plan without applying it.
-///
-/// # Errors
-/// Fails like [`decide`], or if existing files conflict with the plan.
+/// Computes a command's plan without applying it. Existing files that conflict with it are an
+/// error.
 pub(crate) fn preview(
     dir: &Path,
     shell: &mut Shell,
@@ -170,7 +162,7 @@ pub(crate) fn preview(
     Ok(outcome)
 }
 
-/// Prints the changes that were made, or that would be made without `--dry-run`.
+/// Prints the changes that were made, or with `--dry-run` those that would be made.
 pub(crate) fn show_outcome(command: &str, outcome: &Outcome, mode: Mode, shell: &mut Shell) {
     let Outcome {
         plan,
@@ -215,7 +207,6 @@ mod tests {
 
     use super::*;
 
-    /// Creates a project with one file in a directory.
     fn project() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
@@ -223,7 +214,7 @@ mod tests {
         folder
     }
 
-    /// Writes the file like another command.
+    /// Writes the file as another command would.
     fn run_another(dir: &Path, text: &str) {
         let tree = Tree::new(dir);
         let mut plan = Plan::default();
@@ -245,7 +236,7 @@ mod tests {
         Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()))
     }
 
-    /// Runs a command that makes these decisions. Waits first, so that the tree has not just
+    /// Runs a command that makes these decisions. It waits first, so that the tree hasn't just
     /// changed.
     fn perform(
         dir: &Path,
@@ -282,7 +273,7 @@ mod tests {
         let mut make = |tree: &Tree, read| {
             let text = tree.sources([]).text("src/lib.rs").expect("it can be read");
             if read == 1 {
-                // The project directory itself does not change.
+                // This doesn't change the project directory itself.
                 std::fs::write(dir.join("src/lib.rs"), "new").expect("a file");
             }
             match text.as_deref() {
@@ -305,7 +296,7 @@ mod tests {
 
     #[test]
     fn retries_if_the_source_has_changed() {
-        // In the first case, the project's root directory does not change.
+        // In the first case, the root directory of the project doesn't change.
         for is_command in [false, true] {
             let folder = project();
             let dir = folder.path();

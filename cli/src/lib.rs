@@ -1,9 +1,10 @@
 //! The rbuilder command as a library, so that tests can run it without starting a process.
 //!
-//! Every command that changes files follows the same steps: flags → request →
-//! [`Plan`](rbuilder_project::plan::Plan) → show, compare or apply. `rbuilder-project` reads and
-//! writes, and only [`shell`] prints. The exception is the store of `rbuilder envtest`, which belongs
-//! to no project: `rbuilder_control_plane::downloads` reads and writes it.
+//! Every command that changes files goes through the same steps: flags → request →
+//! [`Plan`](rbuilder_project::plan::Plan) → show, compare or apply. All reading and writing is done
+//! by `rbuilder-project`, and all printing by [`shell`]. The one exception is the store of
+//! `rbuilder envtest`. It belongs to no project, so `rbuilder_control_plane::downloads` reads and
+//! writes it.
 
 mod cluster;
 pub mod commands;
@@ -30,8 +31,9 @@ use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};
 use crate::shell::{Shell, Verbosity};
 
-/// Runs a command line, including the program's name. Returns the exit code: 0 for success, 1 if
-/// the command failed or `--check` found a difference, 2 if the command line is invalid.
+/// Runs a command line, which includes the program's name, and returns the exit code: 0 for
+/// success, 1 if the command failed or `--check` found a difference, 2 if the command line is
+/// invalid.
 pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
 where
     I: IntoIterator<Item = T>,
@@ -63,14 +65,15 @@ where
     shell.finish(code)
 }
 
-/// Prints the requested help with examples, or a command line's error. Returns the exit code.
+/// Prints either the help that was asked for, with examples, or what's wrong with the command line.
 fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell) -> u8 {
     let text = error.render();
     let mut text = match shell.color() {
         true => text.ansi().to_string(),
         false => text.to_string(),
     };
-    // Append the examples here, because clap would wrap their lines at the terminal's width.
+    // Append the examples only here, because clap would wrap their lines at the width of the
+    // terminal.
     if error.kind() == ErrorKind::DisplayHelp
         && let Some(examples) = flags::find_examples(&peers::find_command_path(arguments))
     {
@@ -83,7 +86,6 @@ fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell)
     shell.finish(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Prints a failed command's error in the requested format.
 fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
     if output == Output::Json {
         let source = error.downcast_ref::<SourceErrors>();
@@ -98,7 +100,7 @@ fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut
     print_text_error(error, shell);
 }
 
-/// Prints an error. Prints errors in the source with their locations.
+/// Prints an error. If it's about the source, it comes with the locations.
 fn print_text_error(error: &anyhow::Error, shell: &mut Shell) {
     if let Some(source) = error.downcast_ref::<SourceErrors>() {
         shell.message(&source.snippets);

@@ -1,4 +1,4 @@
-//! Renders diagnostics in the format of rustc and as JSON.
+//! Renders diagnostics in the style of rustc, and as JSON.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::replacement::find_replacement;
 
-/// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
+/// Source that is longer than this (in bytes) isn't quoted. Generated code may have such lines.
 const LONGEST: usize = 20_000;
 
-/// Renders a diagnostic with its message, its location, the source line and the help.
+/// Renders the message with its location, the source line and the help.
 pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -23,12 +23,12 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
     let title = level.primary_title(&diagnostic.message);
-    // Only pass the diagnostic's lines, because the renderer scans its entire input.
+    // Pass only the lines of the diagnostic, because the renderer scans all of its input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
         .map_or(source.len(), |at| range.end + at);
-    // The renderer would show a carriage return without a line feed as a character.
+    // The renderer would show a carriage return without line feed as a character.
     let end = end - usize::from(end > range.end && source[..end].ends_with('\r'));
     let (line, column) = place(&source, range.start);
     let mut group = if end - first > LONGEST {
@@ -54,7 +54,7 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     format!("{}\n", renderer.decor_style(DecorStyle::Ascii).render(&[group]))
 }
 
-/// Returns a diagnostic as JSON. Lines and columns start at 1, and columns count characters.
+/// As JSON. Lines and columns start at 1, and columns count characters.
 pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
@@ -82,19 +82,19 @@ fn replacement_to_json(replacement: &Replacement, source: &str) -> Value {
     })
 }
 
-/// Returns a diagnostic's location as `path:line:column`.
+/// E.g. `src/api/v1/cafe.rs:12:5`.
 pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let (line, column) = find_start(&diagnostic.place, sources);
     format!("{}:{line}:{column}", diagnostic.place.path)
 }
 
-/// Returns the line and the column at which a range in a file starts, counted from 1.
+/// The line and column where a range starts, both counted from 1.
 pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize) {
     let source = text_at(&at.path, sources);
     place(&source, within(&source, &at.range).start)
 }
 
-/// Returns the source text that a diagnostic refers to. Empty if it cannot be read.
+/// The source that a diagnostic refers to, or nothing if it can't be read.
 pub(crate) fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     text_at(&diagnostic.place.path, sources)
 }
@@ -104,7 +104,7 @@ fn text_at(path: &str, sources: &dyn Sources) -> Arc<str> {
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 
-/// Returns a diagnostic as a line of JSON in rustc's format, for editors.
+/// As a line of JSON in rustc's format, which editors understand.
 pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
@@ -138,7 +138,6 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     format!("{value}\n")
 }
 
-/// Returns part of a file in rustc's format.
 fn span(path: &str, source: &str, range: &std::ops::Range<usize>) -> Value {
     let (line, column) = place(source, range.start);
     let (end_line, end_column) = place(source, range.end);
@@ -159,7 +158,7 @@ fn span(path: &str, source: &str, range: &std::ops::Range<usize>) -> Value {
     })
 }
 
-/// Returns a message without a location as a line of JSON. `level` is `error` or `warning`.
+/// A message without location, as a line of JSON. `level` is `error` or `warning`.
 pub(crate) fn message_to_json_line(level: &str, text: &str) -> String {
     let mut value = message(level, text);
     value["rendered"] = format!("{level}: {text}\n").into();
@@ -178,7 +177,7 @@ fn message(level: &str, text: &str) -> Value {
     })
 }
 
-/// Returns the given source lines with their highlighted columns.
+/// The source lines, with the columns to highlight in each of them.
 fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
     let (first, last) = (*numbers.start(), *numbers.end());
     source
@@ -196,7 +195,6 @@ fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, e
         .collect()
 }
 
-/// Returns a severity's name.
 pub(crate) fn level_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -214,7 +212,7 @@ pub(crate) fn place(source: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// Clamps a range to character boundaries within the text.
+/// Clamps a range to the text and to character boundaries, because slicing would panic otherwise.
 pub(crate) fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let floor = |at: usize| {
         (0..=at.min(source.len()))

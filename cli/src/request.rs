@@ -1,25 +1,25 @@
-//! Requests to commands.
+//! What commands are asked to do.
 //!
-//! The command line is parsed into these values, and `import` creates them itself. Modules below
-//! this layer are independent of flags, except for the names in messages.
+//! The command line is parsed into these values, and `import` makes them itself. Below this layer
+//! nothing knows about flags, except for their names in messages.
 
 use std::path::PathBuf;
 
 use crate::engine::Mode;
 use crate::project::Image;
 
-/// The request of `create api`.
+/// What `create api` is to do.
 #[derive(Clone, Debug, Default)]
 pub struct ApiRequest {
     /// API group without the domain.
     pub group: String,
     /// Domain of the API group. Defaults to the kind's recorded domain, or to the project's domain.
     pub api_domain: Option<String>,
-    /// API version. Empty for the versions of a CRD.
+    /// API version. Empty if a CRD has the versions.
     pub version: String,
-    /// Kind. May be empty if it is specified by a CRD.
+    /// Kind. May be empty if a CRD has it.
     pub kind: String,
-    /// File with the kind's CRD; `-` for standard input.
+    /// File with the kind's CRD, or `-` for standard input.
     pub from_crd: Option<PathBuf>,
     /// Plural. Defaults to the English one.
     pub plural: Option<String>,
@@ -29,11 +29,11 @@ pub struct ApiRequest {
     pub resource: Option<bool>,
     /// Whether to scaffold a controller. The default depends on the project.
     pub controller: Option<bool>,
-    /// The image run by the controller.
+    /// The image that the controller runs.
     pub image: Option<Image>,
     /// The controller's name.
     pub controller_name: Option<String>,
-    /// The type of a kind that belongs to another project.
+    /// The type, if the kind belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
@@ -41,7 +41,7 @@ pub struct ApiRequest {
     pub force: bool,
 }
 
-/// The type of a kind that another project defines. Empty for other kinds.
+/// The type of a kind that another project defines. Empty for any other kind.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalType {
     /// Rust path.
@@ -52,14 +52,14 @@ pub struct ExternalType {
     pub domain: Option<String>,
 }
 
-/// The request of `create webhook`.
+/// What `create webhook` is to do.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookRequest {
     /// API group without the domain.
     pub group: String,
     /// The API group's domain.
     pub api_domain: Option<String>,
-    /// API version, which is also a conversion's hub.
+    /// API version. For a conversion, that's also the hub.
     pub version: String,
     /// Kind.
     pub kind: String,
@@ -69,7 +69,7 @@ pub struct WebhookRequest {
     pub validation: bool,
     /// Whether to scaffold a conversion.
     pub conversion: bool,
-    /// Versions to convert to and from the hub.
+    /// Versions that are converted to and from the hub.
     pub spoke: Vec<String>,
     /// The defaulting webhook's URL path.
     pub defaulting_path: Option<String>,
@@ -77,7 +77,7 @@ pub struct WebhookRequest {
     pub validation_path: Option<String>,
     /// Plural of a kind that belongs to another project.
     pub plural: Option<String>,
-    /// The type of a kind that belongs to another project.
+    /// The type, if the kind belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
@@ -85,7 +85,7 @@ pub struct WebhookRequest {
     pub force: bool,
 }
 
-/// The kind in a `delete` request.
+/// Which kind a `delete` command is about.
 #[derive(Clone, Debug)]
 pub struct DeleteRequest {
     /// API group without the domain.
@@ -100,16 +100,16 @@ pub struct DeleteRequest {
     pub force: bool,
 }
 
-/// The request of `delete controller`.
+/// What `delete controller` is to do.
 #[derive(Clone, Debug)]
 pub struct DeleteControllerRequest {
     /// The kind.
     pub kind: DeleteRequest,
-    /// The controller's name. Not needed if there is only one.
+    /// The controller's name. Not needed if the kind has only one.
     pub controller_name: Option<String>,
 }
 
-/// The request of `delete webhook`: the given webhooks, or all webhooks if none is given.
+/// What `delete webhook` is to do. Without any of the webhooks, it deletes all of them.
 #[derive(Clone, Debug)]
 pub struct DeleteWebhookRequest {
     /// The kind.
@@ -120,53 +120,53 @@ pub struct DeleteWebhookRequest {
     pub validation: bool,
     /// Whether to delete the conversion.
     pub conversion: bool,
-    /// Versions to delete from the conversion; all if empty.
+    /// Versions to delete from the conversion, or all of them if empty.
     pub spoke: Vec<String>,
 }
 
-/// How a scaffold change is merged into the project.
+/// How to merge a change of the scaffold into the project.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRequest {
-    /// Whether a conflict is an error.
+    /// Treat a conflict as an error.
     pub no_conflicts: bool,
-    /// Whether to generate manifests after a merge without conflicts.
+    /// Generate manifests if the merge had no conflicts.
     pub manifests: bool,
 }
 
-/// The request of `update`.
+/// What `update` is to do.
 #[derive(Clone, Debug)]
 pub struct UpdateRequest {
     /// Deleted scaffolded files, or directories of such files, to restore.
     pub restore: Vec<String>,
-    /// Scaffolded files to treat as up to date.
+    /// Scaffolded files that count as up to date.
     pub accept: Vec<String>,
     /// How to merge.
     pub merge: MergeRequest,
 }
 
-/// The request of a command that generates a product from the manifests.
+/// What a command is to do that generates a product from the manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductRequest {
-    /// How the product is merged with the existing files.
+    /// How to merge the product with the existing files.
     pub merge: ProductMergeRequest,
     /// Whether to generate the manifests first.
     pub manifests: bool,
 }
 
-/// How generated files are merged with the existing ones.
+/// How to merge generated files with the existing ones.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductMergeRequest {
-    /// Whether to only check that the files are up to date.
+    /// Only check that the files are up to date.
     pub check: bool,
-    /// Whether a conflict is an error.
+    /// Treat a conflict as an error.
     pub no_conflicts: bool,
-    /// Whether to overwrite files that rbuilder did not write, and to restore deleted ones.
+    /// Overwrite files that rbuilder did not write, and restore deleted ones.
     pub force: bool,
-    /// How the plan is shown.
+    /// How to show the plan.
     pub mode: Mode,
 }
 
-/// The request of `bundle`.
+/// What `bundle` is to do.
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
     /// The operator's version. Defaults to the one in Cargo.toml, or to 0.1.0.
@@ -175,19 +175,18 @@ pub struct BundleRequest {
     pub image: Option<String>,
     /// The image of the bundle in the catalog. Defaults to a name derived from `image`.
     pub bundle_image: Option<String>,
-    /// The catalog's channels to which the version is added; at least one.
+    /// The channels of the catalog that get this version. There's at least one.
     pub channels: Vec<String>,
     /// The package's default channel. Defaults to the one in the catalog, or to the first channel.
     pub default_channel: Option<String>,
-    /// The version that is replaced by this one. Defaults to the head of each channel, if it is
-    /// lower.
+    /// The version that this one replaces. Defaults to the head of each channel, if that is lower.
     pub replaces: Option<String>,
-    /// Versions that an upgrade to this one skips.
+    /// Versions that users skip when they upgrade to this one.
     pub skips: Vec<String>,
-    /// Range of versions that an upgrade to this one skips.
+    /// A range of such versions.
     pub skip_range: Option<String>,
-    /// Icon to show in catalogs, an SVG file in the project. Defaults to a hexagon.
+    /// Icon for catalogs, an SVG file in the project. Defaults to a hexagon.
     pub icon: Option<String>,
-    /// How the bundle is generated and merged.
+    /// How to generate and merge the bundle.
     pub product: ProductRequest,
 }

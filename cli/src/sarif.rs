@@ -1,6 +1,7 @@
 //! Diagnostics as a SARIF 2.1.0 log, which code scanning services and editors read.
 //!
-//! `fixes` has the [replacements](crate::replacement): making them gives the bytes of `--fix`.
+//! `fixes` has the [replacements](crate::replacement), so that applying them gives the same bytes
+//! as `--fix`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,17 +14,15 @@ use crate::report::{place, text_of, within};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The rule of messages without a code.
+/// The rule for messages that have no code.
 const OTHER: &str = "rbuilder";
 
-/// Where a diagnostic is.
 pub(crate) struct Artifact<'p> {
     path: &'p str,
-    /// Whether the path is of a file with the diagnostic's line.
+    /// False for a directory or rendered output, where the line means nothing.
     has_lines: bool,
 }
 
-/// Returns a place in a file.
 pub(crate) fn in_file(path: &str) -> Artifact<'_> {
     Artifact {
         path,
@@ -31,7 +30,7 @@ pub(crate) fn in_file(path: &str) -> Artifact<'_> {
     }
 }
 
-/// Returns a file or a directory as a whole, without a line.
+/// The file or directory as a whole, without a line.
 pub(crate) fn as_whole(path: &str) -> Artifact<'_> {
     Artifact {
         path,
@@ -45,7 +44,7 @@ impl Artifact<'_> {
     }
 }
 
-/// Returns the log of diagnostics. `locate` returns where the diagnostics of a path are.
+/// Makes a log of the diagnostics. `locate` says where the diagnostics of a path are shown.
 pub(crate) fn render<'d>(
     diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
     sources: &dyn Sources,
@@ -122,13 +121,13 @@ fn result(
     result
 }
 
-/// Returns a region. Its end is the position after its last character.
+/// SARIF ends a region after its last character.
 fn region(source: &str, range: &Range<usize>) -> Value {
     let ((line, column), (end_line, end_column)) = (place(source, range.start), place(source, range.end));
     json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
 }
 
-/// Returns a path as a URI reference, relative to the root of the source unless it is absolute.
+/// As a URI reference, which is relative to the root of the source unless the path is absolute.
 fn uri_of(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let mut uri = String::new();

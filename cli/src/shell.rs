@@ -13,30 +13,30 @@ use crate::tree::Viewpoint;
 
 /// Standard output and standard error, and how to print to them.
 ///
-/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that nobody
-/// mistakes incomplete output for complete output. A closed pipe, as caused by `head`, is not a
-/// failure.
+/// We remember a write that failed and let the command fail in [`Shell::finish`], so that nobody
+/// takes incomplete output for complete. A closed pipe is no failure, since that's what `head`
+/// does.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     color: bool,
     verbosity: Verbosity,
     interactive: bool,
-    /// True if messages go to standard output and all other output goes to standard error.
+    /// Set if messages go to standard output and everything else to standard error.
     for_messages: bool,
-    /// True if messages are printed as lines of JSON.
+    /// Set if messages are lines of JSON.
     json: bool,
-    /// Whether standard output and standard error are terminals, which interpret control sequences.
+    /// Whether standard output and standard error are terminals, which would act on control
+    /// sequences.
     terminals: (bool, bool),
-    /// A failed write's error.
     lost: Option<String>,
-    /// The directory that paths in messages are relative to; `None` for the project directory.
+    /// Which directory the paths in messages are relative to, if not the project's.
     viewpoint: Option<Viewpoint>,
-    /// True while a line of progress is on the terminal.
+    /// Set while there's a line of progress on the terminal.
     has_progress: bool,
 }
 
-/// Returns to the start of the terminal's line, and erases the line.
+/// Moves to the start of the terminal's line and erases it.
 const ERASE: &str = "\r\x1b[K";
 
 /// When to use color.
@@ -50,23 +50,23 @@ pub enum Color {
     Never,
 }
 
-/// How much a command prints in addition to its result.
+/// How much a command prints besides its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Only errors and warnings.
     Quiet,
     /// Also what the command does, and what to do next.
     Normal,
-    /// Also calls of other programs, and unchanged files.
+    /// Also unchanged files, and calls of other programs.
     Verbose,
 }
 
 impl Shell {
-    /// Creates a shell for standard output and standard error. Uses color only on a terminal,
-    /// unless overridden by `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR`.
+    /// Creates a shell for standard output and standard error. It uses color only on a terminal,
+    /// unless `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR` say otherwise.
     pub fn standard() -> Shell {
-        // CI systems set this variable. Some of them provide a terminal although nobody can
-        // respond.
+        // CI systems set this variable. Some of them provide a terminal even though nobody can
+        // answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminals = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         Shell {
@@ -84,7 +84,7 @@ impl Shell {
         }
     }
 
-    /// Creates a shell for tests. It uses no color and asks no questions.
+    /// Creates a shell for tests, which uses no color and asks nothing.
     pub fn to(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Shell {
         Shell {
             out,
@@ -101,12 +101,12 @@ impl Shell {
         }
     }
 
-    /// Returns whether to use color.
+    /// Whether to use color.
     pub fn color(&self) -> bool {
         self.color
     }
 
-    /// Sets whether to use color according to `--color`.
+    /// Sets whether to use color, as `--color` says.
     pub(crate) fn set_color(&mut self, color: Color) {
         self.color = match color {
             Color::Auto => self.color,
@@ -115,26 +115,25 @@ impl Shell {
         };
     }
 
-    /// Sets how much the shell prints.
     pub(crate) fn set_verbosity(&mut self, verbosity: Verbosity) {
         self.verbosity = verbosity;
     }
 
-    /// Prints messages as JSON from now on. If `on_output` is set, prints messages to standard
-    /// output and the result to standard error.
+    /// Prints messages as JSON from now on. With `on_output`, they go to standard output and the
+    /// result goes to standard error.
     pub fn speak_json(&mut self, on_output: bool) {
         self.json = true;
         self.for_messages = on_output;
     }
 
-    /// Prints diagnostics as one log from now on, with the paths of the project. If `on_output` is set,
-    /// prints the log to standard output and everything else to standard error.
+    /// Prints diagnostics as one log from now on, with paths relative to the project. With
+    /// `on_output`, the log goes to standard output and everything else to standard error.
     pub fn speak_sarif(&mut self, on_output: bool) {
         self.viewpoint = None;
         self.for_messages = on_output;
     }
 
-    /// Prints project paths relative to a subdirectory from now on, except in JSON and in results.
+    /// From now on, shows paths relative to a subdirectory, except in JSON and in results.
     pub(crate) fn set_viewpoint(&mut self, viewpoint: Option<Viewpoint>) {
         self.viewpoint = viewpoint;
     }
@@ -145,33 +144,33 @@ impl Shell {
         self.write(self.for_messages, &text);
     }
 
-    /// Prints the command's result unchanged.
+    /// Prints the result of the command as it is.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
 
-    /// Prints the command's result as text for people.
+    /// Prints a result that is meant for people.
     pub(crate) fn report(&mut self, text: &str) {
         let text = self.relative(text);
         self.out(&text);
     }
 
-    /// Prints a note to standard error, except in quiet mode.
+    /// Prints a note to standard error, unless in quiet mode.
     pub fn note(&mut self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
             self.note_always(text);
         }
     }
 
-    /// Prints a detail to standard error in verbose mode.
+    /// Like [`note`](Shell::note), but only in verbose mode.
     pub(crate) fn detail(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
             self.note_always(text);
         }
     }
 
-    /// Shows a line on the terminal that the next output replaces. Returns false if standard error is
-    /// not a terminal, or in quiet mode.
+    /// Shows a line on the terminal that the next output replaces. Returns false if it doesn't,
+    /// i.e. in quiet mode or if standard error is no terminal.
     pub(crate) fn show_progress(&mut self, text: &str) -> bool {
         if !self.terminals.1 || self.verbosity == Verbosity::Quiet {
             return false;
@@ -187,8 +186,7 @@ impl Shell {
         self.write(false, &text);
     }
 
-    /// Prints the changes made by a command, one line per file, to standard output or standard
-    /// error.
+    /// Prints what a command has changed, one line per file.
     pub(crate) fn summary(&mut self, plan: &Plan, is_result: bool) {
         if self.verbosity == Verbosity::Quiet {
             return;
@@ -205,7 +203,7 @@ impl Shell {
         self.write(is_result && !self.for_messages, &text);
     }
 
-    /// Returns a message with paths as the user can open them.
+    /// Rewrites the paths in a message so that the user can open them.
     fn relative<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.viewpoint {
             Some(viewpoint) if !self.json => Cow::Owned(viewpoint.show_message(text)),
@@ -213,7 +211,7 @@ impl Shell {
         }
     }
 
-    /// Prints a warning without a location in the source.
+    /// Prints a warning that has no location in the source.
     pub fn warning(&mut self, text: &str) {
         if self.json {
             return self.message(&report::message_to_json_line("warning", text));
@@ -232,7 +230,7 @@ impl Shell {
         self.note_always(&format!("{word}: {text}\n"));
     }
 
-    /// Returns a command's final exit code, which is not 0 if a write failed.
+    /// The final exit code, which is never 0 if a write has failed.
     pub fn finish(&mut self, code: u8) -> u8 {
         let Some(lost) = self.lost.take() else {
             return code;
@@ -257,13 +255,13 @@ impl Shell {
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
-            // The reader has closed the pipe, like `head`.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => self.lost = Some(format!("cannot write to {name}: {error}")),
         }
     }
 
-    /// Prints a unified diff, colored if color is enabled.
+    /// Prints a unified diff, in color if enabled.
     pub fn diff(&mut self, diff: &str) {
         if !self.color {
             return self.out(diff);
@@ -287,8 +285,7 @@ impl Shell {
         self.out(&painted);
     }
 
-    /// Asks a yes-or-no question. Returns `default` if the shell is not interactive or the input
-    /// ends.
+    /// Asks a question that is answered with yes or no. If nobody can answer, it's `default`.
     pub fn confirm(&mut self, question: &str, default: bool) -> bool {
         if !self.interactive {
             return default;
@@ -317,8 +314,8 @@ impl Shell {
     }
 }
 
-/// Escapes control characters for a terminal. Names and source in a repository can contain
-/// sequences that clear the screen, write to the clipboard or reorder text. Keeps colors.
+/// Escapes control characters, except for colors. A name or source file in a repository could
+/// otherwise clear the screen, write to the clipboard or reorder text.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -350,9 +347,8 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns whether to use color, following the common environment variables. `NO_COLOR` disables
-/// color, `CLICOLOR_FORCE` enables it even for files and pipes, and `CLICOLOR=0` disables it on
-/// terminals.
+/// Follows the usual environment variables: `NO_COLOR` disables color, `CLICOLOR_FORCE` enables it
+/// even for files and pipes, and `CLICOLOR=0` disables it on terminals.
 fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
@@ -362,7 +358,7 @@ fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) 
     is_set("CLICOLOR_FORCE") || (on_terminals && !refused && shows_color(variable("TERM").as_deref()))
 }
 
-/// Returns whether a terminal type supports color. An unset type does not, as in other programs.
+/// An unset type means no color, as in other programs.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
         Some(terminal) => terminal != "dumb" && !terminal.is_empty(),
@@ -370,8 +366,8 @@ fn shows_color(terminal: Option<&OsStr>) -> bool {
     }
 }
 
-/// Returns standard output as a file. The stream in std ignores errors of a closed or read-only
-/// stream.
+/// Opens standard output as a file, because std's own stream ignores errors if the stream is closed
+/// or read-only.
 #[cfg(unix)]
 fn standard_output() -> Box<dyn Write + Send> {
     use std::os::fd::AsFd;

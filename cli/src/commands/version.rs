@@ -1,4 +1,5 @@
-//! `rbuilder version`: prints the versions of rbuilder, kube and Kubernetes, and the commit that rbuilder was built from.
+//! `rbuilder version`: prints the versions of rbuilder, kube and Kubernetes, and the commit that
+//! rbuilder was built from.
 
 use anyhow::Result;
 use rbuilder_generator::versions;

@@ -1,5 +1,4 @@
-//! The directory `config/webhook` of a project: the generated configurations, and the kustomization
-//! that lists them.
+//! The generated configurations in `config/webhook`, and the kustomization that lists them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -10,18 +9,17 @@ use crate::plan::Plan;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-/// The generated configurations' file.
 pub(super) const MANIFESTS: &str = "manifests.yaml";
 
-/// Adds the webhook manifests to the kustomization in the same directory, if there is one. If no
-/// marker defines a webhook any more, removes the file and its entry, except without PROJECT,
-/// because the file may then belong to somebody else.
+/// Lists the webhook manifests in the kustomization next to them, if there is one. Once no marker
+/// defines a webhook, the file and its entry are removed.
 pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {
         let Some(text) = plan.read(tree, &path)? else {
             return Ok(());
         };
+        // Without PROJECT, the file may belong to somebody else.
         if !is_generated(&text) || plan.read(tree, FILE)?.is_none() {
             return Ok(());
         }
@@ -52,8 +50,8 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
     Ok(())
 }
 
-/// Returns whether a file contains only webhook configurations, printed exactly as by the
-/// generator. A file in another form or with comments belongs to the user.
+/// Whether the file is exactly what the generator prints for webhook configurations. Otherwise,
+/// e.g. if there's a comment in it, it belongs to the user.
 fn is_generated(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;

@@ -1,4 +1,4 @@
-//! Replacements for the commands that are missing in a build without the feature `control-plane`.
+//! Stands in for the commands that a build without the feature `control-plane` lacks.
 
 use anyhow::{Error, anyhow};
 
@@ -34,7 +34,8 @@ pub(super) mod envtest {
         Err(super::lack("envtest"))
     }
 
-    /// Returns `None`: this build cannot install test environments, which include kubectl.
+    /// Nothing is installed, because such a build has no test environments, which would include a
+    /// kubectl.
     pub(crate) fn find_installed(_: &Path) -> Option<PathBuf> {
         None
     }

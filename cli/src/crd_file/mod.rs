@@ -1,8 +1,8 @@
-//! Files that contain CRDs, possibly several, mixed with other objects, or within Helm templates.
+//! Files with CRDs: one or several, mixed with other objects, or inside Helm templates.
 //!
-//! A generated CRD replaces the CRD of the same name, and everything else is preserved byte for
-//! byte. If an object is surrounded by or contains template expressions, only its `spec` is
-//! replaced.
+//! A generated CRD replaces the CRD of the same name and we keep everything else byte for byte. In
+//! a document with template expressions, only the `spec` is replaced, because the rest isn't ours
+//! to print.
 
 mod template;
 
@@ -18,58 +18,48 @@ use rbuilder_yaml::{is_blank, is_marker, split_texts};
 pub(crate) use template::FILLED_IN;
 use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
-/// The API version of generated CRDs.
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// The annotation with the version of rbuilder. It is optional in files that users maintain.
+/// The annotation with the version of rbuilder. Files that users maintain may leave it out.
 const VERSION: &str = "rbuilder.dev/version";
 
-/// A file that contains CRDs.
 #[derive(Debug)]
 pub(crate) struct CrdFile {
     documents: Vec<Document>,
-    /// True if Helm renders the file, so that `{{` starts an expression.
+    /// Whether Helm renders the file, in which case `{{` starts an expression.
     is_rendered: bool,
     is_template: bool,
 }
 
-/// One of a file's documents.
 #[derive(Debug)]
 struct Document {
-    /// The text, from the document's `---` to the next one.
+    /// Everything from the document's `---` up to the next one.
     text: String,
-    /// True if it contains template expressions.
     is_template: bool,
     content: Content,
 }
 
-/// What a document contains.
 #[derive(Debug)]
 enum Content {
-    /// Only comments or template control lines.
+    /// Only comments or control lines of a template.
     Nothing,
     Object(Value),
-    /// A `List`'s items.
     List(Vec<Value>),
-    /// Text that is not YAML, with the name of the CRD that it appears to be.
+    /// Not YAML. If it looks like a CRD, this is its name.
     Broken(Option<String>),
 }
 
-/// A CRD in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrdEntry {
-    /// Name, such as `cups.example.com`.
+    /// E.g. `cups.example.com`.
     pub(crate) name: String,
-    /// The kind and its group, if the CRD could be parsed.
+    /// Group and kind, unless the text could not be parsed.
     pub(crate) kind: Option<(String, String)>,
-    /// The reason why a generated CRD cannot replace this one. `None` if it can.
+    /// Why a generated CRD can't replace this one, if that's the case.
     pub(crate) obstacle: Option<String>,
 }
 
-/// Returns whether Helm renders a file, that is, whether it is in `templates` of a chart.
-///
-/// # Errors
-/// Returns an error if the chart's directory cannot be read.
+/// Whether Helm renders the file, i.e. whether it is in the `templates` of a chart.
 pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
     if path.ends_with(".tpl") {
         return Ok(true);
@@ -83,7 +73,7 @@ pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns a text as YAML. Strips expressions if the text is a template.
+/// Turns a template into YAML by stripping its expressions, and leaves other text as it is.
 pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
     match is_template(text) {
         true => strip_template(text).into(),
@@ -92,7 +82,6 @@ pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
 }
 
 impl CrdFile {
-    /// Parses a file. `is_rendered` is true if Helm renders it, so that `{{` starts an expression.
     pub(crate) fn parse(text: &str, is_rendered: bool) -> CrdFile {
         let text = unify(text.strip_prefix('\u{feff}').unwrap_or(text));
         let is_template = match is_rendered {
@@ -109,7 +98,8 @@ impl CrdFile {
         }
     }
 
-    /// Returns the file's text, with `\n` line ends.
+    /// The line ends are always `
+    /// `.
     pub(crate) fn text(&self) -> String {
         self.documents
             .iter()
@@ -117,27 +107,25 @@ impl CrdFile {
             .collect()
     }
 
-    /// Returns whether Helm or another program fills in parts of the file.
+    /// Whether Helm or another program fills in parts of the file.
     pub(crate) fn is_template(&self) -> bool {
         self.is_template
     }
 
-    /// Returns whether the file is a single CRD, so that a generated one can replace the whole
-    /// file.
+    /// Whether the file is nothing but one CRD, so that a generated one can replace all of it.
     pub(crate) fn is_single(&self) -> bool {
         let mut objects = self.documents.iter().filter(|document| document.has_content());
         let is_object = |document: &Document| matches!(document.content, Content::Object(_));
         !self.is_template && objects.next().is_some_and(is_object) && objects.next().is_none()
     }
 
-    /// Returns whether the file contains anything other than CRDs.
     pub(crate) fn has_other_content(&self) -> bool {
         let is_crd = |document: &Document| matches!(&document.content, Content::Object(object) if crd_name(object).is_some());
         let mut with_content = self.documents.iter().filter(|document| document.has_content());
         self.is_template || !with_content.all(is_crd)
     }
 
-    /// Returns the CRDs in the file. Unparsable ones come last.
+    /// Lists the CRDs. Those that could not be parsed come last.
     pub(crate) fn list_crds(&self) -> Vec<CrdEntry> {
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for document in &self.documents {
@@ -167,7 +155,7 @@ impl CrdFile {
         found
     }
 
-    /// Returns the CRD with a name, without template expressions.
+    /// The CRD with template expressions stripped.
     pub(crate) fn read_crd(&self, name: &str) -> Option<&Value> {
         let mut objects = self.documents.iter().flat_map(Document::objects);
         objects.find(|object| crd_name(object).as_deref() == Some(name))
@@ -180,11 +168,10 @@ impl CrdFile {
             .count()
     }
 
-    /// Returns the file's text after replacing the CRDs in `crds`, keyed by name, and appending new
-    /// ones. Removes other generated CRDs whose name satisfies `is_stale`.
+    /// Replaces the CRDs that are in `crds` (by name), appends those that aren't in the file yet,
+    /// and removes generated ones if `is_stale` says so.
     ///
-    /// # Errors
-    /// Returns a phrase that explains why a CRD cannot be written and what to do.
+    /// The error is a phrase that says why a CRD can't be written and what to do.
     pub(crate) fn write(
         &self,
         crds: &BTreeMap<String, String>,
@@ -230,7 +217,7 @@ impl CrdFile {
         Ok(text)
     }
 
-    /// Formats a generated CRD for the file. Escapes braces in templates.
+    /// Escapes the braces if the file is a template.
     fn print<'t>(&self, crd: &'t str) -> Cow<'t, str> {
         match self.is_rendered || self.is_template {
             true => escape(crd).into(),
@@ -278,13 +265,11 @@ impl Document {
         objects.iter()
     }
 
-    /// Returns whether rbuilder generated the whole object.
     fn is_generated(&self) -> bool {
         let is_own = |object: &Value| object["metadata"]["annotations"][VERSION].is_string();
         !self.is_template && matches!(&self.content, Content::Object(object) if is_own(object))
     }
 
-    /// Returns the reason why a generated CRD cannot replace this one.
     fn obstacle(&self) -> Option<String> {
         match &self.content {
             Content::Broken(_) => Some("it is not valid YAML".to_owned()),
@@ -307,7 +292,6 @@ impl Document {
         }
     }
 
-    /// Returns the text with the object replaced by a generated CRD.
     fn with(&self, crd: &str) -> Result<String, String> {
         let body = crd.strip_prefix("---\n").unwrap_or(crd);
         if !self.is_template {
@@ -331,8 +315,8 @@ impl Document {
     }
 }
 
-/// Returns one of a generated CRD's labels or annotations that is missing in `head`, as field name
-/// and line.
+/// A label or annotation of the generated CRD that the template lacks, as the field name and the
+/// line to add.
 fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
     let crd = rbuilder_yaml::parse_value(crd).ok()?;
     ["labels", "annotations"].into_iter().find_map(|key| {
@@ -344,7 +328,8 @@ fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)
     })
 }
 
-/// Returns the range from the first to the last line with content, after the document marker.
+/// The range from the first to the last line with content. The document marker and comments around
+/// it stay out.
 fn find_content(text: &str) -> std::ops::Range<usize> {
     let mut place = text.len()..text.len();
     let mut offset = 0;
@@ -364,8 +349,7 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
     place
 }
 
-/// Returns a CRD's name: the name implied by its `spec`, or `metadata.name` if the `spec` is yet to
-/// be written.
+/// The name that the `spec` implies, or `metadata.name` if there's no `spec` yet.
 fn crd_name(object: &Value) -> Option<String> {
     if object["kind"] != "CustomResourceDefinition" {
         return None;
@@ -377,7 +361,7 @@ fn crd_name(object: &Value) -> Option<String> {
     }
 }
 
-/// Extracts a CRD's name from text that is not YAML, from the first `plural:` and `group:`.
+/// Guesses the name of a CRD in text that isn't YAML from its first `plural:` and `group:`.
 fn find_name(text: &str) -> Option<String> {
     if !text.contains("kind: CustomResourceDefinition") {
         return None;

@@ -1,21 +1,21 @@
-//! Reads and writes YAML in Helm templates, within the limits of what is possible without Helm.
+//! Reads and writes YAML in Helm templates, as far as that's possible without running Helm.
 //!
-//! Control lines are dropped, and other expressions become a placeholder word. Both branches of a
-//! condition are therefore read, and names that come from a value are unknown. A literal expression
-//! such as `{{ "{{" }}` becomes its text.
+//! We drop control lines and replace every other expression with a placeholder word. This means
+//! that we read both branches of a condition, and don't know names that come from a value. A
+//! literal expression, e.g. `{{ "{{" }}`, becomes its text.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// Placeholder for an expression's result.
+/// Stands for the result of an expression.
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
-/// A literal `{{`, as templates write it.
+/// What a template has to say to render `{{`.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// Guesses whether text outside of a chart is a template. In plain YAML, braces occur only within a
-/// schema, for example in a description.
+/// Guesses whether a file outside of a chart is a template. Plain YAML has braces only within a
+/// schema, e.g. in a description.
 pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;
@@ -37,7 +37,7 @@ fn has_braces_outside_of_schemas(value: &Value) -> bool {
     }
 }
 
-/// Returns whether the text contains expressions other than literals.
+/// Whether the text contains an expression that isn't just a literal.
 pub(super) fn has_expressions(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {
@@ -49,17 +49,16 @@ pub(super) fn has_expressions(text: &str) -> bool {
     false
 }
 
-/// Escapes a text, so that a template renders it unchanged.
 pub(super) fn escape(text: &str) -> String {
     text.replace("{{", ESCAPED)
 }
 
-/// Strips template syntax. The result is usually YAML.
+/// Strips the template syntax. What remains is usually YAML.
 pub(super) fn strip_template(text: &str) -> String {
     let mut stripped = String::with_capacity(text.len());
     let mut is_open = false;
     for line in text.lines() {
-        // Within a comment or expression that spans lines.
+        // Still inside a comment or expression that spans several lines.
         if is_open {
             is_open = !line.contains("}}");
             continue;
@@ -73,7 +72,8 @@ pub(super) fn strip_template(text: &str) -> String {
     stripped
 }
 
-/// Replaces the expressions in a line with placeholders. Returns `None` if nothing else is left.
+/// Replaces the expressions in a line with placeholders, or drops the line if nothing else is on
+/// it.
 fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     if !line.contains("{{") {
         return Some(line.to_owned());
@@ -102,12 +102,12 @@ fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     }
     filled.push_str(rest);
     let content = filled.trim();
-    // An expression alone on its line may insert any lines.
+    // An expression that has a line to itself may insert any number of lines.
     let is_alone = content == FILLED_IN || content.is_empty();
     (!is_alone).then_some(filled)
 }
 
-/// Splits a literal expression, given without its opening braces, into its text and the remainder.
+/// Splits a literal expression into its text and what follows. Its opening braces are already gone.
 fn split_literal(after: &str) -> Option<(&str, &str)> {
     let text = after.strip_prefix('-').unwrap_or(after).trim_start();
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;
@@ -131,8 +131,8 @@ fn is_control(expression: &str) -> bool {
     is_word || word.starts_with("/*") || expression.contains(":=")
 }
 
-/// Returns the range of `spec` in an object, including all its lines. Returns `None` unless the key
-/// is unindented and alone on its line.
+/// The lines of the object's `spec`. We only find it if the key is unindented and has its line to
+/// itself.
 pub(super) fn find_spec(object: &str) -> Option<Range<usize>> {
     let mut found: Option<Range<usize>> = None;
     let mut offset = 0;

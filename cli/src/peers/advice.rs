@@ -1,4 +1,4 @@
-//! The tip for a command line that cannot be parsed.
+//! The tip for a command line that can't be parsed.
 
 use std::ffi::OsString;
 
@@ -10,16 +10,16 @@ use rbuilder_diagnostic::suggest::find_nearest;
 use super::search::{Found, find_command, find_flag, find_option, find_plugin};
 use crate::flags::Cli;
 
-/// The tips that clap guesses.
+/// Where clap keeps the tips that it guesses.
 const GUESSES: &[ContextKind] = &[
     ContextKind::SuggestedSubcommand,
     ContextKind::SuggestedArg,
     ContextKind::Suggested,
 ];
 
-/// If an error is about a peer's command or flag, replaces clap's tip with the counterpart from the
-/// table. Otherwise keeps only a suggestion that differs by a typo: `delete` does not help someone
-/// who typed `generate`.
+/// Replaces clap's tip if the error is about a command or flag of kubebuilder or its like, in which
+/// case the table has our counterpart. Otherwise we only keep a suggestion for a typo, since
+/// `delete` is no help to someone who typed `generate`.
 pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
     let arguments = after_program(arguments);
     let found = match error.kind() {
@@ -41,11 +41,11 @@ pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
-/// Returns the rbuilder command in a command line, such as `create api`; empty if there is none.
+/// The rbuilder command in a command line, e.g. `create api`. Empty if there is none.
 pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     let arguments = after_program(arguments);
     let words = words(&arguments);
-    // `rbuilder help create api`
+    // As in `rbuilder help create api`.
     let words = match words.split_first() {
         Some((&"help", rest)) => rest,
         _ => &words,
@@ -53,7 +53,7 @@ pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     command_path(words).join(" ")
 }
 
-/// Returns the arguments after the program name. Skips arguments that are not Unicode.
+/// Drops the program's name, and arguments that aren't Unicode.
 fn after_program(arguments: &[OsString]) -> Vec<&str> {
     arguments
         .iter()
@@ -74,7 +74,7 @@ fn find_argument(argument: &str, arguments: &[&str]) -> Option<Found> {
     }
 }
 
-/// Returns the plugin keys in the values of `--plugins`.
+/// The plugin keys in the values of `--plugins`.
 fn plugins<'a>(arguments: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let values =
         arguments
@@ -87,7 +87,7 @@ fn plugins<'a>(arguments: &'a [&str]) -> impl Iterator<Item = &'a str> {
     values.flat_map(|keys| keys.split(','))
 }
 
-/// Returns a command line's words that are neither flags nor the project directory.
+/// The words that are neither a flag nor the value of a global option.
 fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut rest = arguments.iter();
     let mut words = Vec::new();
@@ -103,7 +103,7 @@ fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Returns the leading words that name an rbuilder command.
+/// The leading words, as far as they name a command of ours.
 fn command_path<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let root = Cli::command();
     let mut command: &Command = &root;
@@ -125,7 +125,7 @@ fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Removes all suggested commands except the one that the user probably meant.
+/// Drops every command that clap suggests, except the one that the user probably meant.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(word) = text_of(error, ContextKind::InvalidSubcommand) else {
         return;
@@ -141,7 +141,6 @@ fn keep_nearest(error: &mut clap::Error) {
     }
 }
 
-/// Returns a row as a sentence for the terminal.
 fn describe(found: Found) -> String {
     let (span, ours) = (found.span, without_links(found.ours));
     match ours.strip_prefix("none, ") {
@@ -151,7 +150,7 @@ fn describe(found: Found) -> String {
     }
 }
 
-/// Returns Markdown with links replaced by their labels.
+/// Replaces the links in Markdown with their labels.
 fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -163,7 +162,7 @@ fn without_links(markdown: &str) -> String {
     text + rest
 }
 
-/// Splits a text at its first link into the text before, the label, and the text after.
+/// Splits a text at its first link, into what's before, the label, and what's after.
 fn split_link(text: &str) -> Option<(&str, &str, &str)> {
     let (label, target) = text.split_once("](")?;
     let (before, label) = label.rsplit_once('[')?;
@@ -177,7 +176,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the tip for a command line.
     fn tip(line: &str) -> String {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let mut error = Cli::try_parse_from(&arguments).expect_err(line);

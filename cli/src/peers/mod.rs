@@ -1,9 +1,8 @@
-//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and their
-//! counterparts in rbuilder.
+//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and what
+//! to use in rbuilder instead.
 //!
-//! The `table` module is also the source of the tables in docs/from-kubebuilder.md, which is
-//! checked by a test. The `advice` module replaces clap's tip for a command line that cannot be
-//! parsed.
+//! `table` has the data, and a test checks that docs/from-kubebuilder.md shows the same tables.
+//! `advice` replaces clap's tip for a command line that can't be parsed.
 
 mod advice;
 mod search;
@@ -12,23 +11,23 @@ mod table;
 pub(crate) use advice::{find_command_path, replace_tip};
 pub use table::{COMMANDS, FLAGS, PLUGINS};
 
-/// A table of docs/from-kubebuilder.md.
+/// One of the tables in docs/from-kubebuilder.md.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The section heading.
+    /// The heading of its section.
     pub heading: &'static str,
-    /// The column headings.
+    /// The headings of the columns.
     pub columns: (&'static str, &'static str),
-    /// The rows in the page's order.
+    /// The rows, in the order of the page.
     pub rows: &'static [Row],
 }
 
-/// A peer's command or flag and its counterpart in rbuilder, as Markdown.
+/// What others call a command or flag and what we call it, as Markdown.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// A peer's commands or flags, each a code span.
+    /// Their commands or flags, each as a code span.
     pub theirs: &'static str,
-    /// The counterpart, or `none, because` and the reason.
+    /// Our counterpart, or `none, because` followed by the reason.
     pub ours: &'static str,
 }
 

@@ -1,22 +1,21 @@
-//! Finds the table row for a command line.
+//! Looks up a command line in the tables.
 
 use super::{COMMANDS, FLAGS, PLUGINS, Row};
 
-/// A row and the code span in it that the command line matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The span, such as `kubebuilder alpha update`.
+    /// E.g. `kubebuilder alpha update`.
     pub(super) span: &'static str,
-    /// The row's second column.
+    /// The second column of the row.
     pub(super) ours: &'static str,
 }
 
-/// Finds the row for a command. Chooses the span that has the most leading words in common with it.
+/// Finds the row for a command. The span that shares the most leading words with it wins.
 pub(super) fn find_command(words: &[&str]) -> Option<Found> {
     let candidates = spans(COMMANDS.rows).filter_map(|found| {
         let score = match found.span.split_once(' ')? {
             ("controller-gen", generators) => usize::from(has_generator(generators, words.first()?)),
-            // `rbuilder envtest` is the counterpart of this program.
+            // Our `rbuilder envtest` is what replaces this program.
             ("setup-envtest", command) if words.first() == Some(&"envtest") => {
                 shared_words(command, &words[1..])
             }
@@ -25,15 +24,15 @@ pub(super) fn find_command(words: &[&str]) -> Option<Found> {
         };
         (score > 0).then_some((score, found))
     });
-    // Among spans with the same score, choose the first in the table.
+    // On a tie, choose the first in the table.
     let best = candidates.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.map(|(_, found)| found)
 }
 
-/// Finds the row for a flag such as `--repo`. Prefers a row that names the command.
+/// Finds the row for a flag, e.g. `--repo`. A row that names the command comes before others.
 pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
-    // Compare the last flag of a span: `--output-dir` in `edit --finds_rows_of_plugins=helm/v2-alpha
-    // --output-dir`.
+    // A span may contain several flags, and its last one is what the row is about: in `edit
+    // --plugins=helm/v2-alpha --output-dir`, that's `--output-dir`.
     let has_flag = |found: &Found| {
         let last = found.span.rsplit(' ').find(|word| word.starts_with("--"));
         let name = last.and_then(|word| word.split('=').next());
@@ -44,7 +43,7 @@ pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
     in_flags().find(is_of_command).or_else(|| in_flags().next())
 }
 
-/// Finds the row for an argument of controller-gen, such as `paths=./...` or `crd:maxDescLen=0`.
+/// Finds the row for an argument of controller-gen, e.g. `paths=./...` or `crd:maxDescLen=0`.
 pub(super) fn find_option(argument: &str) -> Option<Found> {
     let (name, _) = argument.split_once('=')?;
     let name = format!("{name}=");
@@ -56,14 +55,14 @@ pub(super) fn find_option(argument: &str) -> Option<Found> {
     })
 }
 
-/// Finds the row for a plugin: by its key `helm/v2-alpha`, its name alone, or its full name
+/// Finds the row for a plugin, by its key `helm/v2-alpha`, by its name alone, or by its full name
 /// `helm.kubebuilder.io/v2-alpha`.
 pub(super) fn find_plugin(key: &str) -> Option<Found> {
     let name = |key: &str| key.split(['/', '.']).next().unwrap_or_default().to_owned();
     spans(PLUGINS.rows).find(|found| !key.is_empty() && name(found.span) == name(key))
 }
 
-/// Returns the code spans in the rows' first column.
+/// The code spans in the first column.
 fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     rows.iter().flat_map(|row| {
         let spans = row.theirs.split('`').skip(1).step_by(2);
@@ -71,13 +70,12 @@ fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     })
 }
 
-/// Returns the number of leading words that a span and a command line have in common.
 fn shared_words(span: &str, words: &[&str]) -> usize {
     let own = span.split(' ').take_while(|word| !word.starts_with('-'));
     own.zip(words).take_while(|(own, word)| own == *word).count()
 }
 
-/// Returns whether the controller-gen arguments in a span contain a generator. Ignores its options.
+/// Whether the controller-gen arguments in a span include this generator, with whatever options.
 fn has_generator(span: &str, word: &str) -> bool {
     let name = |word: &str| word.split([':', '=']).next().unwrap_or_default().to_owned();
     span.split(' ').any(|own| name(own) == name(word))

@@ -1,20 +1,20 @@
 //! The rows: commands and flags of kubebuilder, controller-gen, setup-envtest and operator-sdk, and
 //! what to use instead.
 //!
-//! Cells are Markdown in the form of docs/from-kubebuilder.md. In the first column, each command or
-//! flag is a code span that reads as users type it, because command lines are looked up there. A
-//! second column that starts with `none, because` means that there is no counterpart.
+//! Cells are Markdown, exactly as in docs/from-kubebuilder.md. We look up command lines in the
+//! first column, so every command or flag there is a code span that reads as users type it. If
+//! there's no counterpart, the second column starts with `none, because`.
 
 use super::{Row, Table};
 
-/// Commands.
+/// Commands and what replaces them.
 pub const COMMANDS: Table = Table {
     heading: "Commands",
     columns: ("kubebuilder, controller-gen, operator-sdk", "rbuilder"),
     rows: COMMAND_ROWS,
 };
 
-/// Flags of commands.
+/// Flags of these commands.
 pub const FLAGS: Table = Table {
     heading: "Flags",
     columns: ("flag of kubebuilder, controller-gen or operator-sdk", "rbuilder"),

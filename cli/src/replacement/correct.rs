@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 
 use super::{find_replacement, replace_all};
 
-/// Maximum number of times to judge a text again.
+/// How often we judge a text again before we give up.
 const ROUNDS: usize = 16;
 
-/// Makes the replacements of a YAML text's diagnostics, and judges the text again, because one
-/// mistake may hide another. Returns the corrected text, or `None` if there is nothing to correct.
+/// Applies the replacements that the diagnostics of a YAML text propose, and judges the result
+/// again, because one mistake may hide another. Returns `None` if there is nothing to correct.
 ///
-/// A replacement that leaves its message is not made again. Replacements that would change other
-/// values than their own are not made.
+/// A replacement that doesn't get rid of its message isn't tried twice, and one that would change
+/// values other than its own isn't made at all.
 pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>) -> Option<String> {
     let mut corrected = text.to_owned();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
     (corrected != text).then_some(corrected)
 }
 
-/// Returns whether two texts differ in no more values than there were replacements.
+/// Whether the texts differ in at most as many values as we made replacements.
 fn is_sound(before: &str, after: &str, replacements: usize) -> bool {
     let (Ok(before), Ok(after)) = (read(before), read(after)) else {
         return false;
@@ -59,7 +59,8 @@ fn is_sound(before: &str, after: &str, replacements: usize) -> bool {
         && differences <= replacements
 }
 
-/// Reads the documents of a text in which fields may occur more than once.
+/// Reads the documents of a text. Fields may occur more than once, since that's one of the mistakes
+/// we correct.
 fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     match parse_values(text) {
         Ok(values) => Ok(values),
@@ -70,8 +71,8 @@ fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     }
 }
 
-/// Adds the number of changed scalars, renamed fields and removed items. Returns false for other
-/// differences.
+/// Counts changed scalars, renamed fields and removed items. Returns false for any other
+/// difference.
 fn count_differences(before: &Value, after: &Value, count: &mut usize) -> bool {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => count_in_fields(before, after, count),
@@ -103,7 +104,7 @@ fn count_in_fields(before: &Map<String, Value>, after: &Map<String, Value>, coun
     }
     let new = after.iter().filter(|(name, _)| !before.contains_key(*name));
     for (_, value) in new {
-        // The value of a renamed field may be corrected, too.
+        // A renamed field may have had its value corrected as well.
         let position = gone.iter().position(|gone| {
             let mut differences = 0;
             count_differences(gone, value, &mut differences)

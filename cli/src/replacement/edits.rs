@@ -1,4 +1,4 @@
-//! Edits of keys, scalars and items in YAML.
+//! Edits keys, scalars and items in YAML.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use rbuilder_generator::replacement::{Found, Replacement};
 use rbuilder_yaml::parse;
 use serde_json::{Value, json};
 
-/// A key or a scalar on a single line, without escapes.
+/// A key or scalar on a single line and without escapes.
 struct Token<'s> {
-    /// The text without quotes.
     inner: &'s str,
-    /// The quote: `"`, `'`, or nothing.
+    /// `"`, `'`, or nothing.
     quote: &'s str,
 }
 
 impl<'s> Token<'s> {
-    /// Returns the token at the place. `None` after a tag such as `!!str`, and in texts with anchors.
+    /// Reads the token at the place. We don't touch one after a tag, e.g. `!!str`, nor any in a
+    /// text with anchors.
     fn read(found: &Found<'s>) -> Option<Token<'s>> {
         let text = found.placed();
         let line = &found.source[line_start(found.source, found.place.start)..found.place.start];
@@ -33,7 +33,7 @@ impl<'s> Token<'s> {
         (!inner.contains(['"', '\''])).then_some(Token { inner, quote })
     }
 
-    /// Returns a replacement by another text, with the same quotes if there are any.
+    /// Replaces the text but keeps the quotes, or adds some if the new text needs them.
     fn replace(&self, found: &Found<'_>, new: &str) -> Option<Replacement> {
         if new.contains(['"', '\'', '\\', '\n', '`']) {
             return None;
@@ -47,7 +47,7 @@ impl<'s> Token<'s> {
     }
 }
 
-/// Returns whether a text may have an anchor, whose value has several places.
+/// Whether the text may have an anchor, because the value of one is used in several places.
 fn has_anchor(text: &str) -> bool {
     text.match_indices('&').any(|(at, _)| {
         let is_start = text[..at].ends_with([' ', '\t', '\n', '[', '{', ',']);
@@ -56,21 +56,19 @@ fn has_anchor(text: &str) -> bool {
     })
 }
 
-/// Replaces a misspelled key, which is the last part of `{path}`.
+/// Replaces a misspelled key, i.e. the last part of `{path}`.
 pub(super) fn replace_key(found: &Found<'_>) -> Option<Replacement> {
     let (path, new) = (found.get("path")?, found.get("new")?);
     let token = Token::read(found)?;
     (path.ends_with(token.inner) && is_misspelling(token.inner, new)).then(|| token.replace(found, new))?
 }
 
-/// Replaces a misspelled scalar.
 pub(super) fn replace_scalar(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let token = Token::read(found)?;
     is_misspelling(token.inner, new).then(|| token.replace(found, new))?
 }
 
-/// Removes the quotes of a number or a boolean.
 pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let token = Token::read(found)?;
@@ -78,7 +76,6 @@ pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     is_same.then(|| found.at_place(new))
 }
 
-/// Adds quotes to a number or a boolean.
 pub(super) fn quote(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let token = Token::read(found)?;
@@ -93,7 +90,7 @@ pub(super) fn replace_entry(found: &Found<'_>) -> Option<Replacement> {
     (is_entry && !has_anchor(found.source)).then(|| found.at_place(&format!("version: {new}")))
 }
 
-/// Removes the item of a list whose first key or scalar is at the place.
+/// Removes a list item, given the place of its first key or scalar.
 pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     let line = line_start(found.source, found.place.start);
     let before = &found.source[line..found.place.start];
@@ -116,7 +113,7 @@ pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes the field whose name is at the place, with its value.
+/// Removes a field with its value, given the place of its name.
 pub(super) fn remove_field(found: &Found<'_>) -> Option<Replacement> {
     let line = line_start(found.source, found.place.start);
     let indentation = found.place.start - line;
@@ -126,8 +123,8 @@ pub(super) fn remove_field(found: &Found<'_>) -> Option<Replacement> {
     is_first.then(|| remove_lines(found, indentation, true))?
 }
 
-/// Removes the line of the place, and the lines below that are indented more. For a field, a list
-/// may have the indentation of its name.
+/// Removes the line of the place and the more indented lines below it. A list may be indented no
+/// more than the name of its field, so such a list counts as well if `is_field`.
 fn remove_lines(found: &Found<'_>, indentation: usize, is_field: bool) -> Option<Replacement> {
     let source = found.source;
     let start = line_start(source, found.place.start);
@@ -150,7 +147,7 @@ fn remove_lines(found: &Found<'_>, indentation: usize, is_field: bool) -> Option
         end = at;
     }
     let removed = &source[start..end];
-    // A comment belongs to the user, and the character may also be part of a text.
+    // A comment is the user's, and the character may just as well be part of a text.
     if removed.contains('#') || has_anchor(source) {
         return None;
     }
@@ -166,8 +163,8 @@ fn is_item(content: &str) -> bool {
         .is_some_and(|rest| rest.starts_with([' ', '\r', '\n']) || rest.is_empty())
 }
 
-/// Returns the range of whole lines. At the end of a text without a final line feed, it includes the
-/// line feed before, so that the text has none afterwards either.
+/// The range of whole lines. At the end of a text that lacks a final line feed, it takes the line
+/// feed before it, so that the text doesn't have one afterwards either.
 fn removed_lines(source: &str, lines: Range<usize>) -> Range<usize> {
     if source[lines.clone()].ends_with('\n') {
         return lines;

@@ -1,12 +1,12 @@
-//! Replacements in the files of a project: those of the generator in Rust source, and ours in YAML.
+//! Replacements in the files of a project: the generator's in Rust source, and ours in YAML.
 //!
-//! [`ROWS`] lists the messages of [`verdicts`](crate::commands) and `manifests` about YAML whose help
-//! leaves no choice. As in the generator, a message knows nothing about its replacement, and an edit
-//! is only made if the text at the place is what the message is about.
+//! [`ROWS`] lists messages of [`verdicts`](crate::commands) and `manifests` whose help leaves no
+//! choice. As in the generator, whoever writes a message doesn't know about its replacement, and we
+//! only edit if the text at the place is what the message is about.
 //!
-//! An edit changes only the bytes of the key, the scalar or the item, so that comments, indentation
-//! and line endings are kept. There is none in texts with anchors, whose parts have several places.
-//! [`correct`] also compares the values before and after.
+//! An edit changes nothing but the bytes of the key, scalar or item, so comments, indentation and
+//! line endings stay. We leave texts with anchors alone, since a value may be used in several
+//! places there. [`correct`] also compares the values before and after.
 //!
 //! To add one, add a row, and an example to `tests.rs`, which requires one for each row.
 
@@ -23,7 +23,6 @@ pub(crate) use correct::correct;
 use edits::{quote, remove_field, remove_item, replace_entry, replace_key, replace_scalar, unquote};
 pub(crate) use select::replace_all;
 
-/// The messages and help texts about YAML that determine a replacement.
 const ROWS: &[Row] = &[
     row("{}unknown field \"{path}\"", "did you mean `{new}`?", replace_key),
     row(
@@ -53,8 +52,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// Returns the replacement proposed by the help of a diagnostic. `source` is the text of the
-/// diagnostic's file.
+/// The replacement that the help of a diagnostic proposes. `source` is the text of its file.
 pub(crate) fn find_replacement(diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
     replacement::find_replacement(diagnostic, source)
         .or_else(|| ROWS.iter().find_map(|row| row.apply(diagnostic, source)))

@@ -1,9 +1,10 @@
-//! Applies several replacements in a text.
+//! Applies several replacements to a text.
 
 use rbuilder_generator::replacement::Replacement;
 
-/// Returns the replacements to apply together, in the order of their places. Of two that overlap,
-/// the second waits for the next round. Two texts for one place are a choice, so neither is applied.
+/// Chooses which replacements to apply together, in the order of their places. If two overlap, the
+/// second waits for the next round. If there are two texts for one place, it's for the user to
+/// choose, so we apply neither.
 pub(super) fn select(mut found: Vec<Replacement>) -> Vec<Replacement> {
     found.sort_by(|one, two| {
         let key = |found: &Replacement| (found.range.start, found.range.end, found.text.clone());
@@ -25,11 +26,11 @@ pub(super) fn select(mut found: Vec<Replacement>) -> Vec<Replacement> {
     selected
 }
 
-/// Makes the replacements that [`select`] selects. Returns the new text and their number.
+/// Applies what [`select`] chooses, and returns the new text and how many there were.
 pub(crate) fn replace_all(text: &str, found: Vec<Replacement>) -> (String, usize) {
     let mut text = text.to_owned();
     let selected = select(found);
-    // From the end, so that the other ranges stay valid.
+    // Go backwards, so that the remaining ranges stay valid.
     for Replacement { range, text: new } in selected.iter().rev() {
         if text.get(range.clone()).is_some() {
             text.replace_range(range.clone(), new);

@@ -1,5 +1,5 @@
-//! An example for each row: what is said of the wrong text proposes the right one, which the judge
-//! accepts.
+//! An example for each row. What we say about the wrong text proposes the right one, and the judge
+//! accepts that.
 
 use std::collections::BTreeSet;
 
@@ -47,9 +47,8 @@ spec:
               sizes: { type: object, properties: { six: { type: integer }, sixe: { type: integer } } }
 ";
 
-/// The lines of an object after its stanza, with a mistake and without it.
+/// What an object has after its stanza, with a mistake and without.
 const EXAMPLES: &[(&str, &str)] = &[
-    // Names of fields.
     ("spec:\n  sise: 3 # three\n", "spec:\n  size: 3 # three\n"),
     ("spec: { 'is_open': true }\n", "spec: { 'isOpen': true }\n"),
     ("spce:\n  size: 3\n", "spec:\n  size: 3\n"),
@@ -62,7 +61,6 @@ const EXAMPLES: &[(&str, &str)] = &[
         "spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      anotations: {}\n",
         "spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      annotations: {}\n",
     ),
-    // Values of enumerations.
     ("spec:\n  colour: White\n", "spec:\n  colour: white\n"),
     ("spec:\n  colour: 'bleu' # é\n", "spec:\n  colour: 'blue' # é\n"),
     ("spec:\n  colour: oN\n", "spec:\n  colour: \"on\"\n"),
@@ -74,7 +72,6 @@ const EXAMPLES: &[(&str, &str)] = &[
         "spec:\n  colour: red, gren\n",
         "spec:\n  colour: \"red, green\"\n",
     ),
-    // Types.
     ("spec:\n  size: \"3\"\n", "spec:\n  size: 3\n"),
     ("spec:\n  ratio: '-0.5e3'\n", "spec:\n  ratio: -0.5e3\n"),
     ("spec:\n  isOpen: 'True'\n", "spec:\n  isOpen: true\n"),
@@ -97,7 +94,6 @@ const EXAMPLES: &[(&str, &str)] = &[
         "  finalizers:\n  - a.b/c\n  - 7\n",
         "  finalizers:\n  - a.b/c\n  - \"7\"\n",
     ),
-    // Repeated items and fields.
     ("spec:\n  tags: [a, b,  a , c]\n", "spec:\n  tags: [a, b , c]\n"),
     ("spec:\n  tags: [a, 'a']\n", "spec:\n  tags: [a]\n"),
     (
@@ -131,7 +127,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What has no correction: a choice, a guess, a comment that would be lost, or several places.
+/// What we can't correct, since there is a choice, a guess, a comment that would be lost, or more
+/// than one place.
 const LEFT: &[&str] = &[
     "spec:\n  color: white\n  colour: white\n",
     "spec:\n  extent: 3\n",
@@ -156,7 +153,6 @@ const LEFT: &[&str] = &[
     "spec:\n  version: &v 1\n",
 ];
 
-/// Stanzas, and what they become.
 const STANZAS: &[(&str, &str)] = &[
     (
         "apiVersion: example.com/v1alpha1\nkind: Wigdet\n",
@@ -182,7 +178,7 @@ const STANZAS: &[(&str, &str)] = &[
         "apiVersion: apps/V1\nkind: DaemonSet\n",
         "apiVersion: apps/v1\nkind: DaemonSet\n",
     ),
-    // Another version, another group, another kind.
+    // The version, group or kind is another one, not misspelled.
     ("apiVersion: example.com/v1alpha2\nkind: Widget\n", ""),
     ("apiVersion: example.org/v1\nkind: Widget\n", ""),
     ("apiVersion: example.com/v1alpha1\nkind: Gadget\n", ""),
@@ -190,7 +186,7 @@ const STANZAS: &[(&str, &str)] = &[
     ("apiVersion: apps/v1beta1\nkind: Deployment\n", ""),
 ];
 
-/// Messages of `manifests`, with their help, the text at their place, and what replaces it.
+/// Messages of `manifests` with their help, the text at their place, and what replaces it.
 const MESSAGES: &[(&str, &str, &str, &str)] = &[
     (
         "this sample is of shop.example.com/v1, and no CRD of the project has a `Widegt` there",
@@ -241,8 +237,8 @@ fn examples_are_corrected_and_accepted() {
     }
 }
 
-/// Returns a text with one slip at a position: two letters transposed, a letter in another case, or a
-/// value with or without quotes.
+/// Texts with one slip at this position: two letters transposed, a letter in the other case, or a
+/// value that gained or lost its quotes.
 fn slips(text: &str, at: usize) -> Vec<String> {
     let mut slips = Vec::new();
     let letters: Vec<(usize, char)> = text[at..].char_indices().take(2).collect();
@@ -278,8 +274,8 @@ fn slips(text: &str, at: usize) -> Vec<String> {
     slips
 }
 
-/// One slip anywhere in a right object is corrected to the same bytes, or left. Values that the
-/// schema does not limit stay as they are, so that a slip in them has no correction either.
+/// One slip anywhere in a correct object must be corrected to the same bytes, or left alone. The
+/// schema doesn't limit some values, so a slip in one of those can't be corrected either.
 #[test]
 fn slips_are_corrected_or_left() {
     let mut judge = judge_by(CRD);

@@ -28,12 +28,12 @@ use inputs::{read_files, read_objects};
 
 const SAMPLES: &str = "config/samples";
 
-/// The verdict on an object.
 struct Judged {
     object: Object,
-    /// `None` if no definition of the kind is known.
+    /// `None` if we know no definition of the kind.
     verdict: Option<Verdict>,
-    /// True for a kind of Kubernetes itself, of which the verdict knows only a part.
+    /// Set for a kind of Kubernetes itself, because the verdict then covers only a part of what the
+    /// API server checks.
     is_builtin: bool,
     diagnostics: Vec<Diagnostic>,
 }
@@ -43,19 +43,19 @@ impl Judged {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Returns true if nothing is known about the object.
+    /// Whether we know nothing about the object, neither good nor bad.
     fn is_skipped(&self) -> bool {
         self.verdict.is_none() && !self.is_refused()
     }
 
-    /// Returns what the server answers, if all of it is known.
+    /// The server's answer, unless we can only tell a part of it.
     fn answer(&self) -> Option<&Result<Value, Failure>> {
         let verdict = self.verdict.as_ref().filter(|_| !self.is_builtin);
         verdict.map(|verdict| &verdict.result)
     }
 }
 
-/// Runs the command. Returns exit code 1 if an object would be refused.
+/// Exits with 1 if an object would be refused.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<u8> {
     let mut judges = read_judges(dir, typed_in, flags, shell)?;
     let (old, _) = read_objects(&read_files(dir, typed_in, &flags.old)?)?;
@@ -97,7 +97,7 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mu
     Ok(u8::from(judged.iter().any(Judged::is_refused)))
 }
 
-/// Reads the definitions that are named, and those of the project if there is one.
+/// Definitions from the command line, plus those of the project if `dir` is one.
 fn read_judges(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<Judges> {
     let has_package = dir.join("Cargo.toml").is_file();
     let minor = match flags.source.kubernetes {
@@ -172,7 +172,6 @@ fn print_text(judged: &[Judged], flags: &ValidateFlags, sources: &SourceSet, she
     }
 }
 
-/// Describes the objects that are not judged.
 fn describe_skipped(judged: &[Judged], count: usize) -> String {
     let skipped = judged.iter().filter(|judged| judged.is_skipped());
     let kinds: BTreeSet<String> = skipped
@@ -186,8 +185,8 @@ fn describe_skipped(judged: &[Judged], count: usize) -> String {
     )
 }
 
-/// Returns where a log shows the diagnostics of an input: in a file, or in the directory that was
-/// rendered, whose lines are in no file.
+/// Where a log shows the diagnostics of an input. For a rendered directory that's the directory
+/// itself, because the lines of the output are in no file.
 fn place_in_log(path: &str) -> sarif::Artifact<'_> {
     match path.strip_suffix(RENDERED) {
         Some(directory) => sarif::as_whole(directory),

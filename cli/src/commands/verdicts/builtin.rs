@@ -1,9 +1,9 @@
 //! Validates objects of built-in Kubernetes kinds with the catalogue.
 //!
-//! The API server checks these kinds in code. The catalogue covers part of these checks: fields,
-//! types, required fields and a few enumerations. Its other keywords are ignored, because the API
-//! server does not apply them as it does in CRDs: the API server accepts the same port twice in a
-//! list of type `map`, and `null` and empty strings instead of absent values.
+//! The API server checks these kinds in code, and the catalogue covers only a part of that: fields,
+//! types, required fields and a few enumerations. We ignore its other keywords, because the API
+//! server doesn't apply them the way it does in CRDs. For example, it accepts the same port twice
+//! in a list of type `map`, and `null` and empty strings in place of absent values.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use rbuilder_judge::{Definition, Judge, read_schema};
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// Versions of built-in Kubernetes kinds, the preferred ones first.
+/// The versions that built-in kinds have, in order of preference.
 const VERSIONS: &[&str] = &[
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2", "v1alpha1",
 ];
 
-/// The fields of `ObjectMeta` in object templates, which the catalogue does not describe.
+/// The fields of `ObjectMeta` in object templates. The catalogue leaves them out.
 pub(super) fn object_meta() -> Schema {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "object", "additionalProperties": text });
@@ -37,7 +37,6 @@ pub(super) fn object_meta() -> Schema {
     schema.unwrap_or_default()
 }
 
-/// The built-in kinds of a Kubernetes minor version.
 pub(super) struct Builtin {
     catalogue: Catalogue<'static>,
 }
@@ -49,13 +48,14 @@ impl Builtin {
         }
     }
 
-    /// Returns a kind's judge. `None` if the kind does not exist in Kubernetes, or if its objects
-    /// have no schema that is valid in a CRD.
+    /// `None` if Kubernetes has no such kind, or if the schema of its objects would not be valid in
+    /// a CRD.
     pub(super) fn judge(&self, group: &str, version: &str, kind: &str) -> Option<Judge> {
         let found = find(group, kind)?;
         let schema = self.catalogue.schema(&found.path(version))?;
         let mut schema = simplify(&schema);
-        // The API server drops a new object's status, and decodes the metadata by other rules.
+        // The API server drops the status of a new object, and has other rules for decoding the
+        // metadata.
         schema.required.retain(|name| &**name != "status");
         let any = Schema {
             preserve_unknown_fields: true,
@@ -81,8 +81,7 @@ impl Builtin {
         }))
     }
 
-    /// Returns a kind's versions. Empty if the kind does not exist in Kubernetes, or only in
-    /// another minor version.
+    /// The versions of a kind, or nothing if it's not in this minor version of Kubernetes.
     pub(super) fn versions(&self, group: &str, kind: &str) -> Vec<&'static str> {
         let Some(found) = find(group, kind) else {
             return Vec::new();
@@ -93,19 +92,18 @@ impl Builtin {
             .collect()
     }
 
-    /// Returns whether a group of Kubernetes has a kind, in any version.
+    /// Whether Kubernetes has the kind in any version of the group.
     pub(super) fn knows(group: &str, kind: &str) -> bool {
         find(group, kind).is_some()
     }
 
-    /// Returns the kinds in a version of a group.
     pub(super) fn kinds_in(&self, group: &str, version: &str) -> Vec<&'static str> {
         let kinds = BuiltinKind::all().filter(|known| known.group() == group);
         let known = kinds.filter(|known| self.catalogue.contains(&known.path(version)));
         known.map(|known| known.kind()).collect()
     }
 
-    /// Returns the groups, except the core group, that have a kind in a version.
+    /// The groups other than the core group that have this kind in this version.
     pub(super) fn groups_with(&self, version: &str, kind: &str) -> Vec<&'static str> {
         let kinds = BuiltinKind::all().filter(|known| known.kind() == kind && !known.group().is_empty());
         let known = kinds.filter(|known| self.catalogue.contains(&known.path(version)));
@@ -117,7 +115,7 @@ fn find(group: &str, kind: &str) -> Option<BuiltinKind> {
     BuiltinKind::all().find(|known| known.group() == group && known.kind() == kind)
 }
 
-/// Returns the part of a schema that the API server also checks.
+/// Keeps only what the API server checks as well.
 fn simplify(schema: &Schema) -> Schema {
     let simplified = |inner: &Arc<Schema>| Arc::new(simplify(inner));
     let properties = schema.properties.iter().map(|(name, inner)| {
@@ -137,13 +135,12 @@ fn simplify(schema: &Schema) -> Schema {
         properties: properties.collect(),
         items: schema.items.as_ref().map(simplified),
         additional_properties: schema.additional_properties.as_ref().map(simplified),
-        // Objects without known fields accept any field.
+        // An object without known fields accepts any field.
         preserve_unknown_fields: schema.preserve_unknown_fields || is_bare(schema),
         ..Schema::default()
     }
 }
 
-/// Returns true for an object without known fields.
 fn is_bare(schema: &Schema) -> bool {
     matches!(schema.schema_type, None | Some(SchemaType::Object))
         && schema.properties.is_empty()
@@ -151,7 +148,7 @@ fn is_bare(schema: &Schema) -> bool {
         && !schema.int_or_string
 }
 
-/// Removes the values that Go decodes as absent: `null`, and empty strings in enumerations.
+/// Removes what Go decodes as an absent value, i.e. `null`, and the empty string in an enumeration.
 pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {

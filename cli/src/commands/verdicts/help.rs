@@ -1,7 +1,7 @@
-//! Help for the API server's messages about objects, where the object shows what to write.
+//! Help for the API server's messages, in cases where the object itself shows what to write.
 //!
-//! `crate::replacement` corrects what leaves no choice: a misspelling, quotes, a repeated item. A name
-//! that is only similar is proposed and not corrected.
+//! `crate::replacement` applies the help that leaves no choice, e.g. for a misspelling, missing
+//! quotes or a repeated item. A name that's merely similar is proposed but never applied.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -15,23 +15,22 @@ use serde_json::{Number, Value};
 use super::builtin::object_meta;
 use super::objects::Object;
 
-/// The fields that every object has.
 const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Finds help for messages about an object.
 pub(super) struct Helper<'o> {
     object: &'o Object,
     schema: &'o Schema,
-    /// The schema of `metadata`, which the schemas of kinds leave out. Most objects need no help.
+    /// The schema of `metadata`, which the schemas of kinds leave out. We build it on demand, since
+    /// most objects need no help.
     metadata: OnceCell<Schema>,
 }
 
-/// A value on the way to a field.
+/// One of the values on the way from the object to a field.
 #[derive(Clone, Copy)]
 struct Step<'s> {
     name: &'s str,
     value: &'s Value,
-    /// `None` if the schema does not define the value.
+    /// `None` where the schema doesn't define the value.
     schema: Option<&'s Schema>,
 }
 
@@ -44,7 +43,6 @@ impl<'o> Helper<'o> {
         }
     }
 
-    /// Returns the help for an error of validation.
     pub(super) fn explain_error(&self, error: &FieldError) -> Option<String> {
         match error.reason {
             Reason::NotSupported => self.propose_value(&error.field),
@@ -57,7 +55,7 @@ impl<'o> Helper<'o> {
         }
     }
 
-    /// Returns the help for an unknown or a repeated field, such as `unknown field "spec.sise"`.
+    /// Help for an unknown or repeated field, e.g. for `unknown field "spec.sise"`.
     pub(super) fn explain_problem(&self, problem: &str) -> Option<String> {
         let field = |prefix: &str| problem.strip_prefix(prefix)?.strip_suffix('"');
         if let Some(field) = field("unknown field \"") {
@@ -69,8 +67,8 @@ impl<'o> Helper<'o> {
             .then(|| "remove it: both values are equal".to_owned())
     }
 
-    /// Returns the field and the help for a value of the wrong type in `metadata`, which `message`
-    /// only describes as an entry of `field`.
+    /// Help for a value in `metadata` that should be a string. The message only names the map or
+    /// list, so we look for the entry and return its path as well.
     pub(super) fn explain_metadata(&self, field: &str, message: &str) -> Option<(String, String)> {
         if !message.ends_with(" of type string") {
             return None;
@@ -89,7 +87,7 @@ impl<'o> Helper<'o> {
         Some((field, help))
     }
 
-    /// Proposes a field of the schema that the object does not have yet.
+    /// Proposes a field of the schema, except for fields that the object already has.
     fn propose_field(&self, field: &str) -> Option<String> {
         let steps = self.find(field)?;
         let [.., parent, field] = &steps[..] else {
@@ -110,7 +108,7 @@ impl<'o> Helper<'o> {
         propose(field.value.as_str()?, &allowed.collect())
     }
 
-    /// Returns the help for a value that only lacks quotes, or should have none.
+    /// Help for a value that is right but for its quotes.
     fn correct_type(&self, field: &str, wanted: &str) -> Option<String> {
         let value = self.find(field)?.last()?.value;
         let right = match (value, wanted) {
@@ -131,7 +129,7 @@ impl<'o> Helper<'o> {
         Some(format!("remove the quotes: `{right}`"))
     }
 
-    /// Returns the help for an item of a list of type `set` or `map` that occurs before.
+    /// Help for an item of a list of type `set` or `map` that repeats an earlier one.
     fn find_equal_item(&self, field: &str) -> Option<String> {
         let (list, index) = field.strip_suffix(']')?.rsplit_once('[')?;
         let items = self.find(list)?.last()?.value.as_array()?;
@@ -141,7 +139,7 @@ impl<'o> Helper<'o> {
         Some(format!("remove it: `{list}[{same}]` is equal"))
     }
 
-    /// Returns the values from the object to a field.
+    /// The values along the path to a field, starting with the object.
     fn find<'s>(&'s self, field: &str) -> Option<Vec<Step<'s>>> {
         let mut steps = vec![Step {
             name: "",
@@ -187,7 +185,7 @@ impl<'o> Helper<'o> {
     }
 }
 
-/// Returns help that proposes the word of which another is a misspelling, or else a similar one.
+/// Proposes the candidate that `word` misspells, or failing that the most similar one.
 pub(super) fn propose(word: &str, candidates: &BTreeSet<&str>) -> Option<String> {
     let all = || candidates.iter().copied();
     if let Some(right) = find_misspelled(word, all()) {
@@ -200,12 +198,12 @@ pub(super) fn propose(word: &str, candidates: &BTreeSet<&str>) -> Option<String>
     }
 }
 
-/// Returns whether a text is an integer as JSON has it.
+/// Whether JSON would write the text as an integer.
 fn is_integer(text: &str) -> bool {
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }
 
-/// Returns whether a text is a number as JSON has it.
+/// Whether JSON would accept the text as a number.
 fn is_number(text: &str) -> bool {
     text.trim() == text && serde_json::from_str::<Number>(text).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Validates objects in YAML like the API server, and reports errors as diagnostics at their
-//! location in the YAML.
+//! Validates YAML objects like the API server does, and reports its errors at their place in the
+//! YAML.
 
 mod builtin;
 mod help;
@@ -16,13 +16,10 @@ pub(super) use objects::{Judges, Object, parse_objects};
 pub(super) use rendered::{RENDERED, is_in_file, read_texts};
 pub(super) use unknown::{describe_unknown_kind, find_misspelled_stanza};
 
-/// Prefix of the API server's additional error when CEL rules were not run.
+/// The API server adds an error with this text when it didn't run the CEL rules.
 const UNCHECKED: &str = "some validation rules were not checked";
 
-/// Validates the creation of the objects in a text.
-///
-/// # Errors
-/// Returns an error if the text is not YAML.
+/// Validates the objects in `text` as if they were created. Fails only if the text isn't YAML.
 pub(super) fn judge_text(
     judges: &mut Judges,
     path: &str,
@@ -42,7 +39,7 @@ pub(super) fn judge_text(
     Ok(diagnostics)
 }
 
-/// Returns a function that validates the creation of the objects in a text by definitions in YAML.
+/// A judge for tests, with the definitions in `crds`.
 #[cfg(test)]
 pub(crate) fn judge_by(crds: &str) -> impl FnMut(&str) -> Vec<Diagnostic> {
     let mut judges = Judges::new(rbuilder_generator::Minor::LATEST);
@@ -53,7 +50,7 @@ pub(crate) fn judge_by(crds: &str) -> impl FnMut(&str) -> Vec<Diagnostic> {
     }
 }
 
-/// Validates the creation of an object, or its update if `old` contains the previous object.
+/// Validates the creation of an object, or its update if `old` has the previous one.
 pub(super) fn judge_object(
     judge: &Judge,
     object: &Object,
@@ -73,7 +70,7 @@ pub(super) fn judge_object(
     }
 }
 
-/// Returns the API server's errors for an object, and the checks that were not made.
+/// The API server's errors, followed by notes on what we could not check.
 pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let helper = Helper::new(object, judge);
@@ -91,7 +88,7 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
                     Some(help) => found.help(help),
                     None => found,
                 };
-                // The API server repeats some errors of an update.
+                // The API server repeats some errors when an object is updated.
                 if !diagnostics
                     .iter()
                     .any(|known: &Diagnostic| known.message == found.message)
@@ -134,17 +131,16 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
     diagnostics
 }
 
-/// Describes an error in an object of a built-in Kubernetes kind. The API server treats many absent
-/// fields as empty, even if the schema requires them.
 fn describe_builtin(error: &FieldError) -> rbuilder_diagnostic::Diagnostic<()> {
     match error.reason {
+        // The API server takes many absent fields as empty, even if the schema requires them.
         Reason::Required if !error.field.starts_with("metadata.") => rbuilder_diagnostic::Diagnostic::warning((), error.to_string())
             .help("the schema of Kubernetes requires the field; the API server may accept the object without it"),
         _ => rbuilder_diagnostic::Diagnostic::error((), error.to_string()),
     }
 }
 
-/// Returns an error's field. Some messages only mention the field in their text.
+/// The field that an error is about. Some messages mention it only in their text.
 fn field_of(field: &str, message: &str) -> String {
     if !matches!(field, "" | "<nil>") {
         return field.to_owned();
@@ -169,7 +165,6 @@ fn field_of(field: &str, message: &str) -> String {
     }
 }
 
-/// Returns the first quoted text in a message.
 fn quoted(message: &str) -> Option<&str> {
     message.split('"').nth(1)
 }

@@ -15,16 +15,14 @@ use serde_json::Value;
 use super::builtin::Builtin;
 use crate::tree::read_inputs;
 
-/// An object in a file.
 pub(in crate::commands) struct Object {
     pub(in crate::commands) path: String,
-    /// The text of the file.
     source: Arc<str>,
     node: Node,
     /// The fields that occur more than once, and whether their last two values are equal.
     duplicates: Vec<(String, bool)>,
     pub(in crate::commands) value: Value,
-    /// True if the object is one of several items in a list.
+    /// Whether the object is one of several items in a list.
     pub(in crate::commands) is_listed: bool,
 }
 
@@ -58,18 +56,18 @@ impl Object {
         }
     }
 
-    /// Returns the group, which is empty for core kinds, and the version.
+    /// Group and version. The group is empty for core kinds.
     pub(in crate::commands) fn group_version(&self) -> (&str, &str) {
         let api_version = self.api_version();
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
-    /// Returns the object's identity, which does not change in an update.
+    /// What an update can't change.
     pub(in crate::commands) fn identity(&self) -> (&str, &str, &str, &str) {
         (self.group_version().0, self.kind(), self.namespace(), self.name())
     }
 
-    /// Returns the object as it is stored, with its namespace.
+    /// The object as the API server would store it, i.e. with its namespace.
     pub(in crate::commands) fn stored(&self, is_namespaced: bool) -> Value {
         let mut stored = self.value.clone();
         if let Some(Value::Object(metadata)) = stored.get_mut("metadata").filter(|_| is_namespaced) {
@@ -78,39 +76,34 @@ impl Object {
         stored
     }
 
-    /// Returns the paths of fields that occur more than once.
     pub(in crate::commands) fn duplicates(&self) -> impl Iterator<Item = String> {
         self.duplicates.iter().map(|(field, _)| field.clone())
     }
 
-    /// Returns whether a field occurs more than once, and its last value repeats the one before.
+    /// Whether the field occurs more than once and its last value merely repeats the one before.
     pub(in crate::commands) fn repeats(&self, field: &str) -> bool {
         self.duplicates
             .iter()
             .any(|(path, is_same)| path == field && *is_same)
     }
 
-    /// Returns the value of a field as written in the file.
+    /// The value of a field exactly as it is in the file.
     pub(in crate::commands) fn written(&self, field: &str) -> &str {
         self.source.get(self.node.locate(field)).unwrap_or_default()
     }
 
-    /// Returns the location of a field's name.
     pub(in crate::commands) fn place_of_name(&self, field: &str) -> FileRange {
         FileRange::new(self.path.as_str(), self.node.locate_name(field))
     }
 
-    /// Returns the location of a field that is named in a message.
+    /// Where the field is that a message names.
     pub(in crate::commands) fn place(&self, field: &str) -> FileRange {
         let range: Range<usize> = self.node.locate(field);
         FileRange::new(self.path.as_str(), range)
     }
 }
 
-/// Parses the objects in a file, including the items of lists.
-///
-/// # Errors
-/// Returns an error if the text is not YAML.
+/// Parses all objects in a file, including the items of lists. Fails only if the text isn't YAML.
 pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
     let mut objects = Vec::new();
     let source: Arc<str> = text.into();
@@ -130,20 +123,20 @@ pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<O
     Ok(objects)
 }
 
-/// Returns true for kustomize's files, which are not cluster objects.
+/// Kustomize reads these files itself; they don't exist in a cluster.
 fn is_kustomization(object: &Object) -> bool {
     object.api_version().starts_with("kustomize.config.k8s.io/")
         || object.kind().is_empty() && object.value.get("resources").is_some()
 }
 
-/// The judges of all kinds, by group and version, and kind.
+/// Judges by API version and kind.
 pub(in crate::commands) struct Judges {
     judges: BTreeMap<(String, String), Judge>,
     builtin: Builtin,
 }
 
 impl Judges {
-    /// Returns the judges of a Kubernetes minor version's built-in kinds only.
+    /// Starts with only the built-in kinds of a Kubernetes minor version.
     pub(in crate::commands) fn new(minor: Minor) -> Judges {
         Judges {
             judges: BTreeMap::new(),
@@ -151,7 +144,6 @@ impl Judges {
         }
     }
 
-    /// Adds the judge for an object of a built-in Kubernetes kind.
     pub(in crate::commands) fn add_builtin(&mut self, object: &Object) {
         let (group, version) = object.group_version();
         if self.find(object).is_none()
@@ -162,10 +154,8 @@ impl Judges {
         }
     }
 
-    /// Adds the definitions in files and directories.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read or is not YAML, or if there is no definition.
+    /// Adds the definitions in files and directories. A path without any definition is an error,
+    /// because it's probably not the one that the user meant.
     pub(in crate::commands) fn add_files(&mut self, dir: &Path, files: &[PathBuf]) -> Result<()> {
         for typed in files {
             let before = self.judges.len();
@@ -184,10 +174,7 @@ impl Judges {
         Ok(())
     }
 
-    /// Adds the definitions in a text.
-    ///
-    /// # Errors
-    /// Fails if the text is not YAML, or if a definition has no structural schema.
+    /// Fails if the text isn't YAML, or if a definition has no structural schema.
     pub(in crate::commands) fn add_text(&mut self, path: &str, text: &str) -> Result<()> {
         let documents = parse_values(text).map_err(|error| describe_failure(path, text, &error))?;
         for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
@@ -198,7 +185,6 @@ impl Judges {
         Ok(())
     }
 
-    /// Adds definitions.
     pub(in crate::commands) fn add_all(&mut self, definitions: impl IntoIterator<Item = Definition>) {
         for definition in definitions {
             let version = format!("{}/{}", definition.group, definition.version);
@@ -207,24 +193,21 @@ impl Judges {
         }
     }
 
-    /// Returns true if there is no definition of a custom resource.
     pub(in crate::commands) fn has_no_crds(&self) -> bool {
         self.judges.values().all(Judge::is_builtin)
     }
 
-    /// Returns whether there is a definition of a kind.
     pub(super) fn has(&self, api_version: &str, kind: &str) -> bool {
         self.judges
             .contains_key(&(api_version.to_owned(), kind.to_owned()))
     }
 
-    /// Returns an object's judge.
     pub(in crate::commands) fn find(&self, object: &Object) -> Option<&Judge> {
         self.judges
             .get(&(object.api_version().to_owned(), object.kind().to_owned()))
     }
 
-    /// Returns the defined versions of an object's kind.
+    /// The versions in which the kind of an object is defined.
     pub(in crate::commands) fn versions(&self, object: &Object) -> Vec<&str> {
         let (group, _) = object.group_version();
         let judges = self.judges.values().map(Judge::definition);
@@ -236,14 +219,13 @@ impl Judges {
         }
     }
 
-    /// Returns whether the group of an object has its kind, in any version of Kubernetes for built-in
-    /// kinds.
+    /// Whether the group has the kind in any version. For built-in kinds, that's any version of any
+    /// Kubernetes.
     pub(super) fn knows(&self, object: &Object) -> bool {
         let (group, _) = object.group_version();
         Builtin::knows(group, object.kind()) || !self.versions(object).is_empty()
     }
 
-    /// Returns the kinds in a version of a group.
     pub(super) fn kinds_in(&self, group: &str, version: &str) -> BTreeSet<String> {
         let own = self.judges.values().map(Judge::definition);
         let own = own.filter(|found| found.group == group && found.version == version);
@@ -252,7 +234,7 @@ impl Judges {
         own.chain(builtin.map(str::to_owned)).collect()
     }
 
-    /// Returns the groups, except the core group, that have a kind in a version.
+    /// The groups other than the core group that have this kind in this version.
     pub(super) fn groups_with(&self, version: &str, kind: &str) -> BTreeSet<String> {
         let own = self.judges.values().map(Judge::definition);
         let own = own.filter(|found| found.kind == kind && found.version == version);

@@ -1,4 +1,4 @@
-//! Directories whose objects are rendered by kustomize or Helm.
+//! Renders directories with kustomize or Helm before their objects are judged.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,22 +12,19 @@ use crate::commands::find_kubectl;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, STANDARD_INPUT, read_inputs};
 
-/// The names of a kustomization's file.
+/// The file names that kustomize accepts.
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// Suffix of a directory's path in the name of its rendered output.
+/// We add this to the path of a directory to name its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
-/// Returns whether the path of an input is that of a file, and not of what is rendered or piped.
+/// Whether an input is a file, as opposed to rendered or piped text.
 pub(in crate::commands) fn is_in_file(path: &str) -> bool {
     !path.ends_with(RENDERED) && path != STANDARD_INPUT
 }
 
-/// Reads the texts at a path on the command line: a file, the standard input, the files in a
-/// directory, or the output of kustomize or Helm.
-///
-/// # Errors
-/// Fails if an input cannot be read or rendered.
+/// Reads what a path on the command line stands for: a file, standard input (`-`), the files of a
+/// directory, or what kustomize or Helm makes of it.
 pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     let path = dir.join(typed);
     let rendered = if typed == Path::new("-") {
@@ -52,8 +49,8 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     }
 }
 
-/// Returns true if a kustomization only lists files next to it, like `config/samples`. Its objects
-/// are those in the files, which have line numbers for diagnostics.
+/// Whether a kustomization only lists files beside it, as in `config/samples`. We then read the
+/// files directly, so that diagnostics have line numbers.
 fn is_plain_list(path: &Path, name: &str) -> bool {
     let read = |path: &Path| read_inputs(path, Path::new(name)).ok();
     let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {

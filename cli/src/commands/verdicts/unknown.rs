@@ -1,25 +1,22 @@
-//! Objects of kinds without a definition, which may be misspelled.
+//! Objects whose kind has no definition, possibly because it is misspelled.
 
 use rbuilder_diagnostic::suggest::find_misspelled;
 use rbuilder_generator::Diagnostic;
 
 use super::objects::{Judges, Object};
 
-/// A field of an object's stanza that is misspelled.
 pub(in crate::commands) struct Misspelled {
-    /// `apiVersion` or `kind`.
     pub(in crate::commands) field: &'static str,
-    /// What it should be.
     pub(in crate::commands) right: String,
 }
 
 impl Misspelled {
-    /// Returns help that proposes the right text.
     pub(in crate::commands) fn help(&self) -> String {
         format!("did you mean `{}`?", self.right)
     }
 
-    /// Returns whether a definition is for the corrected object, and not only a kind of Kubernetes.
+    /// Whether we have a definition for the corrected object. Otherwise it's only known as a kind
+    /// of Kubernetes.
     pub(in crate::commands) fn is_defined(&self, object: &Object, judges: &Judges) -> bool {
         match self.field {
             "kind" => judges.has(object.api_version(), &self.right),
@@ -28,8 +25,7 @@ impl Misspelled {
     }
 }
 
-/// Finds what is misspelled in the stanza of an object that no definition is for: the kind, the
-/// version, or the group.
+/// For an object without a definition, finds out whether its kind, version or group is misspelled.
 pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judges) -> Option<Misspelled> {
     let (group, version) = object.group_version();
     if !judges.knows(object) {
@@ -42,7 +38,7 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
             });
         }
     }
-    // Another number is another version.
+    // A version with another number is no misspelling, e.g. `v1beta2` and `v1beta1` both exist.
     let numbers = |version: &str| -> Vec<String> {
         let parts = version.split(|letter: char| !letter.is_ascii_digit());
         parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -67,8 +63,8 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
     })
 }
 
-/// Reports a kind or a version that does not exist in a group of which a definition is known, and
-/// warns of a misspelled group. Objects of other kinds are not validated.
+/// Reports a kind or version that doesn't exist in a group of which we know a definition, and warns
+/// about a misspelled group. We can't say anything about other objects.
 pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Diagnostic> {
     let versions = judges.versions(object);
     let misspelled = find_misspelled_stanza(object, judges);
@@ -77,7 +73,7 @@ pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judge
         object.kind(),
         object.api_version()
     );
-    // A kind without a schema.
+    // The kind is known, but has no schema to judge by.
     if versions.contains(&object.group_version().1) {
         return Vec::new();
     }
@@ -85,7 +81,7 @@ pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judge
         (None, true) => return Vec::new(),
         (Some(Misspelled { field: "kind", .. }), _) => Diagnostic::error(object.place("kind"), message),
         (_, false) => Diagnostic::error(object.place("apiVersion"), message),
-        // The group may belong to somebody else.
+        // Only warn, because the group may be somebody else's.
         (Some(_), true) => Diagnostic::warning(object.place("apiVersion"), message),
     };
     let help = match misspelled {
