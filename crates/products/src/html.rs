@@ -1,6 +1,6 @@
 //! Escapes text in HTML pages.
 
-/// Escapes text for HTML content and quoted attributes.
+/// Escapes text for the content of an element, or for a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -10,7 +10,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // Characters that HTML does not allow, and characters that change the text direction.
+            // HTML doesn't allow control characters, and the others change the direction of text.
             c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{fffd}'),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped.push('\u{fffd}'),
             c => escaped.push(c),

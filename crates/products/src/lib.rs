@@ -9,9 +9,10 @@
 //! | [`replicas`] | how the deployed manager's replicas work, for `rbuilder doctor` |
 //! | [`simulation`] | a page about simulations, from their report files |
 //!
-//! Each is a function of manifests or reports, and of values in PROJECT. `bundle` shares the
-//! resolution of `config/` with `chart`; the others are independent. The crate knows nothing about
-//! flags or commands, which merge the results with the user's edits and write them.
+//! Each is a function of manifests or reports, and of what PROJECT says. `bundle` and `chart`
+//! resolve `config/` with the same code, while the others don't depend on each other. This crate
+//! knows nothing about flags, nor about the commands that merge the results with the user's edits
+//! and write them.
 
 pub mod api_docs;
 pub mod bundle;

@@ -1,5 +1,5 @@
-//! How the replicas of a deployed manager work: with a leader or with shards, and their permissions
-//! for it.
+//! How the replicas of a deployed manager share the work, i.e. with a leader or with shards, and
+//! whether they have the permissions for it.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +13,26 @@ use crate::chart::config::{Condition, Config, Object, SHARDING};
 use crate::chart::sharding::turn_off_leader;
 use crate::chart::{find_manager, strategic};
 
-/// The manager's settings for leader election and shards in `config/default`.
+/// What `config/default` sets for leader election and shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replicas {
-    /// The argument or variable that turns on leader election: `--leader-elect`.
+    /// The argument or variable that turns on leader election, e.g. `--leader-elect`.
     pub leader: Option<String>,
-    /// The argument or variable that turns on shards: `SHARDS=auto`.
+    /// The argument or variable that turns on shards, e.g. `SHARDS=auto`.
     pub shards: Option<String>,
-    /// The argument or variable that sets a Lease namespace other than the manager's.
+    /// The argument or variable for the namespace of Leases, if it isn't that of the manager.
     pub lease_namespace: Option<String>,
-    /// The verbs that the manager's roles allow on all Leases in its namespace.
+    /// What the manager's roles allow it to do with any Lease in its namespace.
     pub lease_verbs: BTreeSet<String>,
 }
 
-/// The verbs allowed by a rule with `*`.
+/// What `*` in a rule stands for.
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// Reads how the manager is deployed.
 ///
 /// # Errors
-/// Returns an error if `config/` cannot be read or contains no manager.
+/// Fails if `config/` can't be read, or if there is no manager in it.
 pub fn read_replicas(plan: &Plan, tree: &Tree) -> Result<Replicas> {
     let config = Config::read(plan, tree)?;
     let manager = find_manager(&config)?;
@@ -74,7 +74,7 @@ pub fn read_replicas(plan: &Plan, tree: &Tree) -> Result<Replicas> {
     })
 }
 
-/// Returns the argument or the environment variable that sets a flag. The argument takes precedence.
+/// The argument or environment variable that sets a flag. If both are there, the argument counts.
 fn find_setting(container: &Value, flag: &str, variable: &str) -> Option<String> {
     let arguments = container["args"].as_array().into_iter().flatten();
     let argument = arguments
@@ -89,7 +89,6 @@ fn find_setting(container: &Value, flag: &str, variable: &str) -> Option<String>
     argument.map(str::to_owned).or_else(variable)
 }
 
-/// Returns whether a binding grants a role to a service account.
 fn binds(binding: &Object, account: &str) -> bool {
     let subjects = binding.value["subjects"].as_array().into_iter().flatten();
     let mut accounts = subjects.filter(|subject| subject["kind"] == "ServiceAccount");
@@ -102,7 +101,7 @@ fn find_role<'a>(deployed: &[&'a Object], binding: &Object) -> Option<&'a Object
     deployed.iter().find(is_role).copied()
 }
 
-/// Returns the verbs that a role allows on Leases with any name.
+/// What a role allows to do with Leases of any name.
 fn lease_verbs(role: &Object) -> BTreeSet<String> {
     let strings = |value: &Value| -> BTreeSet<String> {
         let items = value.as_array().into_iter().flatten();

@@ -1,12 +1,11 @@
-//! Anchors within a page: `memcached.v1alpha1.spec.size`, i.e. the notation of `kubectl explain`
-//! with the version.
+//! Anchors within a page, e.g. `memcached.v1alpha1.spec.size`. That's how `kubectl explain` names a
+//! field, plus the version.
 //!
-//! An anchor only depends on the kind, the version and the field names, so links to a page remain
-//! valid when other fields, kinds or versions come and go.
+//! An anchor depends on nothing but the kind, the version and the names of fields, so that links to
+//! a page keep working when other fields, kinds or versions come and go.
 
 use super::model::{Kind, Version};
 
-/// Returns the anchor for one of a kind's versions.
 pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
     let mut anchor = String::new();
     push_part(&mut anchor, &kind.anchor, true);
@@ -14,14 +13,13 @@ pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
     anchor
 }
 
-/// Appends a field name to the anchor of its object.
 pub(super) fn push_field(anchor: &mut String, name: &str) {
     anchor.push('.');
     push_part(anchor, name, false);
 }
 
-/// Appends a name. Characters that a URL fragment must not contain, and dots within a name, become
-/// `~` and their code point, so that two fields never have the same anchor.
+/// Appends a name. Dots within it, and characters that a URL fragment can't contain, become `~` and
+/// their code point. Otherwise two fields could get the same anchor.
 fn push_part(anchor: &mut String, name: &str, keeps_dots: bool) {
     for c in name.chars() {
         match c {

@@ -1,4 +1,4 @@
-//! Compares the fields in a kind's versions.
+//! Compares the fields in the versions of a kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,22 @@ use super::facts::{collect_facts, type_name};
 use super::fields::{allowed_values, fields_of, fields_of_object, rules_of};
 use super::model::Version;
 
-/// A field that differs between versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Path of the field, such as `spec.size`.
+    /// E.g. `spec.size`.
     pub(super) path: String,
-    /// The form in each version; `None` if the version does not contain the field.
+    /// How the field looks in each version, or `None` where it's missing.
     pub(super) forms: Vec<Option<String>>,
 }
 
-/// A field in a single version: its type, and its properties as phrases.
+/// A field as it is in one version, with its properties as phrases.
 struct Form {
     type_name: String,
     phrases: Vec<String>,
 }
 
-/// Returns the fields that differ between versions, by path. Omits fields within a field that a
-/// version does not contain.
+/// The fields that differ between versions, by path. If a version lacks a field, we don't list the
+/// fields within it, since one line says it all.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()
@@ -59,12 +58,11 @@ pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     differences
 }
 
-/// Returns the paths of the fields that contain a field.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at])
 }
 
-/// Returns the type in each version, with the properties that are not common to all versions.
+/// Shows the type in each version, plus those properties that not all versions share.
 fn show_forms(forms: &[Option<&Form>]) -> Vec<Option<String>> {
     let is_common = |phrase: &String| forms.iter().flatten().all(|form| form.phrases.contains(phrase));
     let show = |form: &Form| {

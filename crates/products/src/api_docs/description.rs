@@ -1,9 +1,9 @@
-//! Splits descriptions into paragraphs, lists and code, as written in Go and Rust doc comments.
+//! Splits descriptions into paragraphs, lists and code, the way doc comments in Go and Rust are
+//! written.
 //!
-//! A description never adds markup to the page: renderers escape all text. Links only lead to http
-//! and https addresses.
+//! A description can't add markup of its own to the page, because the renderers escape all text.
+//! Links only lead to http and https addresses.
 
-/// A part of a description.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block<'a> {
     Paragraph(String),
@@ -12,26 +12,25 @@ pub(super) enum Block<'a> {
     Code(String),
 }
 
-/// A list item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// 0 for an item of the list, 1 for an item of a nested list. Deeper lists are flattened.
+    /// 0 for an item of the list itself and 1 for an item of a nested list. Anything deeper is
+    /// flattened to 1.
     pub(super) level: usize,
     pub(super) text: String,
 }
 
-/// Part of a line.
+/// A part of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'a> {
     Text(&'a str),
     Code(&'a str),
     Strong(&'a str),
     Emphasis(&'a str),
-    /// Text, and an http or https address.
+    /// A text, and the http or https address that it links to.
     Link(&'a str, &'a str),
 }
 
-/// Returns the blocks of a description.
 pub(super) fn parse_blocks(text: &str) -> Vec<Block<'_>> {
     let mut lines = text.lines().peekable();
     let mut blocks = Vec::new();
@@ -91,7 +90,7 @@ fn is_code(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// Returns whether a list item is numbered, and its text.
+/// The text of a list item, and whether the list is numbered.
 fn list_item(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     for bullet in ["- ", "* ", "+ ", "• "] {
@@ -112,7 +111,8 @@ fn add_item(blocks: &mut Vec<Block<'_>>, is_ordered: bool, indent: usize, text: 
             items,
             is_ordered: same,
         }) if *same == is_ordered || indent > 1 => {
-            // Go indents list items by two spaces.
+            // Go indents the items of any list by two spaces, so that alone doesn't make one
+            // nested.
             let level = usize::from(indent > 3);
             items.push(Item { level, text });
         }
@@ -142,7 +142,7 @@ fn dedent(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Returns the first sentence of a description, for an overview.
+/// The first sentence of a description, which is what an overview shows.
 pub(super) fn first_sentence(text: &str) -> String {
     let Some(Block::Paragraph(text)) = parse_blocks(text).into_iter().next() else {
         return String::new();
@@ -155,7 +155,6 @@ pub(super) fn first_sentence(text: &str) -> String {
     }
 }
 
-/// Splits a line into spans.
 pub(super) fn parse_spans(line: &str) -> Vec<Span<'_>> {
     let mut spans = Vec::new();
     let mut text_start = 0;
@@ -181,7 +180,7 @@ pub(super) fn parse_spans(line: &str) -> Vec<Span<'_>> {
     spans
 }
 
-/// Returns the span at the start of a text, and its length.
+/// The span that `text` starts with, and its length.
 fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     let inside = |open: &str, close: &str| {
         let body = text.strip_prefix(open)?;
@@ -198,13 +197,13 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
             let (body, length) = inside("**", "**")?;
             Some((Span::Strong(body), length))
         }
-        // Only a single word, because underscores are common in names.
+        // Accept only a single word, because names are full of underscores.
         b'_' if is_word_start => {
             let (body, length) = inside("_", "_")?;
             let ends = !text[length..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
             (ends && body.chars().all(char::is_alphanumeric)).then_some((Span::Emphasis(body), length))
         }
-        // A rustdoc link to an item.
+        // In rustdoc, this links to an item.
         b'[' if text.starts_with("[`") => {
             let (body, length) = inside("[`", "`]")?;
             Some((Span::Code(body), length))
@@ -228,7 +227,7 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     }
 }
 
-/// Returns the web address at the start of a text.
+/// The web address that `text` starts with.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")

@@ -1,16 +1,16 @@
-//! A constraint in words, and values on a single line.
+//! Constraints in words, and values on a single line.
 
 use serde_json::Value;
 
-/// A constraint: a phrase, and the code that it refers to.
+/// A constraint, as a phrase and the code that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) label: String,
-    /// Empty if the phrase is complete without code.
+    /// Empty if the phrase says it all.
     pub(super) code: String,
 }
 
-/// Formats a value as single-line YAML.
+/// Formats a value as YAML on a single line.
 pub(super) fn inline_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
@@ -18,7 +18,7 @@ pub(super) fn inline_value(value: &Value) -> String {
     }
 }
 
-/// Returns whether a string stays a string without quotes.
+/// Whether YAML would still read the text as a string if it had no quotes.
 fn is_plain(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     text.starts_with(|c: char| c.is_ascii_alphabetic())

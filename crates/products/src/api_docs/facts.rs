@@ -1,12 +1,12 @@
-//! Describes a value, apart from its fields: its type name, and its constraints in words.
+//! Puts into words what's known about a value besides its fields, i.e. its type and its
+//! constraints.
 
 use rbuilder_schema::{Form, Key, ListType, MapType, Schema, SchemaType};
 
 use super::fact::Fact;
 use super::variants::describe_variants;
 
-/// Returns a value's type in the notation of Go documentation: `[]string`, `map[string]object`,
-/// `integer (int32)`.
+/// Names types as the documentation of Go does: `[]string`, `map[string]object`, `integer`.
 pub(super) fn type_name(schema: &Schema) -> String {
     if schema.int_or_string {
         return "integer or string".into();
@@ -20,8 +20,8 @@ pub(super) fn type_name(schema: &Schema) -> String {
     }
 }
 
-/// Returns the schema whose fields a value has. Descends into list items and map values at any
-/// depth.
+/// The schema whose fields a value has in the end. For a list or a map, that's the one of its items
+/// or values, at any depth.
 pub(super) fn innermost(schema: &Schema) -> &Schema {
     let mut inner = schema;
     while let Some(next) = inner.items.as_ref().or(inner.additional_properties.as_ref()) {
@@ -30,8 +30,8 @@ pub(super) fn innermost(schema: &Schema) -> &Schema {
     inner
 }
 
-/// Returns the schemas of a value, of its items or map values, and so on. Each comes with words
-/// such as "each item".
+/// The schemas of a value, of its items or map values, of their items, and so on. Each comes with
+/// words for the place, e.g. "each item".
 pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     let mut layers = vec![(String::new(), schema)];
     let mut current = schema;
@@ -52,12 +52,12 @@ pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     }
 }
 
-/// Returns the constraints of a value and its items, most important first.
+/// The constraints of a value and its items, with the most important ones first.
 pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (place, layer) in layers(schema) {
         let start = facts.len();
-        // The value's type already includes its format.
+        // For the value itself, the format is already shown with its type.
         if !place.is_empty() {
             facts.extend(layer.format.as_ref().map(|format| Fact {
                 label: "format".into(),
@@ -76,7 +76,6 @@ pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     facts
 }
 
-/// Adds the constraints on numbers and strings, and on sizes.
 fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
     let fact = |key: &'static Key| {
         let label = match key.name {
@@ -87,7 +86,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
         let code = match key.form {
             Form::Number(number) => number.get(schema).as_ref().map(ToString::to_string),
             Form::Count(count) => count.get(schema).map(|count| count.to_string()),
-            // The format is part of the type.
+            // Skip the format, which is part of the type.
             Form::Text(text) if key.name != "format" => text.get(schema).as_ref().map(ToString::to_string),
             _ => None,
         };
@@ -100,7 +99,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
     }));
 }
 
-/// Adds how server-side apply merges the value, and which unknown fields are preserved.
+/// How server-side apply merges the value, and whether it keeps unknown fields.
 fn add_topology(schema: &Schema, facts: &mut Vec<Fact>) {
     let mut add = |label: &str, code: String| {
         facts.push(Fact {
@@ -140,6 +139,7 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
             facts.extend(variants);
             continue;
         }
+        // These usually just repeat that the value is an integer or a string.
         let is_idiom = schema.int_or_string && label != "exactly one of";
         if !branches.is_empty() && !is_idiom {
             let branches: Vec<String> = branches.iter().map(branch).collect();
@@ -157,7 +157,8 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
     }
 }
 
-/// Returns a short form of a value validation: the fields that it requires, or its JSON.
+/// A short form of a value validation. If it only requires fields, it's their names, otherwise its
+/// JSON.
 fn branch(schema: &Schema) -> String {
     let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
     let rest = Schema {

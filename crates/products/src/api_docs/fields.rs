@@ -1,20 +1,20 @@
-//! The fields of an object in page order.
+//! The fields of an object in the order of the page.
 
 use rbuilder_schema::{Cel, Schema, SchemaType};
 use serde_json::Value;
 
 use super::facts::{innermost, layers};
 
-/// A field of an object.
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a Schema,
-    /// True if users must set the field. The API server sets fields with a default.
+    /// Whether users have to set it. They don't if it has a default, because the API server fills
+    /// that in.
     pub(super) is_required: bool,
 }
 
-/// Returns the fields of a value, or of its items if it is a list. Required fields come first,
-/// sorted by name.
+/// The fields of a value, or of its items if it's a list. Required fields come first, and apart
+/// from that they're sorted by name.
 pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     let inner = innermost(schema);
     let mut fields: Vec<Field<'_>> = inner
@@ -30,8 +30,8 @@ pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Returns the top-level fields of an object in manifest order: spec, others, status. Omits the
-/// fields that all objects have in common.
+/// The top-level fields in the order of a manifest: spec, others, status. Fields that every object
+/// has are left out.
 pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     let mut fields = fields_of(schema);
     fields.retain(|field| !is_common(field));
@@ -44,8 +44,7 @@ pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Returns whether a field is `apiVersion`, `kind` or `metadata` and its schema contains no further
-/// information for users.
+/// Whether it's `apiVersion`, `kind` or `metadata` and the schema tells users nothing new about it.
 fn is_common(field: &Field<'_>) -> bool {
     let schema = field.schema;
     match field.name {
@@ -55,7 +54,7 @@ fn is_common(field: &Field<'_>) -> bool {
     }
 }
 
-/// Returns the allowed values of a value and its items, with words such as "each item".
+/// The enumerations of a value and its items, with words for the place as in [`layers`].
 pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
     let layers = layers(schema).into_iter();
     layers
@@ -64,7 +63,7 @@ pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
         .collect()
 }
 
-/// Returns the CEL rules of a value and its items, with words such as "each item".
+/// The CEL rules of a value and its items, with words for the place as in [`layers`].
 pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
     let layers = layers(schema).into_iter();
     layers
@@ -72,7 +71,7 @@ pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
         .collect()
 }
 
-/// Returns the description of a value, or of its items if it has none.
+/// The description of a value. If it has none, that of its items is better than nothing.
 pub(super) fn description_of(schema: &Schema) -> &str {
     let mut layers = layers(schema).into_iter();
     layers

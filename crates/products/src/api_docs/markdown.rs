@@ -1,5 +1,6 @@
-//! Renders the reference as Markdown for GitHub and CommonMark. Fields are nested lists, so that
-//! descriptions keep their paragraphs, lists and code, and patterns cannot break a table.
+//! Renders the reference as Markdown for GitHub and CommonMark. Fields are nested lists rather than
+//! tables, because a table would lose the paragraphs, lists and code of descriptions, and a pattern
+//! could break it.
 
 use rbuilder_schema::Schema;
 
@@ -12,7 +13,7 @@ use super::fields::{Field, allowed_values, description_of, fields_of, fields_of_
 use super::model::{Kind, Reference, Role, Version};
 use super::{MARK, description};
 
-/// Returns the page.
+/// Renders the whole page.
 pub fn render_markdown(reference: &Reference) -> String {
     let mut page = format!("<!-- {MARK} -->\n\n# {}\n", text(&reference.title));
     push_overview(&mut page, reference);
@@ -226,7 +227,7 @@ fn push_one(page: &mut String, anchor: &str, field: &Field<'_>, indent: &str) {
     }
 }
 
-/// Removes empty lines at the end of the page.
+/// Removes empty lines from the end of the page.
 fn end_block(page: &mut String) {
     page.truncate(page.trim_end_matches('\n').len());
     page.push('\n');
@@ -333,7 +334,7 @@ fn push_blocks(page: &mut String, blocks: &[Block<'_>], indent: &str) {
     }
 }
 
-/// Returns a code block with a fence that is longer than any in the code.
+/// Makes a code block whose fence is longer than any in the code.
 fn fenced(body: &str, language: &str, indent: &str) -> String {
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
@@ -344,8 +345,8 @@ fn fenced(body: &str, language: &str, indent: &str) -> String {
     format!("{indent}{fence}{language}\n{lines}{indent}{fence}\n")
 }
 
-/// Returns a line at the start of a block. Escapes characters that would start a list or a heading
-/// there.
+/// A line at the start of a block, where some characters would start a list or heading unless
+/// escaped.
 fn paragraph(line: &str) -> String {
     let line = spans(line);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -368,7 +369,7 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Escapes characters with a special meaning in Markdown, HTML, Jekyll or Hugo.
+/// Escapes whatever has a meaning in Markdown, HTML, Jekyll or Hugo.
 fn text(plain: &str) -> String {
     let mut escaped = String::with_capacity(plain.len());
     for c in plain.chars() {
@@ -391,7 +392,7 @@ fn text_entities(plain: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Returns a code span with as many backticks as necessary. Keeps `|`, which only ends table cells.
+/// Makes a code span with enough backticks. It keeps `|`, which only matters in a table.
 fn code(value: &str) -> String {
     let value = value.replace(['\n', '\r'], " ");
     if value.is_empty() {
@@ -414,7 +415,7 @@ fn codes(words: impl Iterator<Item = impl AsRef<str>>) -> String {
         .join(", ")
 }
 
-/// Returns a table row. Cells must escape `|` even in code.
+/// In a cell, `|` has to be escaped even in code.
 fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells
         .iter()

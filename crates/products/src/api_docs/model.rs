@@ -1,12 +1,11 @@
-//! The content of a page: kinds with versions and samples, and roles.
+//! What's on a page: kinds with their versions and samples, and roles.
 
 use rbuilder_schema::Schema;
 use serde::Deserialize;
 
-/// The content of a page.
+/// What's on a page.
 #[derive(Debug, Default)]
 pub struct Reference {
-    /// The heading of the page.
     pub(crate) title: String,
     /// The kinds, sorted by group and name.
     pub kinds: Vec<Kind>,
@@ -14,11 +13,11 @@ pub struct Reference {
     pub(crate) roles: Vec<Role>,
 }
 
-/// A kind.
+/// A kind with all its versions.
 #[derive(Debug)]
 pub struct Kind {
-    /// First part of its anchors: the name in lower case, with the group if another kind on the
-    /// page has the same name.
+    /// The first part of the kind's anchors, i.e. its name in lower case. If the page has several
+    /// kinds of this name, the group is added.
     pub(crate) anchor: String,
     pub(crate) group: String,
     pub(crate) name: String,
@@ -26,16 +25,14 @@ pub struct Kind {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) is_namespaced: bool,
-    /// True if a webhook converts between its versions.
     pub(crate) is_converted: bool,
-    /// The versions, starting with the one preferred by clients.
+    /// Clients prefer the first one.
     pub(crate) versions: Vec<Version>,
     /// Objects of the kind as YAML.
     pub(crate) samples: Vec<String>,
 }
 
 impl Kind {
-    /// Returns the scope in words.
     pub(crate) fn scope(&self) -> &'static str {
         match self.is_namespaced {
             true => "namespaced",
@@ -43,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Returns the version that represents the kind: the one preferred by clients.
+    /// The version that stands for the kind, because clients prefer it.
     pub(crate) fn preferred(&self) -> Option<&Version> {
         let is_served = |version: &&Version| version.served;
         self.versions
@@ -53,7 +50,6 @@ impl Kind {
     }
 }
 
-/// A version of a kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Version {
@@ -61,8 +57,8 @@ pub(crate) struct Version {
     pub(crate) served: bool,
     pub(crate) storage: bool,
     pub(crate) deprecated: bool,
-    /// The warning that the API server sends to users of a deprecated version; `None` for the
-    /// default text.
+    /// What the API server tells users of a deprecated version. It has a text of its own if this is
+    /// `None`.
     pub(crate) deprecation_warning: Option<String>,
     schema: Validation,
     pub(crate) subresources: Subresources,
@@ -72,7 +68,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Returns the schema of complete objects.
+    /// The schema of the whole object.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema.schema
     }
@@ -85,7 +81,6 @@ struct Validation {
     schema: Schema,
 }
 
-/// The subresources of a version.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Subresources {
@@ -93,7 +88,7 @@ pub(crate) struct Subresources {
     pub(crate) scale: Option<Scale>,
 }
 
-/// The fields used by `kubectl scale` and autoscalers.
+/// The fields that `kubectl scale` and autoscalers use.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Scale {
@@ -109,40 +104,37 @@ pub(crate) struct Column {
     pub(crate) column_type: String,
     pub(crate) json_path: String,
     pub(crate) description: String,
-    /// A column with a priority above 0 is only shown with `-o wide`.
+    /// Above 0, the column is only shown with `-o wide`.
     pub(crate) priority: i64,
 }
 
-/// A field supported in field selectors.
+/// A field that field selectors may name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectableField {
     pub(crate) json_path: String,
 }
 
-/// A Role or a ClusterRole.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Role {
-    /// `Role` or `ClusterRole`.
     pub(crate) kind: String,
     pub(crate) metadata: RoleMetadata,
     pub(crate) rules: Vec<Rule>,
 }
 
 impl Role {
-    /// Returns the namespace of the role in words. Empty for a ClusterRole.
+    /// In which namespace the role applies, in words. Empty for a ClusterRole.
     pub(super) fn scope(&self) -> String {
         match (self.kind.as_str(), self.metadata.namespace.as_str()) {
             ("ClusterRole", _) => String::new(),
-            // kustomize replaces `system` with the manager's namespace.
+            // Kustomize replaces `system` with the manager's namespace.
             (_, "" | "system") => " in the namespace of the operator".into(),
             (_, namespace) => format!(" in the namespace {namespace}"),
         }
     }
 }
 
-/// The metadata of a role.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct RoleMetadata {
@@ -150,7 +142,6 @@ pub(crate) struct RoleMetadata {
     pub(crate) namespace: String,
 }
 
-/// A rule of a role.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Rule {
@@ -163,7 +154,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Returns the API groups, with `core` for the core group.
+    /// The API groups. The core group, which has an empty name, becomes `core`.
     pub(crate) fn group_names(&self) -> impl Iterator<Item = &str> {
         self.api_groups
             .iter()

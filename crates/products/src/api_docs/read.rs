@@ -13,13 +13,13 @@ use rbuilder_yaml::{
     bounded, describe_failure_after, list_items, parse_printed, parse_with, split_documents,
 };
 
-/// The objects of a page, collected from manifests.
+/// The objects for a page, as collected from manifests.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    /// Definitions by group and kind. A later definition replaces an earlier one.
+    /// By group and kind. If a kind is defined twice, the later definition wins.
     definitions: BTreeMap<(String, String), Spec>,
     roles: BTreeMap<(String, String, String), Role>,
-    /// Other objects: API version, kind and text.
+    /// All other objects, as API version, kind and text.
     objects: Vec<(String, String, String)>,
 }
 
@@ -54,7 +54,7 @@ struct Conversion {
     strategy: String,
 }
 
-/// The fields that identify the type of an object.
+/// What we need to know about an object to decide how to read it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Head {
@@ -62,14 +62,13 @@ struct Head {
     kind: Option<String>,
 }
 
-/// A list of objects as printed by `kubectl get --output yaml`.
+/// What `kubectl get --output yaml` prints.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct List {
     items: Vec<Listed>,
 }
 
-/// An object in a list.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind")]
 enum Listed {
@@ -88,11 +87,11 @@ struct ListedDefinition {
 }
 
 impl Manifests {
-    /// Adds the objects in a file with any number of YAML documents.
+    /// Adds the objects in a file, which may have any number of YAML documents.
     ///
     /// # Errors
-    /// Fails with the path and the document if a document is not valid YAML, or if a definition is
-    /// not `apiextensions.k8s.io/v1`.
+    /// Fails with the path and the document if a document isn't valid YAML, or if a definition
+    /// isn't `apiextensions.k8s.io/v1`.
     pub fn add(&mut self, path: &str, text: &str) -> Result<()> {
         for (line, document) in split_documents(text) {
             self.add_document(document)
@@ -101,11 +100,11 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the samples in a file. Ignores definitions and roles, which do not belong to the
-    /// project.
+    /// Adds the samples in a file. Definitions and roles among them are ignored, because they don't
+    /// belong to the project.
     ///
     /// # Errors
-    /// Fails with the path and the document if a document is not valid YAML.
+    /// Fails with the path and the document if a document isn't valid YAML.
     pub fn add_samples(&mut self, path: &str, text: &str) -> Result<()> {
         let is_definition = |document: &str| {
             let head = scan_head(document).or_else(|| parse(document).ok());
@@ -148,7 +147,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the definitions and roles in a list. Returns whether it contains other objects.
+    /// Adds the definitions and roles in a list. Returns whether anything else is in it.
     fn add_list(&mut self, list: List) -> Result<bool> {
         let mut has_others = false;
         for item in list.items {
@@ -171,8 +170,8 @@ impl Manifests {
         Ok(has_others)
     }
 
-    /// Adds the objects in a list as if each had its own file, or the object itself if it is not a
-    /// list.
+    /// Adds the objects in a list as if each had a file of its own. Something that is no list
+    /// counts as its only object.
     fn add_listed_objects(&mut self, text: &str) -> Result<()> {
         for object in list_items(parse_deep(text)?) {
             let (Some(api_version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
@@ -203,7 +202,7 @@ impl Manifests {
         self.roles.insert(key, role);
     }
 
-    /// Returns the content of the page. Omits objects of kinds without a definition.
+    /// Builds the content of the page. Objects are dropped if nothing defines their kind.
     pub fn into_reference(self, title: String) -> Reference {
         let mut names = BTreeSet::new();
         let mut shared = BTreeSet::new();
@@ -234,7 +233,7 @@ impl Manifests {
     }
 }
 
-/// Describes why a document cannot be read. `line` is the line of the file at which it starts.
+/// Says why a document can't be read. `line` is where it starts in the file.
 fn describe_document(error: anyhow::Error, path: &str, line: usize, document: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
@@ -266,12 +265,12 @@ fn check_definition_version(api_version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Maximum nesting depth of a manifest. A field takes two levels, and some published definitions
-/// have fields 38 levels deep, which exceeds the parser's default.
+/// How deeply a manifest may be nested. Each field takes two levels, and some published definitions
+/// have fields 38 levels deep, which is more than the parser allows by default.
 const MOST_DEPTH: usize = 128;
 
-/// Stack size in bytes for reading deeply nested objects. In a debug build, a schema takes about 20
-/// KiB per level, which is more than the main thread has on some systems.
+/// The stack for reading deeply nested objects, in bytes. A schema takes about 20 KiB per level in
+/// a debug build, and on some systems the main thread has less than that adds up to.
 const STACK: usize = 32 << 20;
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
@@ -287,7 +286,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
     Ok(parse_with(text, options)?)
 }
 
-/// Parses an object that may be deeply nested, on a thread with a large stack.
+/// Parses an object that may be deeply nested, on a thread that has the stack for it.
 fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK);
@@ -298,12 +297,11 @@ fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     })
 }
 
-/// Returns the group of an API version. Empty for the core group.
 fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Reads the head of an object in block style without parsing the rest.
+/// Reads the first keys of an object in block style, so that we needn't parse the rest of it.
 fn scan_head(text: &str) -> Option<Head> {
     let value_of = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;

@@ -1,4 +1,4 @@
-//! Describes the variants of a tagged enum: the fields required by each value of the tag.
+//! Describes the variants of a tagged enum by the fields that each value of the tag requires.
 
 use std::sync::Arc;
 
@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::fact::{Fact, inline_value};
 
-/// Returns a fact for each alternative that requires fields: ``if `type` is Image, required
-/// `reference` ``. Returns `None` if no field's value distinguishes the alternatives, or if they
-/// constrain more than required fields.
+/// One fact for each alternative that requires fields, e.g. ``if `type` is Image, required
+/// `reference` ``.
+///
+/// Returns `None` if there's no field whose value tells the alternatives apart, or if they demand
+/// more than the presence of fields.
 pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     let tag = find_tag(branches)?;
     let facts = branches.iter().map(|branch| {
@@ -28,7 +30,7 @@ pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     Some(facts?.into_iter().flatten().collect())
 }
 
-/// Returns the field whose values differ in each alternative.
+/// The field that has different values in each alternative.
 fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     let (first, rest) = branches.split_first()?;
     let values = |branch: &Schema, name: &str| -> Vec<Value> {
@@ -48,8 +50,8 @@ fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     })
 }
 
-/// Returns the paths of the fields required by an alternative, except the tag; `None` if it
-/// contains other constraints.
+/// The paths of all fields but the tag that an alternative requires. `None` if it has other
+/// constraints too.
 fn required_paths(schema: &Schema, tag: &str, above: &str) -> Option<Vec<String>> {
     let bare = Schema {
         required: Default::default(),
@@ -111,7 +113,6 @@ mod tests {
     #[test]
     fn ignores_other_alternatives() {
         check(json!([{ "required": ["a"] }, { "required": ["b"] }]), None);
-        // The same value in both alternatives.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] } } },
@@ -119,7 +120,7 @@ mod tests {
             ]),
             None,
         );
-        // Constraints other than required fields.
+        // More than just required fields.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] }, "size": { "minimum": 1 } } },

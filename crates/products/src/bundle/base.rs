@@ -1,8 +1,8 @@
-//! The base of the ClusterServiceVersion: a file in which users describe the operator, as in
+//! The base of the ClusterServiceVersion, i.e. a file in which users describe the operator, as in
 //! operator-sdk projects.
 //!
-//! The base overrides what is generated from the manifests. `#[csv(…)]` in the source in turn
-//! overrides the base for kinds and fields.
+//! The base takes precedence over what we generate from the manifests. For kinds and fields,
+//! `#[csv(…)]` in the source takes precedence over the base.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 use rbuilder_yaml::{Document, read_documents};
 
-/// Keys of `spec` that are determined by the manifests, the catalog and flags.
+/// Keys of `spec` that the manifests, the catalog and flags decide on, so the base can't set them.
 const MADE: &[&str] = &[
     "customresourcedefinitions",
     "install",
@@ -23,10 +23,11 @@ const MADE: &[&str] = &[
     "version",
     "webhookdefinitions",
 ];
-/// Annotations that are determined by the project. The skip range is passed in as an option.
+/// The same for annotations, which the project decides on. The skip range is passed in as an
+/// option.
 const MADE_ANNOTATIONS: &[&str] = &["alm-examples", "containerImage", BUILDER, LAYOUT, SKIP_RANGE];
 
-/// The base. Empty if the project has none.
+/// A project's base, or an empty one if it has none.
 #[derive(Debug, Default)]
 pub struct Base {
     path: String,
@@ -34,12 +35,12 @@ pub struct Base {
 }
 
 impl Base {
-    /// Directory of the base.
+    /// The directory of the base.
     pub const FOLDER: &str = "config/manifests/bases/";
-    /// Kind of the document.
+    /// The kind that the document must have.
     pub const KIND: &str = "ClusterServiceVersion";
 
-    /// Returns the path of a project's base.
+    /// The path of a project's base.
     pub fn path(project: &str) -> String {
         format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
@@ -47,8 +48,8 @@ impl Base {
     /// Reads a project's base as it will be after `plan`.
     ///
     /// # Errors
-    /// Returns an error if the file is not a single ClusterServiceVersion, or if a value has a
-    /// different type than the lifecycle manager expects.
+    /// Fails if the file isn't exactly one ClusterServiceVersion, or if a value has another type
+    /// than the lifecycle manager expects.
     pub fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
         let path = Base::path(project);
         let Some(text) = plan.read(tree, &path)? else {
@@ -71,36 +72,35 @@ impl Base {
     /// Checks a document that is about to become the base.
     ///
     /// # Errors
-    /// Returns an error if [`read`](Self::read) would reject the document.
+    /// Fails if [`read`](Self::read) would reject the document.
     pub fn check(document: &Value, path: &str) -> Result<()> {
         check_csv_types(document, path)
     }
 
-    /// Returns the path of the base, or `None` if the project has none.
+    /// The path of the base, or `None` if the project has none.
     pub fn found_path(&self) -> Option<&str> {
         Some(self.path.as_str()).filter(|path| !path.is_empty())
     }
 
-    /// Returns the range of versions that an upgrade skips.
+    /// The range of versions that an upgrade skips.
     pub fn skip_range(&self) -> Option<String> {
         let range = self.document["metadata"]["annotations"][SKIP_RANGE].as_str();
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
 
-    /// Returns the base's entry for a version of a CRD, or null if there is none.
+    /// What the base says about a version of a CRD. Null if it's not mentioned.
     pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
         let found =
             list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);
         found.unwrap_or(&Value::Null)
     }
 
-    /// Returns the CRDs that the operator requires from others.
+    /// The CRDs that the operator needs from others.
     pub(super) fn required(&self) -> impl Iterator<Item = &Value> {
         items(&self.document["spec"]["customresourcedefinitions"]["required"])
     }
 
-    /// Copies the description of the operator into a ClusterServiceVersion. Keeps its install modes
-    /// if there is a conversion webhook, which allows only one of them.
+    /// Copies the description of the operator into a ClusterServiceVersion.
     pub(super) fn describe(&self, csv: &mut Value, options: &BundleOptions, converts: bool) {
         let (metadata, spec) = (&self.document["metadata"], &self.document["spec"]);
         for (key, label) in filled(&metadata["labels"], &[]) {
@@ -110,6 +110,7 @@ impl Base {
             csv["metadata"]["annotations"][key] = annotation.clone();
         }
         let mut made = MADE.to_vec();
+        // A conversion webhook only allows one of the install modes, so the base has no say.
         made.extend(converts.then_some("installModes"));
         // operator-sdk writes an empty icon as a placeholder.
         let has_icon =
@@ -127,7 +128,6 @@ impl Base {
         }
     }
 
-    /// Warns about entries for kinds that are not in the project.
     pub(super) fn warn_of_unknown(&self, owned: &[Value], warnings: &mut Vec<(String, String)>) {
         for entry in list_owned(&self.document) {
             let is_same =
@@ -144,14 +144,14 @@ impl Base {
     }
 }
 
-/// Returns the non-empty entries of a mapping whose keys are not in `made`.
+/// The entries of a mapping that are neither empty nor in `made`.
 pub(super) fn filled<'a>(from: &'a Value, made: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let keys = from.as_object().into_iter().flatten();
     keys.map(|(key, value)| (key.as_str(), value))
         .filter(move |(key, value)| !made.contains(key) && !is_empty(value))
 }
 
-/// Returns whether a value is equivalent to an absent one.
+/// Whether a value means the same as an absent one.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -162,12 +162,11 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the owned CRDs listed in a ClusterServiceVersion.
+/// The owned CRDs that a ClusterServiceVersion lists.
 pub fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
     items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }
 
-/// Returns the items of a list, or nothing if the value is not a list.
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }

@@ -1,4 +1,4 @@
-//! The ClusterServiceVersion: what the Operator Lifecycle Manager installs and shows to users.
+//! The ClusterServiceVersion, i.e. what the Operator Lifecycle Manager installs and shows to users.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,6 @@ use super::permissions::list_permissions;
 use super::webhooks::define_webhooks;
 use super::{BUILDER, BundleOptions, Deployed, Descriptions, LAYOUT, SKIP_RANGE};
 
-/// Generates the ClusterServiceVersion.
 pub(super) fn make_csv(
     deployed: &Deployed,
     descriptions: &Descriptions<'_>,
@@ -54,8 +53,8 @@ pub(super) fn make_csv(
             "installModes": install_modes(deployed, options),
             "keywords": [options.name],
             "maturity": "alpha",
-            // The oldest version that the library supports. The CRDs alone would also work with
-            // older versions.
+            // The oldest version that the library supports. The CRDs alone would work with older
+            // ones too.
             "minKubeVersion": format!("{}.0", Minor::EARLIEST),
             "provider": { "name": options.provider },
             "relatedImages": related_images(deployed),
@@ -98,7 +97,7 @@ fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
         .filter(|object| object["kind"] == "CustomResourceDefinition")
 }
 
-/// Returns an entry for each served version of each kind, in the order set in the source.
+/// One entry for each served version of each kind, in the order that the source asks for.
 fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value> {
     let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
@@ -126,7 +125,7 @@ fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value
     owned.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Keys of an owned CRD that are derived from the CRD or merged with derived values.
+/// Keys of an owned CRD that we derive from the CRD, or at least merge with what we derive.
 const OWNED_KEYS: &[&str] = &[
     "kind",
     "name",
@@ -136,8 +135,8 @@ const OWNED_KEYS: &[&str] = &[
     "version",
 ];
 
-/// Returns the entry for a version of a kind, merged with its entry in the base. `managed` lists
-/// the built-in kinds that the manager may create.
+/// The entry for a version of a kind, merged with its entry in the base. `managed` has the built-in
+/// kinds that the manager may create.
 fn owned_crd(
     crd: &Value,
     version: &Value,
@@ -201,10 +200,8 @@ fn owned_crd(
     entry
 }
 
-/// Returns the kinds of objects that the operator creates for a kind. They may be listed in the
-/// source or the base; otherwise these are the kinds that the manager may create. Events are always
-/// included: without them, validators mistake the permission to create events for a use of a
-/// removed API.
+/// The kinds of objects that the operator creates for a kind. The source or the base may list them,
+/// and otherwise we assume all kinds that the manager may create.
 fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
     let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
     let marked = of_kind.map_or(&[][..], |of_kind| &of_kind.resources);
@@ -215,6 +212,8 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     if named.is_empty() {
         return managed.to_vec();
     }
+    // Always include events. Otherwise validators take the permission to create them for a use of a
+    // removed API.
     let has_events = named.iter().any(|named| named["kind"] == "Event");
     let events = managed
         .iter()
@@ -223,8 +222,8 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     named
 }
 
-/// Returns the required CRDs from the source and the base, by name and version. If several kinds
-/// require the same CRD, the first description wins.
+/// The CRDs that the source or the base requires, by name and version. If several kinds require the
+/// same one, the first description wins.
 fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
     let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {
@@ -244,7 +243,6 @@ fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     found.into_values().collect()
 }
 
-/// Returns the built-in kinds that the manager may create.
 fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
     let roles = deployed.objects.iter().filter(|object| is_manager_role(object));
     let mut found = BTreeSet::new();
@@ -265,7 +263,7 @@ fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
     found.into_iter().map(entry).collect()
 }
 
-/// Returns the newest stable version of a built-in kind.
+/// The newest stable version of a built-in kind.
 fn preferred_version(kind: &BuiltinKind) -> Option<&'static str> {
     let find = |version: &str| find_kubernetes_kind(None, kind.group(), version, kind.kind());
     ["v1", "v2"]
@@ -278,7 +276,6 @@ fn is_manager_role(object: &Value) -> bool {
     ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind) && name.ends_with("-manager-role")
 }
 
-/// Returns the samples of owned kinds.
 fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
     let is_owned = |sample: &&Value| {
         let api_version = sample["apiVersion"].as_str().unwrap_or_default();
@@ -293,15 +290,14 @@ fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
     deployed.samples.iter().filter(is_owned).collect()
 }
 
-/// Returns whether any CRD has a conversion webhook.
 fn converts(deployed: &Deployed) -> bool {
     crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
 }
 
-/// Returns the supported install modes. With a conversion webhook, the cluster can have only one
-/// installation.
+/// The install modes that the operator supports.
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
     let converts = converts(deployed);
+    // With a conversion webhook, a cluster can only have one installation.
     let few = options.is_ours && !converts;
     let modes = [
         ("OwnNamespace", few),
@@ -327,7 +323,7 @@ fn manager_image(deployed: &Deployed) -> Value {
         .map_or(Value::Null, |container| container["image"].clone())
 }
 
-/// Returns the images pulled by an installation. Catalog mirrors need the list.
+/// All images that an installation pulls, because those who mirror the catalog need to know.
 fn related_images(deployed: &Deployed) -> Vec<Value> {
     let mut images = Vec::new();
     let pods = deployed

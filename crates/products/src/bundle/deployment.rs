@@ -1,4 +1,4 @@
-//! The manager's Deployment as created by the Operator Lifecycle Manager.
+//! The manager's Deployment as the Operator Lifecycle Manager creates it.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::chart::config::{Condition, Object};
 use crate::chart::references::References;
 use crate::chart::strategic;
 
-/// Environment variable with the namespaces to watch.
+/// The environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 
-/// Returns the Deployment after applying the patches of enabled features.
+/// Applies the patches of enabled features to the Deployment.
 pub(super) fn resolve_manager(
     object: &Object,
     references: &References,
@@ -37,7 +37,7 @@ pub(super) fn resolve_manager(
     value
 }
 
-/// Returns the container named `manager`, or else the first one.
+/// The container named `manager`, or the first one if there's none of that name.
 pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array_mut()?;
     let named = containers
@@ -46,7 +46,8 @@ pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
     containers.get_mut(named.unwrap_or(0))
 }
 
-/// Removes the certificate volume. The lifecycle manager mounts its own at the same path.
+/// Removes the volume with the certificate, because the lifecycle manager mounts its own at the
+/// same path.
 fn remove_certificate(pod: &mut Value, references: &References) {
     let secrets: Vec<&str> = references.secrets().collect();
     let is_certificate = |volume: &Value| {
@@ -66,7 +67,7 @@ fn remove_certificate(pod: &mut Value, references: &References) {
     }
 }
 
-/// Keeps the list items that satisfy `keep`. Removes the list if it becomes empty.
+/// Keeps the items for which `keep` returns true. A list that has none left is removed.
 fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     let Some(map) = object.as_object_mut() else { return };
     if let Some(Value::Array(items)) = map.get_mut(key) {
@@ -77,8 +78,8 @@ fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     }
 }
 
-/// Makes the manager watch the target namespaces of the OperatorGroup. An empty variable means all
-/// namespaces.
+/// Makes the manager watch the target namespaces of the OperatorGroup. If the variable is empty, it
+/// watches all.
 fn watch_targets(container: &mut Value) {
     retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
     let targets = json!({ "fieldRef": { "fieldPath": "metadata.annotations['olm.targetNamespaces']" } });

@@ -1,4 +1,4 @@
-//! Field descriptors, from which consoles render forms. They are derived from the schema and from
+//! Descriptors of fields, which consoles turn into forms. We derive them from the schema and from
 //! `#[csv(…)]` in the source.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use super::base::{filled, items};
 
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
-/// Returns the descriptors of `spec` or `status`: for each direct field, and for each nested field
-/// that is described in the base or marked in the source. Sorts them by the order set in the
-/// source, then by path.
+/// Describes the fields of `spec` or `status`. All direct fields get a descriptor, and nested ones
+/// if the base describes them or the source has a marker for them. The order is that of the source,
+/// then that of the paths.
 pub(super) fn describe_fields(
     schema: &Value,
     part: &str,
@@ -25,8 +25,8 @@ pub(super) fn describe_fields(
         .filter(|(name, _)| fits_descriptor_path(name))
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
-    // Skip unknown paths. The base is written by hand, and with `--manifests=false` the manifests
-    // may be older than the source.
+    // Skip paths that we don't know. The base is written by hand, and with `--manifests=false` the
+    // manifests may be older than the source.
     let known = |path: &&str| !find_field(root, path).is_null();
     let described = |path: &str| (u64::MAX, describe(path, find_field(root, path), part));
     for entry in items(base) {
@@ -53,13 +53,13 @@ pub(super) fn describe_fields(
         .collect()
 }
 
-/// Returns whether a path is equal to `field` or nested in it.
+/// Whether a path is that of `field`, or of something in it.
 pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
     path.strip_prefix(field)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Returns the schema of the field at a path such as `pods[0].name`.
+/// Finds the schema of a field by its path, e.g. `pods[0].name`.
 pub(super) fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(root, |schema, segment| {
         let name = segment.trim_end_matches("[0]");
@@ -95,7 +95,7 @@ pub(super) fn describe(path: &str, field: &Value, part: &str) -> Value {
     descriptor
 }
 
-/// Returns the console controls for a field.
+/// Which controls a console should use for a field.
 fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     let ui = |control: &str| vec![format!("{UI}:{control}")];
     let has = |key: &str| field["properties"].get(key).is_some();
@@ -120,8 +120,8 @@ fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     }
 }
 
-/// Splits a name into words: `containerPort` and `ContainerPort` become `Container Port`. Does not
-/// split runs of capitals.
+/// Splits a name into words, so that `containerPort` and `ContainerPort` become `Container Port`.
+/// Runs of capitals stay together.
 pub(super) fn split_humps(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! Converts an owned CRD entry of a base to `#[csv(…)]` attributes, the inverse of generating the
-//! entries of a bundle.
+//! Turns an owned CRD entry of a base into `#[csv(…)]` attributes. That's the inverse of generating
+//! the entries of a bundle.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,24 @@ use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
 use rbuilder_project::project::names::{check_kind, check_version};
 
-/// Descriptor keys that attributes can express.
+/// What attributes can express of a descriptor.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
-/// An owned CRD entry, converted to attributes.
+/// An owned CRD entry as attributes.
 #[derive(Debug)]
 pub struct EntryMarkers<'a> {
-    /// The entry.
+    /// The entry itself.
     pub entry: &'a Value,
-    /// The attributes needed to generate the same entry.
+    /// The attributes from which the same entry would be generated.
     pub markers: CsvMarkers,
-    /// Field paths, starting with `spec` or `status`, that are not in the CRD. Only lists the
-    /// topmost ones.
+    /// Paths of fields that aren't in the CRD, starting with `spec` or `status`. Fields within a
+    /// field that is listed are not listed themselves.
     pub unknown: Vec<String>,
 }
 
 impl<'a> EntryMarkers<'a> {
-    /// Converts an entry. Returns `None` if it is not for a version of `crd`.
+    /// Turns an entry into attributes. Returns `None` if `crd` has no such version, or is another
+    /// CRD.
     pub fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
         if entry["name"] != crd["metadata"]["name"] {
             return None;
@@ -51,9 +52,8 @@ impl<'a> EntryMarkers<'a> {
         })
     }
 
-    /// Returns the part of the entry that has to stay in the base: everything that attributes
-    /// cannot express, and descriptors of fields that do not belong to any type. Returns `None` if
-    /// nothing is left.
+    /// What has to stay in the base, because attributes can't express it, or because a field
+    /// belongs to no type (`unplaced`). `None` if nothing has to.
     pub fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
         let mut rest = Map::new();
         let made = ["kind", "name", "version", "displayName", "description"];
@@ -78,7 +78,7 @@ impl<'a> EntryMarkers<'a> {
     }
 }
 
-/// Returns the kind's attributes, without those that equal the defaults.
+/// Leaves out attributes that only repeat the default.
 fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     CsvKind {
         display_name: other_text(&entry["displayName"], &split_humps(kind)),
@@ -91,8 +91,8 @@ fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     }
 }
 
-/// Returns the listed resources without the kind itself, which is always included. Returns `None`
-/// if an attribute cannot express one of them.
+/// The resources other than the kind itself, which is always included. `None` if an attribute can't
+/// express one of them.
 fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     let mut resources = Vec::new();
     for entry in items(list).filter(|entry| entry["kind"] != *own) {
@@ -115,8 +115,7 @@ fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     Some(resources)
 }
 
-/// Returns the attributes of fields, by path. They set an order only if it differs from the order
-/// of the paths.
+/// The attributes of fields by path. They only set an order if it's not simply that of the paths.
 fn field_markers(
     list: &Value,
     schema: &Value,
@@ -143,7 +142,8 @@ fn field_markers(
     for (order, (path, field, entry)) in (1..).zip(listed) {
         let mut marker = field_marker(entry, &describe(path, field, part));
         marker.order = (!is_sorted).then_some(order);
-        // A nested field has a descriptor only if it has an attribute, even an empty one.
+        // A nested field gets a descriptor only if it has an attribute, even if that is an empty
+        // one.
         let needs_marker = marker != Descriptor::default() || path.contains(['.', '[']);
         if needs_marker && is_marker(entry) {
             markers.push((path.to_owned(), marker));
@@ -152,7 +152,7 @@ fn field_markers(
     markers
 }
 
-/// Returns a field's attribute: the differences from its default descriptor.
+/// What differs from the default descriptor of the field.
 fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     let text = |key: &str| without[key].as_str().unwrap_or_default();
     let hints = &entry["x-descriptors"];
@@ -171,7 +171,7 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// Returns a text unless it is empty or equals `known`, ignoring differences in whitespace, because
+/// The text, unless it's empty or says the same as `known`. Whitespace makes no difference, because
 /// descriptions are wrapped differently.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
@@ -179,12 +179,10 @@ fn other_text(text: &Value, known: &str) -> Option<String> {
     (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Returns whether an attribute can express the entire descriptor.
 fn is_marker(entry: &Value) -> bool {
     filled(entry, DESCRIPTOR_KEYS).next().is_none()
 }
 
-/// Returns the descriptors that stay in the base.
 fn rest_of_fields(
     list: &Value,
     part: &'static str,
@@ -223,7 +221,7 @@ mod tests {
         })
     }
 
-    /// Checks the attributes of fields and the rest of the base.
+    /// Checks both the attributes of fields and what's left in the base.
     #[track_caller]
     fn check(fields: Value, expected: &[(&str, &str)], rest: Value) {
         let entry =
@@ -246,7 +244,7 @@ mod tests {
             rest,
             "{entry}"
         );
-        // The generated entry equals the original.
+        // Generating from the attributes must give the original entry again.
         let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let made = describe_fields(schema, "spec", &rest, spec);
         for field in items(&entry["specDescriptors"]) {

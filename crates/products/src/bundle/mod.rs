@@ -1,15 +1,16 @@
-//! Generates a bundle for the Operator Lifecycle Manager, and a catalog with this and earlier
+//! Generates a bundle for the Operator Lifecycle Manager, and a catalog of this and earlier
 //! releases.
 //!
-//! The input is the manifests in `config/`, read as for a chart, with the names that kustomize
-//! would assign. From the ClusterServiceVersion, the lifecycle manager creates the Deployment, the
-//! service account, the permissions and the webhooks. All other objects are separate files.
+//! The input is the manifests in `config/`, which we read as for a chart, with the names that
+//! kustomize would give them. From the ClusterServiceVersion, the lifecycle manager creates the
+//! Deployment, the service account, the permissions and the webhooks. Everything else is a file of
+//! its own.
 //!
-//! The catalog is generated last, from the merged ClusterServiceVersion, so that both contain
-//! descriptions written by users. Users usually edit the catalog, so a release is added to the
-//! existing file (`catalog/release.rs`). A catalog that the lifecycle manager would reject is not
-//! written: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for the rules across
-//! documents, and `catalog/channel.rs` for the upgrade graph.
+//! We generate the catalog last, and from the merged ClusterServiceVersion, so that descriptions
+//! which users wrote are in both. Users usually edit the catalog as well, so a release is added to
+//! the existing file (`catalog/release.rs`). We don't write a catalog that the lifecycle manager
+//! would reject: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for rules
+//! across documents, and `catalog/channel.rs` for the upgrade graph.
 
 mod base;
 mod catalog;
@@ -41,61 +42,60 @@ use crate::chart::size::check_bundle;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 
-/// Directory of the bundle.
+/// The directory of the bundle.
 pub const FOLDER: &str = "bundle";
-/// Annotation with the range of versions that an upgrade to a ClusterServiceVersion skips.
+/// The annotation with the range of versions that an upgrade may skip.
 const SKIP_RANGE: &str = "olm.skipRange";
-/// Annotations with the tool that generated a ClusterServiceVersion and with the project layout.
+/// Annotations with the tool that made a ClusterServiceVersion and the project layout.
 const BUILDER: &str = "operators.operatorframework.io/builder";
 const LAYOUT: &str = "operators.operatorframework.io/project_layout";
-/// Default icon: a hexagon.
+/// The default icon, a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
-/// The settings of a bundle from PROJECT, Cargo.toml and flags.
+/// What PROJECT, Cargo.toml and flags say about a bundle.
 #[derive(Clone, Debug)]
 pub struct BundleOptions {
-    /// Name of the project and the package.
+    /// The name of the project, and of the package.
     pub name: String,
-    /// Provider of the operator.
+    /// Who provides the operator.
     pub provider: String,
-    /// Version of the operator, as a semantic version.
+    /// The version of the operator, which must be a semantic version.
     pub version: String,
     /// Image of the manager. Defaults to the image in the manifests.
     pub image: Option<String>,
-    /// Image of the bundle, to which the catalog refers.
+    /// Image of the bundle, which the catalog refers to.
     pub bundle_image: String,
-    /// The release's channels, at least one.
+    /// The channels that get the release. There's at least one.
     pub channels: Vec<String>,
-    /// Channel for users who do not choose one.
+    /// The channel for users who don't choose one.
     pub default_channel: String,
-    /// The version that this release replaces, if set by the user.
+    /// The version that this release replaces, if the user says so.
     pub replaces: Option<String>,
-    /// Name of the version that this release replaces in its first channel.
+    /// The name of the version that this release replaces in its first channel.
     pub replaced: Option<String>,
-    /// Versions that an upgrade to this release skips.
+    /// Versions that users skip when they upgrade to this release.
     pub skips: Vec<String>,
-    /// Range of versions that an upgrade to this release skips.
+    /// A range of such versions.
     pub skip_range: Option<String>,
     /// Path of an SVG icon in the project.
     pub icon: Option<String>,
-    /// True if the manager watches only its own namespace.
+    /// Whether the manager watches only its own namespace.
     pub is_namespaced: bool,
-    /// True if the manager is built with rbuilder and has its environment variables.
+    /// Whether the manager is built with rbuilder, so that it has our environment variables.
     pub is_ours: bool,
 }
 
 impl BundleOptions {
-    /// Returns the ClusterServiceVersion name for one of the operator's versions.
+    /// The name of the ClusterServiceVersion for a version of the operator.
     pub(crate) fn csv_name(&self, version: &str) -> String {
         format!("{}.v{version}", self.name)
     }
 
-    /// Returns the names of the versions that an upgrade skips.
     fn skipped_names(&self) -> Vec<String> {
         self.skips.iter().map(|version| self.csv_name(version)).collect()
     }
 
-    /// Returns the path of the ClusterServiceVersion.
+    /// The path of the ClusterServiceVersion.
     pub fn csv_path(&self) -> String {
         format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", self.name)
     }
@@ -104,40 +104,39 @@ impl BundleOptions {
 /// A bundle and its ClusterServiceVersion.
 #[derive(Debug, Default)]
 pub struct Bundle {
-    /// File contents by path in the project.
+    /// What's in each file, by path in the project.
     pub files: BTreeMap<String, String>,
     /// The ClusterServiceVersion.
     pub csv: Value,
-    /// Warnings, as message and help, about objects that `config/` deploys and the bundle does not
-    /// contain.
+    /// Warnings about objects that `config/` deploys but the bundle can't have, as message and
+    /// help.
     pub warnings: Vec<(String, String)>,
 }
 
-/// Hand-written descriptions of the operator and its kinds.
+/// What users wrote about the operator and its kinds.
 #[derive(Debug)]
 pub struct Descriptions<'a> {
-    /// The descriptions in `config/manifests/bases`.
+    /// The base in `config/manifests/bases`.
     pub base: &'a Base,
     /// `#[csv(…)]` in the source.
     pub markers: &'a [CsvMarkers],
 }
 
-/// The deployed objects, with the names that kustomize assigns.
+/// What is deployed, with the names that kustomize gives.
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
     /// The namespace in config/default.
     namespace: String,
-    /// Other namespaces that contain roles and bindings.
+    /// Other namespaces that have roles and bindings.
     kept_namespaces: BTreeSet<String>,
-    /// Objects in `config/samples`.
     samples: Vec<Value>,
 }
 
-/// Generates a project's bundle as it will be after `plan`.
+/// Generates the bundle of a project as it will be after `plan`.
 ///
 /// # Errors
-/// Returns an error if `config/` cannot be read, or if it contains no manager or no CRD.
+/// Fails if `config/` can't be read, or if there is no manager or no CRD in it.
 pub fn make_bundle(
     plan: &Plan,
     tree: &Tree,
@@ -203,14 +202,15 @@ pub fn make_bundle(
     Ok(bundle)
 }
 
-/// Returns the objects of enabled features. Webhooks are configured as for cert-manager, because
-/// the lifecycle manager also mounts certificates as files. It does not create cert-manager
-/// objects, though, so metrics use the manager's own certificate.
+/// The objects of the enabled features.
 fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
     let manager = find_manager(config)?;
     let references = References::new(&options.name, config, manager).plain(&options.name);
     let holds = |condition: &Condition| {
         let is_on = match condition.value {
+            // The lifecycle manager mounts certificates as files just like cert-manager does. But
+            // it doesn't create objects of cert-manager, so the manager has to issue its own
+            // certificate for metrics.
             CERTIFICATES => true,
             METRICS_CERTIFICATE => false,
             value => config.enabled.contains(value),
@@ -273,7 +273,7 @@ const IN_FILES: &[&str] = &[
 ];
 
 impl Deployed {
-    /// Returns the Deployments. The manager comes first.
+    /// The Deployments, starting with the manager.
     fn deployments(&self) -> impl Iterator<Item = &Value> {
         let others = self
             .objects
@@ -282,8 +282,9 @@ impl Deployed {
         std::iter::once(&self.manager).chain(others)
     }
 
-    /// Returns whether the ClusterServiceVersion covers an object. The lifecycle manager derives
-    /// the service accounts, their role bindings, and the webhook Services from it.
+    /// Whether the ClusterServiceVersion covers an object. It also does so for what the lifecycle
+    /// manager derives from it, i.e. service accounts, the bindings of their roles, and the
+    /// Services of webhooks.
     fn is_in_csv(&self, object: &Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = &object["metadata"]["name"];
@@ -304,7 +305,6 @@ impl Deployed {
     }
 }
 
-/// Returns the warning for an object outside the manager's namespace.
 fn warn_of_namespace(object: &Value, namespace: &str) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
@@ -316,7 +316,6 @@ fn warn_of_namespace(object: &Value, namespace: &str) -> (String, String) {
     )
 }
 
-/// Adds the file of an object.
 fn add_manifest(bundle: &mut Bundle, object: &Value) {
     let kind = object["kind"].as_str().unwrap_or_default();
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -352,7 +351,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     bundle.files.insert(path, yaml::to_string(&object));
 }
 
-/// Labels of a bundle, both in its metadata and on its image.
+/// These labels are both in the metadata of a bundle and on its image.
 fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
     vec![
         (
@@ -404,7 +403,7 @@ fn dockerfile(options: &BundleOptions) -> String {
     )
 }
 
-/// Image of the scorecard tests.
+/// The image for scorecard tests.
 const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.41.1";
 
 fn metadata_files(options: &BundleOptions) -> Vec<(String, Value)> {

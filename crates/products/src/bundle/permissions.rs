@@ -1,9 +1,10 @@
-//! Permissions in a ClusterServiceVersion: for each of the project's service accounts, the rules
-//! granted by bindings.
+//! Permissions in a ClusterServiceVersion, i.e. the rules that bindings grant to each of the
+//! project's service accounts.
 //!
-//! The lifecycle manager creates service accounts, roles and bindings in a namespace that the user
-//! chooses, whereas the manifest of a binding would use the namespace in config/default. A
-//! ClusterServiceVersion contains rules, so it cannot refer to roles outside `config/`.
+//! The lifecycle manager creates service accounts, roles and bindings in whichever namespace the
+//! user chooses, while a binding in the manifests would stay with the namespace in config/default.
+//! A ClusterServiceVersion has rules rather than references, so it can't use roles from outside of
+//! `config/`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Deployed;
 use super::base::items;
 
-/// Rules of built-in roles that are the same in all versions of Kubernetes.
+/// Built-in roles whose rules are the same in every version of Kubernetes.
 fn builtin_rules(name: &str) -> Option<Value> {
     Some(match name {
         "system:auth-delegator" => json!([
@@ -27,11 +28,8 @@ fn builtin_rules(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns the rules that bindings grant to each service account, the manager's first, either
-/// cluster-wide or in the manager's namespace.
-///
-/// The lifecycle manager cannot create roles in other namespaces. Their rules are granted
-/// cluster-wide, with a warning.
+/// The rules that each service account gets from bindings, either in the whole cluster or in the
+/// manager's namespace. The manager's account comes first.
 pub(super) fn list_permissions(
     deployed: &Deployed,
     is_cluster_wide: bool,
@@ -52,6 +50,8 @@ pub(super) fn list_permissions(
             continue;
         }
         let rules = bound_rules(deployed, binding, warnings);
+        // The lifecycle manager can't create roles in other namespaces, so their rules have to
+        // apply to the whole cluster.
         if let Some(namespace) = deployed.kept_namespace(binding).filter(|_| !rules.is_empty()) {
             let name = binding["roleRef"]["name"].as_str().unwrap_or_default();
             warnings.push((
@@ -72,7 +72,6 @@ pub(super) fn list_permissions(
     granted.into_iter().map(entry).collect()
 }
 
-/// Returns the rules in the role that a binding refers to.
 fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String, String)>) -> Vec<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let reference = &binding["roleRef"];
@@ -118,7 +117,7 @@ fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String,
     }
 }
 
-/// Returns whether `role` aggregates another ClusterRole, `object`.
+/// Whether `role` aggregates `object`, which must be another ClusterRole.
 fn is_aggregated(object: &Value, role: &Value) -> bool {
     let empty = Map::new();
     let labels = &object["metadata"]["labels"];
@@ -132,20 +131,18 @@ fn is_aggregated(object: &Value, role: &Value) -> bool {
 }
 
 impl Deployed {
-    /// Returns whether a binding refers to a role.
     pub(super) fn is_referred(&self, role: &Value, binding: &Value) -> bool {
         role["kind"] == binding["roleRef"]["kind"]
             && role["metadata"]["name"] == binding["roleRef"]["name"]
             && (role["kind"] == "ClusterRole" || self.kept_namespace(role) == self.kept_namespace(binding))
     }
 
-    /// Returns the namespace of a role or binding, unless it is the manager's.
+    /// The namespace of a role or binding, unless it's the manager's.
     pub(super) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let namespace = object["metadata"]["namespace"].as_str()?;
         self.kept_namespaces.contains(namespace).then_some(namespace)
     }
 
-    /// Returns whether an object is a binding whose rules apply in the requested scope.
     fn is_binding(&self, object: &Value, is_cluster_wide: bool) -> bool {
         match object["kind"].as_str() {
             Some("ClusterRoleBinding") => is_cluster_wide,
@@ -154,13 +151,11 @@ impl Deployed {
         }
     }
 
-    /// Returns the name of the manager's service account.
     fn manager_account(&self) -> &str {
         let account = &self.manager["spec"]["template"]["spec"]["serviceAccountName"];
         account.as_str().unwrap_or("default")
     }
 
-    /// Returns whether a subject is a service account of the project.
     fn is_own_account(&self, subject: &Value) -> bool {
         let is_it = |object: &Value| {
             object["kind"] == "ServiceAccount" && object["metadata"]["name"] == subject["name"]
@@ -170,14 +165,13 @@ impl Deployed {
             && (subject["name"] == self.manager_account() || self.objects.iter().any(is_it))
     }
 
-    /// Returns whether all subjects of a binding are service accounts of the project.
     pub(super) fn binds_own_accounts(&self, binding: &Value) -> bool {
         let mut subjects = items(&binding["subjects"]).peekable();
         subjects.peek().is_some() && subjects.all(|subject| self.is_own_account(subject))
     }
 
-    /// Returns whether the lifecycle manager creates a service account, i.e. whether the account
-    /// has permissions.
+    /// Whether a service account has any permissions, because only then does the lifecycle manager
+    /// create it.
     pub(super) fn has_permissions(&self, account: &Value) -> bool {
         let mut subjects = self
             .objects
@@ -193,7 +187,7 @@ impl Deployed {
             || subjects.any(|subject| subject["name"] == *account && self.is_own_account(subject))
     }
 
-    /// Returns an object without the subjects whose permissions are in the ClusterServiceVersion.
+    /// Drops the subjects that get their permissions from the ClusterServiceVersion.
     pub(super) fn without_own_accounts(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(Value::Array(subjects)) = object.get_mut("subjects") {

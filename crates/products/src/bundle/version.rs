@@ -1,18 +1,19 @@
-//! Versions and version ranges as parsed by the Operator Lifecycle Manager.
+//! Versions and version ranges the way the Operator Lifecycle Manager parses them.
 
 use semver::Version;
 
-/// Returns `true` if `text` is a semantic version that object names may contain: they allow neither
-/// `+` nor capitals.
+/// Whether `text` is a semantic version that may be part of an object's name, which means no `+`
+/// and no capitals.
 pub fn is_version(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase();
     Version::parse(text).is_ok_and(|version| version.build.is_empty()) && !text.bytes().any(is_upper)
 }
 
-/// Returns `true` if the Operator Lifecycle Manager accepts `text` as a range. A range consists of
-/// comparisons with versions or wildcards, all of which must hold, and of alternatives after `||`.
-/// Follows the Go package `blang/semver`, version 4. Cargo's ranges, with commas, have a different
-/// syntax.
+/// Whether the Operator Lifecycle Manager accepts `text` as a range.
+///
+/// A range consists of comparisons with versions or wildcards, all of which must hold, and of
+/// alternatives after `||`. This is the syntax of the Go package `blang/semver`, version 4. Cargo's
+/// ranges differ, e.g. they have commas.
 pub fn is_version_range(text: &str) -> bool {
     text.split("||").all(|alternative| {
         let mut rest = alternative.trim();
@@ -35,7 +36,7 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
-/// Returns `true` if a version ends in `.x` after one or two numbers, as in `1.x` and `1.2.x`.
+/// Whether a version ends in `.x` after one or two numbers, e.g. `1.x` or `1.2.x`.
 fn is_wildcard(version: &str) -> bool {
     let numbers = version.trim_end_matches(".x");
     numbers != version

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Deployed;
 use rbuilder_project::labels::{NAME_LABEL, NAMESPACE_LABEL};
 
-/// Webhook fields that are copied unchanged.
+/// Fields that we copy as they are.
 const SAME: &[&str] = &[
     "admissionReviewVersions",
     "failurePolicy",
@@ -17,10 +17,9 @@ const SAME: &[&str] = &[
     "sideEffects",
     "timeoutSeconds",
 ];
-/// Webhook fields that a ClusterServiceVersion cannot express.
+/// Fields for which a ClusterServiceVersion has no counterpart.
 const LOST: &[&str] = &["namespaceSelector", "matchConditions"];
 
-/// Returns the definitions of all webhooks.
 pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, String)>) -> Vec<Value> {
     let mut definitions = Vec::new();
     for object in &deployed.objects {
@@ -57,8 +56,8 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
     definitions
 }
 
-/// Returns whether a field contains a restriction that the lifecycle manager cannot apply. It
-/// restricts webhooks to the watched namespaces on its own.
+/// Whether a field has a restriction that the lifecycle manager can't apply. We don't count a
+/// restriction to the watched namespaces, since it adds that itself.
 fn is_lost(webhook: &Value, field: &str) -> bool {
     let is_restriction = |condition: &Value| {
         let expression = condition["expression"].as_str().unwrap_or_default();
@@ -71,7 +70,6 @@ fn is_lost(webhook: &Value, field: &str) -> bool {
     }
 }
 
-/// Returns whether a webhook is not called for objects in the manager's namespace.
 fn excludes_own_namespace(webhook: &Value) -> bool {
     let own = &webhook["clientConfig"]["service"]["namespace"];
     let expressions = webhook["namespaceSelector"]["matchExpressions"].as_array();
@@ -83,9 +81,9 @@ fn excludes_own_namespace(webhook: &Value) -> bool {
     })
 }
 
-/// Returns an object selector that excludes the manager's pod, as a substitute for a namespace
-/// selector, which the lifecycle manager does not support. A webhook that is called for its own
-/// manager's pod prevents it from starting.
+/// An object selector that leaves out the manager's own pod. It stands in for a namespace selector,
+/// which the lifecycle manager doesn't have. A webhook that is called for the pod that serves it
+/// would keep that pod from starting.
 fn exclude_manager(manager: &Value) -> Value {
     let labels = &manager["spec"]["template"]["metadata"]["labels"];
     json!({
@@ -107,7 +105,7 @@ fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
     definition
 }
 
-/// Returns the fields that are derived from a webhook's Service.
+/// The fields that follow from the Service of a webhook.
 fn define(deployed: &Deployed, service: &Value) -> Value {
     let is_it =
         |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];
@@ -121,7 +119,7 @@ fn define(deployed: &Deployed, service: &Value) -> Value {
     })
 }
 
-/// Returns the names of webhook Services, which the lifecycle manager creates.
+/// The Services of webhooks, which the lifecycle manager creates itself.
 pub(super) fn service_names(objects: &[Value]) -> Vec<Value> {
     let of_object = |object: &Value| -> Vec<Value> {
         let webhooks = object["webhooks"].as_array().into_iter().flatten();

@@ -1,11 +1,12 @@
-//! Reads the manifests in `config/`, from which a chart is generated.
+//! Reads the manifests in `config/` for a chart.
 //!
-//! Only supports kustomizations as used in scaffolds: resources, components, and strategic merge
-//! patches. Reads a feature's component even if `config/default` does not list it, because a chart
-//! value turns the feature on and off. Warns about every other field.
+//! We support no more of kustomize than scaffolds use, i.e. resources, components and strategic
+//! merge patches, and warn about any other field. We read the component of a feature even if
+//! `config/default` doesn't list it, because in the chart it's a value that turns the feature on
+//! and off.
 //!
-//! Charts and bundles keep objects in the namespaces that the transformers in
-//! `config/rbac/namespaces` restore (`kept_namespaces`).
+//! The transformers in `config/rbac/namespaces` restore the namespaces of some objects. Charts and
+//! bundles keep these objects where they are (`kept_namespaces`).
 
 use std::collections::BTreeSet;
 
@@ -20,26 +21,25 @@ use rbuilder_yaml::describe_failure;
 
 /// The kustomization that `make deploy` applies.
 const ROOT: &str = "config/default";
-/// The maximum depth of nested kustomizations.
+/// Kustomizations may be nested this deep.
 const DEEPEST: usize = 16;
 
-/// A feature that is turned on and off by a chart value.
+/// A feature that a value of the chart turns on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
-    /// Directory of the kustomize component.
+    /// The directory of the kustomize component.
     pub(crate) folder: &'static str,
-    /// The chart value that turns it on.
+    /// The value that turns it on.
     pub(crate) value: &'static str,
-    /// Conditions that must all hold for the feature's objects and patches to apply.
+    /// Its objects and patches apply if all of these hold.
     conditions: &'static [Condition],
 }
 
-/// A condition on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Condition {
-    /// Path of the value: `metrics.enabled`.
+    /// E.g. `metrics.enabled`.
     pub(crate) value: &'static str,
-    /// True if the value must be true, false if it must be false.
+    /// What the value must be.
     pub(crate) is_true: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) const fn on(value: &'static str) -> Condition {
 }
 
 impl Condition {
-    /// Returns the condition that holds if and only if this one does not.
+    /// Holds exactly if this one doesn't.
     pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
@@ -59,14 +59,14 @@ impl Condition {
 
 pub(super) const METRICS: &str = "metrics.enabled";
 pub(super) const MONITOR: &str = "metrics.serviceMonitor.enabled";
-/// The value for alerts. They are in the same component as the ServiceMonitor.
+/// Alerts are in the same component as the ServiceMonitor, but have a value of their own.
 pub(super) const RULES: &str = "metrics.prometheusRule.enabled";
 pub(crate) const METRICS_CERTIFICATE: &str = "metrics.certManager.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
 pub(crate) const SHARDING: &str = "sharding.enabled";
-/// The value for the chart's budget, which replaces budgets in the manifests.
+/// Turns on the chart's own budget, which replaces those in the manifests.
 pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
 /// The features, in the order in which their patches apply.
@@ -116,17 +116,16 @@ pub(crate) const FEATURES: &[Feature] = &[
     },
 ];
 
-/// The component that stops the manager from serving webhooks.
+/// The component that keeps the manager from serving webhooks.
 const DISABLED: &str = "config/webhook/disabled";
-/// Transformers that configure name references in kustomize. Templates resolve these themselves.
+/// These tell kustomize where names are referred to. Our templates know that already.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// Directory of the transformers that preserve the namespaces of roles and bindings.
+/// The transformers here keep roles and bindings in their namespaces.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
-/// The file of these transformers.
+/// The file with these transformers.
 pub const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
 
-/// Returns the namespaces whose roles and bindings the transformers preserve. Returns an empty set
-/// if they cannot be parsed.
+/// The namespaces in which the transformers keep roles and bindings. Empty if we can't parse them.
 pub fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
     let documents = rbuilder_yaml::parse_documents(transformers).unwrap_or_default();
     let namespaces = documents
@@ -136,55 +135,46 @@ pub fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
     namespaces.map(str::to_owned).collect()
 }
 
-/// An object in `config/`.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    /// Path of its file.
     pub(crate) path: String,
-    /// The object after applying all unconditional patches.
+    /// The object with all unconditional patches applied.
     pub(crate) value: Value,
-    /// Conditions that must all hold for the object to be rendered.
+    /// It's only rendered if all of these hold.
     pub(crate) conditions: Vec<Condition>,
-    /// Conditional patches.
+    /// Patches with their conditions.
     pub(crate) patches: Vec<(Vec<Condition>, Value)>,
 }
 
 impl Object {
-    /// Returns the kind.
     pub(crate) fn kind(&self) -> &str {
         self.value["kind"].as_str().unwrap_or_default()
     }
 
-    /// Returns the name, without the prefix that kustomize adds.
+    /// The name without the prefix that kustomize adds.
     pub(crate) fn name(&self) -> &str {
         self.value["metadata"]["name"].as_str().unwrap_or_default()
     }
 }
 
-/// The contents of `config/`: deployed objects and optional features.
+/// What's in `config/`, i.e. objects to deploy and optional features.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
-    /// The objects, in file order.
     pub(crate) objects: Vec<Object>,
-    /// The namespace that kustomize sets.
     pub(crate) namespace: String,
-    /// Other namespaces whose roles and bindings kustomize does not move.
+    /// Other namespaces, whose roles and bindings kustomize doesn't move.
     pub(crate) kept_namespaces: BTreeSet<String>,
-    /// The features that the project contains.
     pub(crate) features: Vec<Feature>,
-    /// The values of features that are enabled by default.
+    /// The values of the features that are on by default.
     pub(crate) enabled: BTreeSet<&'static str>,
-    /// True if the sharding component turns off the argument for leader election.
+    /// Whether the sharding component turns off the argument for leader election.
     pub(crate) turns_off_leader: bool,
-    /// Warnings, as message and help, about kustomize features that the chart does not support.
+    /// Warnings about what the chart doesn't support of kustomize, as message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
 impl Config {
     /// Reads a project's manifests as they will be after `plan`.
-    ///
-    /// # Errors
-    /// Returns an error if a file cannot be read or is not YAML.
     pub(crate) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
         let mut reader = Reader {
             plan,
@@ -214,17 +204,13 @@ impl Config {
         for folder in others {
             reader.add(&folder, &[], 1)?;
         }
-        // As in kustomize, these patches also apply to objects of components.
+        // As in kustomize, these patches also apply to the objects of components.
         reader.add_patches(ROOT, &root, &[])?;
         reader.config.objects.retain(|object| !object.value.is_null());
         Ok(reader.config)
     }
 
-    /// Reads the objects listed in the kustomization in `config/samples`. Returns an empty list if
-    /// there is none.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`read`](Self::read).
+    /// Reads what the kustomization in `config/samples` lists, which is nothing if there is none.
     pub(crate) fn read_samples(plan: &Plan, tree: &Tree) -> Result<Vec<Value>> {
         const SAMPLES: &str = "config/samples";
         let mut reader = Reader {
@@ -243,15 +229,14 @@ impl Config {
             .collect())
     }
 
-    /// Returns the namespace of a role or binding if kustomize preserves it. Returns `None` for the
-    /// manager's namespace and for other kinds.
+    /// The namespace in which kustomize keeps a role or binding. `None` for the manager's
+    /// namespace, and for other kinds.
     pub(crate) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let is_role = ["Role", "RoleBinding"].iter().any(|kind| object["kind"] == *kind);
         let namespace = object["metadata"]["namespace"].as_str()?;
         (is_role && self.kept_namespaces.contains(namespace)).then_some(namespace)
     }
 
-    /// Returns whether the project contains a feature.
     pub(crate) fn has(&self, value: &str) -> bool {
         self.features.iter().any(|feature| feature.value == value)
     }
@@ -278,7 +263,6 @@ impl Reader<'_> {
         self.add(feature.folder, feature.conditions, 1)
     }
 
-    /// Reads the kustomization in a directory. Returns `None` if there is none.
     fn read_kustomization(&self, folder: &str) -> Result<Option<Map<String, Value>>> {
         for name in kustomization::FILE_NAMES {
             let path = format!("{folder}/{name}");
@@ -313,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a file. Returns `None` if the path has no extension and is thus a directory.
+    /// Reads a file. A path without extension is a directory.
     fn read_file(&self, path: &str) -> Result<Option<String>> {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name.contains('.') {
@@ -334,8 +318,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the objects in a kustomization. The caller applies its patches, in case it has other
-    /// objects to add first.
+    /// Adds the objects in a kustomization, but doesn't apply its patches yet, because the caller
+    /// may have more objects to add first.
     fn add_resources(
         &mut self,
         folder: &str,
@@ -365,7 +349,7 @@ impl Reader<'_> {
         patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
     }
 
-    /// Resolves the entries of a list to paths in the project.
+    /// Turns the entries of a list into paths in the project.
     fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for entry in list(map, key).iter().filter_map(Value::as_str) {
@@ -380,7 +364,7 @@ impl Reader<'_> {
         paths
     }
 
-    /// Applies a patch, or records it with its conditions.
+    /// Applies a patch, or keeps it with its conditions for later.
     fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
         let inline = format!("{folder}/kustomization.yaml");
         let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
@@ -411,8 +395,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Applies a patch to the objects that it selects. Returns false if it had to match and did
-    /// not. A patch with a selector may match nothing, e.g. a patch for mutating webhooks.
+    /// Applies a patch to the objects that it selects. Returns false if there are none although
+    /// there should be. A patch with a selector, e.g. one for mutating webhooks, needn't match
+    /// anything.
     fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
         let objects = self.config.objects.iter_mut();
         let selected = objects.filter(|object| target.selects(&object.value));
@@ -420,7 +405,6 @@ impl Reader<'_> {
         count > 0 || target.is_selector
     }
 
-    /// Warns about kustomization fields that the chart ignores.
     fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>, conditions: &[Condition]) {
         const KNOWN: [&str; 7] = [
             "apiVersion",
@@ -461,17 +445,18 @@ impl Reader<'_> {
     }
 }
 
-/// The objects to which a patch applies.
+/// Which objects a patch applies to.
 struct Target {
     kind: Option<String>,
     name: Option<String>,
     label: Option<(String, String)>,
-    /// True if the kustomization entry selects the objects, false if the patch itself names one.
+    /// Whether an entry of the kustomization selects the objects. Otherwise the patch itself names
+    /// one.
     is_selector: bool,
 }
 
 impl Target {
-    /// Returns the target of a patch, or `None` if it uses an unsupported selector.
+    /// `None` if the patch has a selector that we don't support.
     fn of(entry: &Value, patch: &Value) -> Option<Target> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let Some(target) = entry["target"].as_object() else {
@@ -517,8 +502,8 @@ impl Target {
     }
 }
 
-/// Returns the endpoint index and the TLS settings of a JSON patch operation that sets them in a
-/// ServiceMonitor.
+/// If a JSON patch operation sets the TLS settings of an endpoint in a ServiceMonitor, returns the
+/// index of the endpoint, and the settings.
 pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     let path = operation["path"].as_str()?.strip_prefix("/spec/endpoints/")?;
     let endpoint = path.strip_suffix("/tlsConfig")?.parse().ok()?;
@@ -526,7 +511,7 @@ pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     is_set.then(|| (endpoint, &operation["value"]))
 }
 
-/// Returns whether all operations of a JSON patch set TLS settings, the only supported operation.
+/// Whether a JSON patch only sets TLS settings, because we support nothing else.
 fn is_tls_patch(patch: &Value) -> bool {
     let operations = patch.as_array();
     operations.is_some_and(|all| {
@@ -535,7 +520,7 @@ fn is_tls_patch(patch: &Value) -> bool {
     })
 }
 
-/// Applies a patch to an object, or records it there with its conditions.
+/// Applies a patch to an object. If there are conditions, it's only recorded there.
 fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     if let (Some(operations), []) = (patch.as_array(), conditions) {
         apply_tls_operations(&mut object.value, operations);
@@ -547,7 +532,8 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
             object.value = Value::Null;
         } else {
             let mut patch = patch.clone();
-            // An explicit target overrides the identity in the patch, so the two may differ.
+            // An explicit target takes precedence over the identity in the patch, so the two may
+            // differ.
             for key in ["apiVersion", "kind"] {
                 patch[key] = object.value[key].clone();
             }
@@ -557,8 +543,8 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
         return;
     }
     if is_removal {
-        // Invert the last condition only. A component's conditions start with the conditions of the
-        // component that it extends.
+        // Only invert the last condition, because the conditions of a component start with those of
+        // the component that it extends.
         let last = conditions.last().map(|condition| condition.inverse());
         object.conditions.extend(last);
         return;
@@ -566,7 +552,7 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     object.patches.push((conditions.to_vec(), patch.clone()));
 }
 
-/// Replaces TLS settings in the endpoints of a ServiceMonitor.
+/// Replaces the TLS settings of endpoints in a ServiceMonitor.
 pub(crate) fn apply_tls_operations(object: &mut Value, operations: &[Value]) {
     for (endpoint, settings) in operations.iter().filter_map(read_tls_operation) {
         if let Some(endpoint) = object["spec"]["endpoints"].get_mut(endpoint) {
@@ -583,7 +569,6 @@ fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
     rbuilder_yaml::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
 }
 
-/// Parses the objects in a file.
 fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
     let documents = parse_documents(path, text)?;
     let documents: Vec<Value> = documents

@@ -1,5 +1,5 @@
-//! Renders the manager's Deployment. Fields that users change become values, with the manifest's
-//! values as defaults.
+//! Renders the manager's Deployment. What users are likely to change becomes a value, and the
+//! manifest has the default of it.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -16,22 +16,19 @@ use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
 use rbuilder_project::labels::NAME_LABEL;
 
-/// Name of the manager's container in scaffolds.
+/// What scaffolds call the container of the manager.
 const CONTAINER: &str = "manager";
-/// Environment variable with the namespaces to watch.
+/// The environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
-/// Environment variable with the name of the Secret for the certificate that the manager issues.
+/// The environment variable with the Secret for the certificate that the manager issues itself.
 const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
-/// Environment variable with the address to serve metrics on.
+/// The environment variable with the address for metrics.
 const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
-/// Key in the value of an environment variable that marks template text.
+/// We put template text under this key in the value of an environment variable.
 const TEMPLATE: &str = "template";
 
-/// Returns the manager's Deployment.
-///
-/// # Errors
-/// Returns an error if there is no Deployment, or if there are several and none is recognizably the
-/// manager's.
+/// Finds the manager's Deployment. It's an error if there is none, or if there are several and none
+/// of them is recognizably the manager's.
 pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
     let all: Vec<&Object> = config
         .objects
@@ -58,20 +55,20 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     containers.into_iter().flatten()
 }
 
-/// The Deployment while it is being turned into a template.
+/// The Deployment on its way to becoming a template.
 pub(super) struct Manager<'a> {
     references: &'a References,
-    /// The settings extracted so far, in table order.
+    /// What has become a setting so far, in the order of the table.
     pub(super) settings: Vec<Setting>,
-    /// Warnings, as message and help, about patches that the template ignores.
+    /// Warnings about patches that the template ignores, as message and help.
     pub(super) warnings: Vec<(String, String)>,
-    /// True if the manager is built with rbuilder, so its environment variables are known.
+    /// Whether the manager is built with rbuilder, so that we know its environment variables.
     is_ours: bool,
     is_namespaced: bool,
     has_webhooks: bool,
-    /// Ports that are chart values.
+    /// The ports that are values of the chart.
     ports: Ports,
-    /// The fields set by the sharding component, if the project contains it.
+    /// What the sharding component sets, if the project has it.
     sharding: Option<Sharding>,
 }
 
@@ -95,7 +92,6 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// Sets the fields set by the sharding component.
     pub(super) fn with_sharding(self, sharding: Option<Sharding>) -> Self {
         Manager { sharding, ..self }
     }
@@ -104,10 +100,7 @@ impl<'a> Manager<'a> {
         self.settings.push(Setting::new(path, default, schema, about));
     }
 
-    /// Returns the Deployment's `spec`.
-    ///
-    /// # Errors
-    /// Returns an error if the Deployment has no container.
+    /// Renders the `spec` of the Deployment. Fails if it has no container.
     pub(super) fn spec(&mut self, object: &Object) -> Result<Part> {
         let mut spec = object.value["spec"].as_object().cloned().unwrap_or_default();
         let Some(container) = manager_container(&spec) else {
@@ -161,7 +154,7 @@ impl<'a> Manager<'a> {
         Ok(Part::Field("spec".into(), Node::Map(parts)))
     }
 
-    /// Moves a field into the values, unless it refers to objects in the chart.
+    /// Makes a field a value of the chart, unless it refers to an object of the chart.
     #[allow(clippy::too_many_arguments)] // a row of a table
     fn take(
         &mut self,
@@ -197,7 +190,7 @@ impl<'a> Manager<'a> {
         });
     }
 
-    /// Returns the fields that do not become values.
+    /// The fields that don't become values.
     fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
         let field = |(key, value): (&String, &Value)| {
             Part::Field(key.clone(), self.references.replace_field(kind, key, value))
@@ -208,7 +201,7 @@ impl<'a> Manager<'a> {
     fn image(&mut self, container: &Map<String, Value>) {
         let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // A colon before a slash separates the port of a registry, not a tag.
+        // A colon before a slash belongs to the port of a registry, so what follows is no tag.
         let (repository, tag) = match name.rsplit_once(':') {
             Some((repository, tag)) if !tag.contains('/') => (repository, tag),
             _ => (name, ""),
@@ -286,7 +279,6 @@ impl<'a> Manager<'a> {
         Part::Field("metadata".into(), Node::Map(vec![annotations, labels]))
     }
 
-    /// Returns the pod `spec`.
     fn pod(&mut self, mut pod: Map<String, Value>, container: Node, lists: &Lists) -> Part {
         let mut parts = Vec::new();
         for (key, path, empty, schema, about) in POD_VALUES {
@@ -339,7 +331,6 @@ impl<'a> Manager<'a> {
         Part::Field("spec".into(), Node::Map(parts))
     }
 
-    /// Returns the manager's container.
     fn container(&mut self, mut container: Map<String, Value>, lists: &Lists) -> Node {
         let name = container.remove("name").unwrap_or(json!(CONTAINER));
         let mut parts = vec![
@@ -389,7 +380,8 @@ impl<'a> Manager<'a> {
         Node::Map(parts)
     }
 
-    /// Adds the arguments, except for the health probe port if that is a chart value.
+    /// Adds the arguments. If the port of the health probes is a value, its argument is not among
+    /// them.
     fn arguments(&mut self, arguments: Option<Value>, parts: &mut Vec<Part>) {
         let mut arguments = arguments;
         let health = default_port(&self.ports, HEALTH_PORT);
@@ -431,7 +423,7 @@ impl<'a> Manager<'a> {
         ));
     }
 
-    /// Returns the environment variables: features' conditional variables, then those from values.
+    /// The environment variables: first those that depend on a feature, then those from the values.
     fn variables(&mut self, lists: &Lists) -> Option<Part> {
         let is_value = |(conditions, variable): &&Entry| {
             let node = self
@@ -471,8 +463,8 @@ impl<'a> Manager<'a> {
         self.is_ours && variable["name"] == WATCH_NAMESPACE
     }
 
-    /// Returns the environment variable with the Secret name for the manager's certificate. Like
-    /// all names in a chart, it includes the release name.
+    /// The environment variable with the Secret for the manager's certificate. Like all names in a
+    /// chart, that of the Secret contains the release name.
     fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
         let secret = self.references.webhook_secret()?;
         let is_set = others
@@ -485,7 +477,7 @@ impl<'a> Manager<'a> {
         (!is_set).then(|| (conditions.to_vec(), variable))
     }
 
-    /// Replaces port numbers in environment variables with chart values.
+    /// Makes environment variables follow the ports in the values.
     fn follow_ports(&self, variables: &mut Vec<Entry>) {
         let on = |value| vec![Condition { value, is_true: true }];
         let mut add = |value: &'static str, name: &str, text: String| {
@@ -534,8 +526,8 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// Returns a list of conditional entries followed by the entries of a value. Returns `None` if
-    /// the list is always empty.
+    /// A list of conditional entries, followed by the entries in a value. `None` if it would always
+    /// be empty.
     fn list(&self, key: &str, entries: &[Entry], value: Option<&str>, first: Vec<Part>) -> Option<Part> {
         let mut parts = first;
         let mut reasons: Vec<String> = Vec::new();
@@ -584,7 +576,6 @@ impl<'a> Manager<'a> {
         })
     }
 
-    /// Returns a list entry with its references replaced.
     fn entry(&self, key: &str, entry: &Value) -> Node {
         if let Some(text) = entry["value"][TEMPLATE].as_str() {
             let name = Part::Field("name".into(), Node::Value(entry["name"].clone()));
@@ -639,7 +630,6 @@ const CONTAINER_VALUES: &[Row] = &[
     ("readinessProbe", "readinessProbe", "{}", values::object, "Readiness probe of the manager."),
 ];
 
-/// Parses the default of a row.
 fn parse(default: &str) -> Value {
     serde_json::from_str(default).unwrap_or_default()
 }
@@ -650,14 +640,14 @@ fn is_same_name(container: &Value, manager: &Node) -> bool {
     parts.first() == Some(&name)
 }
 
-/// Returns the container named `manager`, or else the first one.
+/// The container named `manager`, or the first one if there's none of that name.
 fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
     let containers = spec.get("template")?["spec"]["containers"].as_array()?;
     let named = containers.iter().find(|container| container["name"] == CONTAINER);
     named.or(containers.first())?.as_object().cloned()
 }
 
-/// Returns a template action that aborts rendering.
+/// A template action that makes rendering fail.
 pub(super) fn fail(message: &str) -> String {
     format!("fail {}", quote(message))
 }

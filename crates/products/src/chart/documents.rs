@@ -1,4 +1,5 @@
-//! Renders manifests as templates: each object with its name, namespace, labels and conditions.
+//! Renders manifests as templates, i.e. every object with its name, namespace, labels and
+//! conditions.
 
 use anyhow::Result;
 use rbuilder_generator::find_kubernetes_kind;
@@ -15,35 +16,31 @@ use super::template::{Node, Part, print_document};
 use super::webhooks;
 use rbuilder_project::labels::NAME_LABEL;
 
-/// Suffixes of the roles for users, and the built-in roles that they can be aggregated to.
+/// How the names of roles for users end, and which built-in roles they can be aggregated to.
 const USER_ROLES: &[(&str, &str)] = &[
     ("-admin-role", "admin"),
     ("-editor-role", "edit"),
     ("-viewer-role", "view"),
 ];
-/// Kinds that grant permissions.
 const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
-/// Values that override the issuer of a certificate, keyed by the value that enables it.
+/// The value that overrides the issuer of a certificate, for each value that turns the certificate
+/// on.
 const ISSUERS: &[(&str, &str)] = &[
     (CERTIFICATES, "webhooks.certManager.issuerRef"),
     (METRICS_CERTIFICATE, "metrics.certManager.issuerRef"),
 ];
 
-/// Prints the objects of a chart.
 pub(super) struct Documents<'a> {
     pub(super) config: &'a Config,
     pub(super) references: &'a References,
-    /// True if the manager watches only its own namespace.
+    /// Whether the manager watches only its own namespace.
     pub(super) is_namespaced: bool,
-    /// True if the manager understands `WATCH_NAMESPACE`.
+    /// Whether the manager understands `WATCH_NAMESPACE`.
     pub(super) is_ours: bool,
 }
 
 impl Documents<'_> {
-    /// Prints an object as a template document.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Manager::spec`].
+    /// Prints an object as a template document. Fails as [`Manager::spec`] does.
     pub(super) fn print(
         &self,
         object: &Object,
@@ -74,7 +71,7 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns the conditions implied by an object's kind.
+    /// The conditions that follow from the kind of an object.
     fn own_conditions(&self, object: &Object) -> Vec<Condition> {
         let value = match object.kind() {
             "CustomResourceDefinition" => "crds.enabled",
@@ -90,7 +87,7 @@ impl Documents<'_> {
                     .collect();
             }
             "ClusterRole" if self.is_user_role(object) => "rbac.userRoles.create",
-            // Pods matched by two budgets cannot be evicted.
+            // A pod can't be evicted if two budgets match it.
             "PodDisruptionBudget" if self.references.selects_manager(&object.value) => {
                 return vec![Condition {
                     value: BUDGET,
@@ -103,14 +100,14 @@ impl Documents<'_> {
         vec![Condition { value, is_true: true }]
     }
 
-    /// Returns whether a role is for users of the operator: nothing binds it, and it has one of the
-    /// known suffixes.
+    /// Whether a role is for users of the operator, which we assume if nothing binds it and its
+    /// name has one of the usual suffixes.
     fn is_user_role(&self, object: &Object) -> bool {
         let is_bound = |other: &Object| other.value["roleRef"]["name"] == object.name();
         user_role(object).is_some() && !self.config.objects.iter().any(is_bound)
     }
 
-    /// Returns an action that aborts rendering if a CRD requires a webhook that is off.
+    /// Makes rendering fail if a CRD needs a webhook that is turned off.
     fn refusal(&self, object: &Object) -> String {
         let converts = object.value["spec"]["conversion"]["strategy"] == "Webhook";
         if object.kind() != "CustomResourceDefinition" || !converts || !self.config.has(WEBHOOKS) {
@@ -129,7 +126,6 @@ impl Documents<'_> {
         )
     }
 
-    /// Renders an object as a YAML document.
     fn document(&self, references: &References, object: &Object, spec: Option<Part>) -> String {
         format!("---\n{}", print_document(&self.parts(references, object, spec)))
     }
@@ -224,8 +220,8 @@ impl Documents<'_> {
         parts
     }
 
-    /// Returns the annotations: the object's own, features' conditional annotations, and those from
-    /// values.
+    /// The annotations: first the object's own, then those that depend on a feature, then those
+    /// from the values.
     fn annotations(
         &self,
         references: &References,
@@ -269,7 +265,7 @@ impl Documents<'_> {
             }
             _ => {}
         }
-        // `annotations:` itself already has the condition if its only entries share one.
+        // If the only entries share one condition, put it around `annotations:` itself.
         if !is_certain
             && let [Part::Block(control, inner)] = parts.as_mut_slice()
             && control.starts_with("if ")
@@ -288,8 +284,7 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns whether an object is namespaced. Unknown kinds are treated as namespaced, as in
-    /// kustomize.
+    /// Whether an object is namespaced. Like kustomize, we assume so if we don't know the kind.
     fn is_in_namespace(&self, object: &Object) -> bool {
         let kind = object.kind();
         let api_version = object.value["apiVersion"].as_str().unwrap_or_default();
@@ -307,7 +302,7 @@ impl Documents<'_> {
         kind != "CustomResourceDefinition" && !self.config.objects.iter().any(is_cluster_scoped)
     }
 
-    /// Returns whether an object grants the manager permissions that `watchNamespaces` restricts.
+    /// Whether an object grants the manager permissions that `watchNamespaces` restricts.
     fn follows_namespaces(&self, object: &Object) -> bool {
         let is_manager = match object.kind() {
             "Role" => self.is_namespaced && object.name() == MANAGER_ROLE,
@@ -318,7 +313,6 @@ impl Documents<'_> {
         is_manager && self.is_ours && self.config.kept_namespace(&object.value).is_none()
     }
 
-    /// Renders an object once for each watched namespace.
     fn in_namespaces(&self, object: &Object) -> String {
         let inner = self.references.in_loop();
         let path = self.references.value("watchNamespaces");
@@ -350,7 +344,7 @@ impl Documents<'_> {
     }
 }
 
-/// Name of the role that `rbuilder manifests` generates.
+/// What `rbuilder manifests` calls the role that it generates.
 const MANAGER_ROLE: &str = "manager-role";
 
 fn user_role(object: &Object) -> Option<(&'static str, &'static str)> {
@@ -360,7 +354,7 @@ fn user_role(object: &Object) -> Option<(&'static str, &'static str)> {
         .copied()
 }
 
-/// Returns the spec of a CRD. Only its conversion refers to other objects.
+/// The spec of a CRD. Only its conversion refers to other objects.
 fn crd_spec(references: &References, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
@@ -373,7 +367,7 @@ fn crd_spec(references: &References, spec: &Value) -> Node {
     Node::Map(fields.collect())
 }
 
-/// Returns a certificate's spec, whose issuer can be replaced by a value.
+/// The spec of a certificate, in which a value can replace the issuer.
 fn certificate_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let mut node = references.replace_field("Certificate", "spec", spec);
     if let (Node::Map(parts), Some(issuer)) = (&mut node, issuer_value(object)) {
@@ -394,19 +388,19 @@ fn certificate_spec(references: &References, object: &Object, spec: &Value) -> N
     node
 }
 
-/// Returns the value that overrides a certificate's issuer. An issuer has the same value as its
-/// certificates: it is omitted if the value is set.
+/// The value that overrides the issuer of a certificate. For an issuer, it's the same value as for
+/// its certificates, because we leave out the issuer once the value is set.
 fn issuer_value(object: &Object) -> Option<&'static str> {
     let values = object.conditions.iter().map(|condition| condition.value);
     let mut issuers = values.filter_map(|value| ISSUERS.iter().find(|(feature, _)| *feature == value));
     issuers.next().map(|(_, issuer)| *issuer)
 }
 
-/// Endpoint fields that apply only to metrics over HTTPS.
+/// What an endpoint only needs if metrics are served over HTTPS.
 const SECURE: &[&str] = &["authorization", "bearerTokenFile", "tlsConfig"];
 
-/// Returns a ServiceMonitor's spec, with the scrape interval and the conditional TLS settings in
-/// its endpoints.
+/// The spec of a ServiceMonitor. Its endpoints get the scrape interval, and TLS settings that may
+/// depend on a feature.
 fn monitor_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
@@ -435,7 +429,7 @@ fn monitor_endpoint(references: &References, object: &Object, place: usize, endp
             references.replace_field("ServiceMonitor", key, value),
         ),
     };
-    // A map must start with a field, not with a block.
+    // A map has to start with a field. A block can't come first.
     let mut parts: Vec<Part> = plain.into_iter().map(field).collect();
     let secure: Vec<Part> = secure.into_iter().map(field).collect();
     match references.has_secure_metrics() && !parts.is_empty() && !secure.is_empty() {
@@ -453,7 +447,7 @@ fn monitor_endpoint(references: &References, object: &Object, place: usize, endp
     parts
 }
 
-/// Returns an endpoint's TLS settings, including features' conditional settings.
+/// The TLS settings of an endpoint, including those that depend on a feature.
 fn tls_settings(references: &References, object: &Object, endpoint: usize, own: &Value) -> Part {
     let field = |settings| {
         let node = references.replace_field("ServiceMonitor", "tlsConfig", settings);

@@ -1,14 +1,13 @@
-//! The lists in the manager's Deployment that components in `config/` patch.
+//! The lists in the manager's Deployment that the components in `config/` patch.
 
 use serde_json::{Map, Value, json};
 
 use super::config::{Condition, Object};
 use super::strategic::{self, merge_key};
 
-/// A list entry, and the conditions that must all hold for it to be rendered.
+/// A list entry. It's only rendered if all conditions hold.
 pub(super) type Entry = (Vec<Condition>, Value);
 
-/// The lists to which features' patches add entries.
 #[derive(Default)]
 pub(super) struct Lists {
     pub(super) variables: Vec<Entry>,
@@ -18,8 +17,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Reads the lists in a container and its pod, and applies the patches. Warns about patched
-    /// fields that are in none of the lists.
+    /// Reads the lists of a container and its pod, and applies the patches to them. Warns if a
+    /// patch also changes something else.
     pub(super) fn of(
         object: &Object,
         container: &Map<String, Value>,
@@ -46,7 +45,7 @@ impl Lists {
         lists
     }
 
-    /// Applies a conditional patch. Returns the fields that are in none of the lists.
+    /// Applies a conditional patch, and returns the fields in it that aren't in any of the lists.
     fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
         let mut unknown = Vec::new();
         let empty = Map::new();
@@ -80,8 +79,8 @@ impl Lists {
     }
 }
 
-/// Adds the items in a conditional patch. An entry that the patch replaces or deletes is kept with
-/// the inverse condition.
+/// Adds the items of a conditional patch. If it replaces or deletes an entry, we keep that entry
+/// with the inverse condition.
 fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
     let key = merge_key(field).unwrap_or("name");
     for item in items.as_array().into_iter().flatten() {

@@ -1,15 +1,15 @@
 //! Generates a Helm chart for a project.
 //!
-//! The input is the parsed manifests in `config/`, because `make deploy` applies them, commands add
-//! to them, and users edit them. A kustomize component becomes a condition on a value, and a
-//! directory in `config/` becomes a directory in `templates/`. This module never reads the existing
-//! chart: `commands/helm` merges the two.
+//! The input is the parsed manifests in `config/`, because that's what `make deploy` applies, what
+//! commands add to, and what users edit. A kustomize component becomes a condition on a value, and
+//! a directory in `config/` becomes a directory in `templates/`. This module never reads an
+//! existing chart. It's `commands/helm` that merges the two.
 //!
-//! To add a value, add a row to a table in `deployment` if it is a Deployment field, or else a
-//! `Setting` here and its use in `documents` or `files/`. A deployment feature is a row in
-//! `config::FEATURES`, a port of the manager is a row in `ports::PORTS`, and a field that refers to
-//! another object is a row in `references`. Names within strings are replaced in `text`, and fields
-//! of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
+//! To add a value, add a row to a table in `deployment` if it's a field of the Deployment, or else
+//! a `Setting` here and its use in `documents` or `files/`. A feature of the deployment is a row in
+//! `config::FEATURES`, a port of the manager a row in `ports::PORTS`, and a field that refers to
+//! another object a row in `references`. Names within strings are replaced in `text`, and the
+//! fields of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
 
 mod conditions;
 pub mod config;
@@ -42,39 +42,40 @@ use self::values::Setting;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 
-/// Maximum length of a Service name, in bytes.
+/// How long the name of a Service can be, in bytes.
 const LABEL: usize = 63;
 
-/// The chart settings from PROJECT.
+/// What PROJECT says about a chart.
 #[derive(Clone, Debug)]
 pub struct ChartOptions {
-    /// Name of the project and the chart.
+    /// The name of the project, and of the chart.
     pub name: String,
-    /// Path of the chart in the project, for the README.
+    /// Where the chart is in the project. The README says so.
     pub folder: String,
-    /// True if the manager watches only its own namespace.
+    /// Whether the manager watches only its own namespace.
     pub is_namespaced: bool,
-    /// True if the manager is built with rbuilder and has its arguments and environment variables.
+    /// Whether the manager is built with rbuilder, so that it has our arguments and environment
+    /// variables.
     pub is_ours: bool,
 }
 
-/// A chart.
+/// A chart, not yet merged with an existing one.
 #[derive(Debug, Default)]
 pub struct Chart {
-    /// File contents by path in the chart, without README.md.
+    /// What's in each file except README.md, by path in the chart.
     pub files: BTreeMap<String, String>,
-    /// README.md, with a placeholder for the table of values.
+    /// README.md with a placeholder for the table of values.
     readme: String,
     settings: Vec<Setting>,
-    /// Warnings, as message and help, about objects that `config/` deploys and the chart does not
-    /// contain.
+    /// Warnings about objects that `config/` deploys but the chart doesn't have, as message and
+    /// help.
     pub warnings: Vec<(String, String)>,
 }
 
-/// Generates a project's chart as it will be after `plan`.
+/// Generates the chart of a project as it will be after `plan`.
 ///
 /// # Errors
-/// Returns an error if `config/` cannot be read or contains no manager.
+/// Fails if `config/` can't be read, or if there is no manager in it.
 pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
@@ -119,7 +120,7 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     chart.warnings.append(&mut manager.warnings);
     chart.warnings.extend(warn_of_names(&references, &settings));
     for (path, text) in fixed_files(&config, deployment, options) {
-        // A manifest may have the same path as one of these files.
+        // Append, because a manifest may have the same path as one of these files.
         chart.files.entry(path).or_default().push_str(&text);
     }
     chart.readme = chart.files.remove(README).unwrap_or_default();
@@ -134,8 +135,8 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     Ok(chart)
 }
 
-/// Warns about each value that contains a name from the project: names in values cannot follow the
-/// release.
+/// Warns about values that contain a name from the project, because names in values can't follow
+/// the release.
 fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, String)> {
     let named = settings
         .iter()
@@ -151,7 +152,6 @@ fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, 
         .collect()
 }
 
-/// Returns the first string in a value that contains one of the project's names or its namespace.
 fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
     match value {
         Value::String(text) => references.names_project(text).then_some(text),
@@ -164,26 +164,26 @@ fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
 /// Path of the README in a chart.
 pub const README: &str = "README.md";
 
-/// Placeholder for the image repository in `config/`. No cluster can pull it.
+/// What `config/` has for the image until there is one. No cluster can pull it.
 const PLACEHOLDER: &str = "controller";
 
 impl Chart {
-    /// Renders README.md for the values in values.yaml, which users edit. Missing values are shown
-    /// with the default of the chart.
+    /// Renders README.md for the values in values.yaml, because users edit that file. If it lacks a
+    /// value, we show the default of the chart.
     pub fn print_readme(&self, values: &Value) -> String {
         let table = values::print_table(&self.settings, values);
         self.readme.replace("TABLE\n", &table)
     }
 }
 
-/// Returns whether the values name an image that a cluster can pull.
+/// Whether the values name an image that a cluster could pull.
 pub fn has_image(values: &Value) -> bool {
     let repository = values["image"]["repository"].as_str().unwrap_or_default();
     !["", PLACEHOLDER].contains(&repository)
 }
 
-/// Returns the template path of a manifest: `config/rbac/role.yaml` becomes
-/// `templates/rbac/role.yaml`.
+/// Where the template of a manifest goes, e.g. `templates/rbac/role.yaml` for
+/// `config/rbac/role.yaml`.
 fn template_path(path: &str) -> String {
     let within = path.strip_prefix("config/").unwrap_or(path);
     let within = within.replace("crd/bases/", "crd/");
@@ -193,7 +193,7 @@ fn template_path(path: &str) -> String {
     format!("templates/{}.yaml", stem.unwrap_or(&within))
 }
 
-/// Returns the files that only depend on names.
+/// The files in which nothing but names differ between projects.
 fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec<(String, String)> {
     let limit = fullname_limit(config);
     let account = &manager.value["spec"]["template"]["spec"]["serviceAccountName"];
@@ -231,8 +231,8 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
     .collect()
 }
 
-/// Returns the notes about CRDs with conversion webhooks. Such CRDs outlive the manager that serves
-/// the webhook.
+/// Notes about CRDs with conversion webhooks, because such a CRD outlives the manager that serves
+/// its webhook.
 fn conversion_notes(config: &Config) -> String {
     let converted = config.objects.iter().filter(|object| {
         object.kind() == "CustomResourceDefinition"
@@ -256,15 +256,16 @@ fn conversion_notes(config: &Config) -> String {
     }
 }
 
-/// Returns the maximum length of the name prefix such that Service names remain valid DNS labels.
+/// How long the prefix of names can be without making the name of a Service longer than a DNS
+/// label.
 fn fullname_limit(config: &Config) -> usize {
     let services = config.objects.iter().filter(|object| object.kind() == "Service");
     let longest = services.map(|object| object.name().len() + 1).max().unwrap_or(20);
     LABEL.saturating_sub(longest).max(16)
 }
 
-/// Returns Chart.yaml. Lines that users change are never adjacent to other changing lines, so that
-/// they merge.
+/// Chart.yaml. The lines that users change are never next to lines that we change, so that both
+/// merge.
 fn chart_file(name: &str) -> String {
     let name = rbuilder_generator::yaml::to_string(&json!(name));
     format!(
@@ -273,7 +274,7 @@ fn chart_file(name: &str) -> String {
     )
 }
 
-/// Returns the settings that precede those of the Deployment.
+/// The settings that come before those of the Deployment.
 fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     let mut settings = vec![
         Setting::new(
@@ -374,7 +375,7 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     settings
 }
 
-/// Returns the settings that follow those of the Deployment.
+/// The settings that come after those of the Deployment.
 fn settings_after(config: &Config, ports: &Ports, sharding: Option<&Sharding>) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));

@@ -1,4 +1,4 @@
-//! Ports of the manager's container that are chart values.
+//! Ports of the manager's container that are values of the chart.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 
-/// Port names in the scaffold, each with its value.
+/// What scaffolds call these ports, and the value of each.
 const PORTS: &[(&str, &str)] = &[
     ("health", HEALTH_PORT),
     ("metrics", METRICS_PORT),
@@ -16,10 +16,10 @@ pub(super) const HEALTH_PORT: &str = "healthProbe.port";
 pub(super) const METRICS_PORT: &str = "metrics.port";
 pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 
-/// The chart value of each port, by the port number in the manifests.
+/// Which value stands for a port, by the number of the port in the manifests.
 pub(crate) type Ports = BTreeMap<u64, &'static str>;
 
-/// Finds the ports in the Deployment and in the patches of features.
+/// Finds the ports in the Deployment, and in the patches that features apply to it.
 pub(super) fn find_ports(config: &Config) -> Ports {
     let deployments = config
         .objects
@@ -39,8 +39,8 @@ pub(super) fn find_ports(config: &Config) -> Ports {
             let (Some((_, value)), Some(number)) = (known, port["containerPort"].as_u64()) else {
                 continue;
             };
-            // The probe port is also an argument. If the argument has a different form, the value
-            // could not change it.
+            // The port of the probes is also an argument. If that is written in some other way, the
+            // value would not be able to change it.
             let is_followed = *value != HEALTH_PORT || arguments.contains(&json!(health_argument(number)));
             if is_followed {
                 ports.insert(number, *value);
@@ -50,15 +50,14 @@ pub(super) fn find_ports(config: &Config) -> Ports {
     ports
 }
 
-/// The flag that sets the address of the health probes.
+/// The flag with the address of the health probes.
 pub(super) const HEALTH_FLAG: &str = "--health-probe-bind-address";
 
-/// Returns the argument that sets the port of the health probes.
 pub(super) fn health_argument(port: u64) -> String {
     format!("{HEALTH_FLAG}=:{port}")
 }
 
-/// Returns the port number in the manifests for a value.
+/// The number in the manifests for the port with this value.
 pub(super) fn default_port(ports: &Ports, value: &str) -> Option<u64> {
     let mut ports = ports.iter();
     ports.find(|(_, known)| **known == value).map(|(port, _)| *port)

@@ -1,12 +1,13 @@
-//! Names, namespaces and selectors in manifests, which depend on the release in a chart.
+//! Names, namespaces and selectors in manifests. In a chart, these depend on the release.
 //!
-//! Kustomize prefixes object names and the fields that refer to them, and sets the namespace.
-//! Templates use `include "<chart>.fullname"` and `.Release.Namespace` in the same places. The
-//! field name and the object's kind determine what the field refers to. A reference is replaced
-//! only if the chart contains its target.
+//! Kustomize adds a prefix to the names of objects and to the fields that refer to them, and sets
+//! the namespace. Templates have `include "<chart>.fullname"` and `.Release.Namespace` in the same
+//! places. What a field refers to follows from its name and the object's kind. We only replace a
+//! reference if the chart has what it refers to.
 //!
-//! Kustomize does not update names in selectors, expressions, alerts and certificate host names.
-//! Users write these with the project's prefix and namespace, and templates replace them, too.
+//! There are places that kustomize doesn't update, i.e. selectors, expressions, alerts and the host
+//! names of certificates. There, users write the prefix and the namespace of the project
+//! themselves, so templates replace those too.
 
 use std::collections::BTreeSet;
 
@@ -19,18 +20,18 @@ use super::ports::{METRICS_PORT, Ports};
 use super::template::{Node, Part, escape, quote};
 use super::text::{self, Literal};
 
-/// Placeholder for the namespace in scaffolds.
+/// What scaffolds write in place of the namespace.
 const SYSTEM: &str = "system";
-/// Label that contains the tool that installed an object; set in the chart.
+/// The label with the tool that installed an object. The chart sets it.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
-/// Fields whose string value names an object of a kind.
+/// Fields whose value is the name of an object of this kind.
 const NAME_FIELDS: &[(&str, &str)] = &[
     ("secretName", "Secret"),
     ("serviceName", "Service"),
     ("claimName", "PersistentVolumeClaim"),
 ];
-/// Fields whose `name` names an object of a kind.
+/// Fields with a `name` that refers to an object of this kind.
 const REFERENCES: &[(&str, &str)] = &[
     ("service", "Service"),
     ("secret", "Secret"),
@@ -41,63 +42,60 @@ const REFERENCES: &[(&str, &str)] = &[
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
-/// Fields whose `name` names an object of the kind in the adjacent `kind` field.
+/// Fields with a `name` that refers to an object of the kind beside it.
 const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
-/// Kinds whose names the manager reads from environment variables.
+/// The manager finds objects of these kinds through environment variables.
 const NAMED_IN_VARIABLES: &[&str] = &[
     "Service",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
-/// Kinds with CEL expressions, in which kustomize does not update names.
+/// Kinds with CEL expressions. Kustomize doesn't update names in them.
 const EXPRESSIONS: &[&str] = &[
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
     "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicy",
 ];
-/// Annotations of the form `<namespace>/<name>`.
+/// Annotations whose value is `<namespace>/<name>`.
 const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
 ];
 
-/// The objects in a chart, and how templates refer to them.
+/// What's in the chart, and how templates refer to it.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     style: Style,
-    /// Kind and name of each object.
+    /// All objects, as kind and name.
     names: BTreeSet<(String, String)>,
-    /// Name of the Secret that holds the webhook certificate.
+    /// The Secret with the certificate of the webhooks.
     webhook_secret: Option<String>,
-    /// Name of the project, used as prefix of names that kustomize does not update.
+    /// The project's name, which is the prefix where kustomize doesn't add one.
     project: String,
-    /// Namespaces that are replaced with the release namespace: the placeholder, the namespace in
-    /// config/default, and its default.
+    /// The namespaces that become that of the release, which are the placeholder, the namespace in
+    /// config/default, and the default for that.
     namespaces: [String; 3],
-    /// Labels of the manager's pods.
     pod_labels: Map<String, Value>,
-    /// Name of the manager's service account.
+    /// The service account of the manager.
     service_account: String,
-    /// True if the manager watches only its own namespace by default.
+    /// Whether the manager watches only its own namespace by default.
     is_namespaced: bool,
-    /// The ports that are chart values.
+    /// The ports that are values of the chart.
     ports: Ports,
 }
 
-/// How names are written.
 #[derive(Clone, Debug)]
 enum Style {
-    /// As template expressions.
     Template {
-        /// Name of the chart, the prefix of its named templates.
+        /// The name of the chart, which named templates have as their prefix.
         chart: String,
-        /// Variable that holds the root context: `.`, or `$` in a loop.
+        /// How to get at the root context: `.`, or `$` in a loop.
         root: &'static str,
     },
-    /// As kustomize writes them.
+    /// The way kustomize writes them.
     Plain {
-        /// Name of the project, the prefix of all names.
+        /// The name of the project, which all names have as their prefix.
         prefix: String,
         namespace: String,
     },
@@ -111,7 +109,8 @@ impl References {
             .filter(|object| !matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
             .map(|object| (object.kind().to_owned(), object.name().to_owned()))
             .collect();
-        // Secrets that another controller creates under a name given in the manifests.
+        // Some Secrets aren't in the manifests, because another controller creates them. The
+        // manifests still say what they are called.
         let secrets = config.objects.iter().flat_map(created_secrets);
         names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
         let of_webhooks = config.objects.iter().filter(|object| {
@@ -140,7 +139,7 @@ impl References {
         }
     }
 
-    /// Sets the chart values that affect references. `is_namespaced` is true if the manager watches
+    /// Sets the values that matter for references. `is_namespaced` means that the manager watches
     /// only its own namespace by default.
     pub(super) fn with_values(self, is_namespaced: bool, ports: Ports) -> References {
         References {
@@ -150,7 +149,7 @@ impl References {
         }
     }
 
-    /// Returns references that write names as kustomize does.
+    /// The same, but names are written the way kustomize writes them.
     pub(crate) fn plain(&self, prefix: &str) -> References {
         let prefix = prefix.to_owned();
         let namespace = self.namespaces[1].clone();
@@ -160,7 +159,7 @@ impl References {
         }
     }
 
-    /// Returns references for the body of a loop, which rebinds `.`.
+    /// The same for the body of a loop, where `.` is something else.
     pub(crate) fn in_loop(&self) -> References {
         let mut inner = self.clone();
         if let Style::Template { root, .. } = &mut inner.style {
@@ -176,12 +175,12 @@ impl References {
         }
     }
 
-    /// Returns the path of a value: `.Values.replicas`.
+    /// E.g. `.Values.replicas`.
     pub(crate) fn value(&self, path: &str) -> String {
         format!("{}.Values.{path}", self.root().trim_end_matches('.'))
     }
 
-    /// Returns an expression for a named template of the chart.
+    /// Calls one of the chart's named templates.
     pub(crate) fn include(&self, name: &str) -> String {
         match &self.style {
             Style::Template { chart, root } => format!("include \"{chart}.{name}\" {root}"),
@@ -189,7 +188,6 @@ impl References {
         }
     }
 
-    /// Returns the name of an object in this release.
     pub(crate) fn name(&self, name: &str) -> String {
         match &self.style {
             Style::Template { .. } => format!("{{{{ {} }}}}-{}", self.include("fullname"), escape(name)),
@@ -197,7 +195,7 @@ impl References {
         }
     }
 
-    /// Returns the release namespace as a YAML string.
+    /// The namespace of the release as a YAML string.
     pub(crate) fn namespace(&self) -> String {
         match &self.style {
             Style::Template { .. } => {
@@ -210,7 +208,7 @@ impl References {
         }
     }
 
-    /// Returns the release namespace as part of a longer string.
+    /// The namespace of the release within a longer string.
     fn release_namespace(&self) -> String {
         match &self.style {
             Style::Template { .. } => {
@@ -223,7 +221,6 @@ impl References {
         }
     }
 
-    /// Returns the name of the manager's service account.
     pub(crate) fn account(&self) -> Node {
         Node::Text(match self.style {
             Style::Template { .. } => format!("{{{{ {} }}}}", self.include("serviceAccountName")),
@@ -231,28 +228,25 @@ impl References {
         })
     }
 
-    /// Returns whether this is the name of the manager's service account.
     pub(crate) fn is_account(&self, name: &str) -> bool {
         name == self.service_account
     }
 
-    /// Returns whether the chart contains an object.
     pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         self.names.contains(&(kind.to_owned(), name.to_owned()))
     }
 
-    /// Returns the name of the Secret that holds the webhook certificate.
     pub(crate) fn webhook_secret(&self) -> Option<&str> {
         self.webhook_secret.as_deref()
     }
 
-    /// Returns the Secrets that manifests refer to but do not contain.
+    /// Secrets that manifests refer to but don't contain.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = self.names.iter().filter(|(kind, _)| kind == "Secret");
         secrets.map(|(_, name)| name.as_str())
     }
 
-    /// Returns a reference to an object, or `None` if the chart does not contain it.
+    /// A reference to an object, or `None` if it's not in the chart.
     fn reference(&self, kind: &str, name: &str) -> Option<Node> {
         if kind == "ServiceAccount" && self.is_account(name) && self.has(kind, name) {
             return Some(self.account());
@@ -266,14 +260,13 @@ impl References {
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
-    /// Replaces the references in a field of an object.
     pub(crate) fn replace_field(&self, kind: &str, key: &str, value: &Value) -> Node {
         let mut keys = vec![key];
         let replaced = self.rewrite_field(kind, &Map::new(), value, &mut keys);
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
-    /// Rewrites a value. Returns `None` if nothing changes.
+    /// Rewrites a value, or returns `None` if nothing in it changes.
     fn rewrite<'v>(&self, kind: &str, value: &'v Value, keys: &mut Vec<&'v str>) -> Option<Node> {
         let mut has_changed = false;
         let mut keep = |node: Option<Node>, value: &Value| {
@@ -319,7 +312,7 @@ impl References {
         own.or_else(|| self.rewrite(kind, value, keys))
     }
 
-    /// Rewrites a string, depending on its field and the field that contains it.
+    /// Rewrites a string. What it means depends on its field, and on the field around that.
     fn rewrite_string(
         &self,
         kind: &str,
@@ -360,7 +353,7 @@ impl References {
         }
     }
 
-    /// Returns the value for one of the manager container's ports, or `None` for other ports.
+    /// The value that stands for a port of the manager, or `None` for any other port.
     fn port(&self, kind: &str, keys: &[&str], number: u64) -> Option<Node> {
         let is_port = matches!(
             (kind, *keys.last()?),
@@ -370,7 +363,7 @@ impl References {
         Some(Node::Text(format!("{{{{ {} | int }}}}", self.value(value))))
     }
 
-    /// Returns whether a value determines if metrics are served over HTTPS.
+    /// Whether it's a value that decides if metrics are served over HTTPS.
     pub(super) fn has_secure_metrics(&self) -> bool {
         self.ports.values().any(|value| *value == METRICS_PORT)
     }
@@ -380,20 +373,20 @@ impl References {
         target.is_some_and(|target| self.ports.get(&target) == Some(&METRICS_PORT))
     }
 
-    /// Returns the metrics endpoint's protocol, which is also the name of its port.
+    /// The protocol of the metrics endpoint, which is also what its port is called.
     fn protocol(&self, text: &str) -> Option<Node> {
         let secure = self.value("metrics.secure");
         (self.has_secure_metrics() && text == "https")
             .then(|| Node::Text(format!("{{{{ ternary \"https\" \"http\" {secure} }}}}")))
     }
 
-    /// Returns the release namespace if `name` is a namespace that it replaces.
+    /// The namespace of the release, if that's what `name` stands for.
     fn own_namespace(&self, name: &str) -> Option<Node> {
         let is_own = self.namespaces.iter().any(|own| own == name);
         is_own.then(|| Node::Text(self.namespace()))
     }
 
-    /// Replaces the project's names and namespaces in a text, such as an alert's query.
+    /// Replaces the names and namespaces of the project in a text, e.g. in the query of an alert.
     fn follow_in_text(&self, text: &str, placeholder: Option<Literal>) -> Option<Node> {
         let Style::Template { .. } = self.style else {
             return None;
@@ -403,7 +396,6 @@ impl References {
         text::rewrite(text, &literals)
     }
 
-    /// Replaces the project's names and namespaces in the data of a ConfigMap or Secret.
     pub(super) fn follow_in_data(&self, data: &Value) -> Node {
         let fields = data.as_object().into_iter().flatten().map(|(key, value)| {
             let followed = value.as_str().and_then(|text| self.follow_in_text(text, None));
@@ -415,19 +407,19 @@ impl References {
         Node::Map(fields.collect())
     }
 
-    /// Returns whether a text contains one of the project's names or its namespace.
+    /// Whether a text contains the project's namespace or one of its names.
     pub(super) fn names_project(&self, text: &str) -> bool {
         self.follow_in_text(text, None).is_some()
     }
 
-    /// Returns the strings that contain one of the project's names or its namespace, with their
-    /// replacements.
+    /// The strings that contain the project's namespace or one of its names, and what to replace
+    /// them with.
     fn literals(&self) -> Vec<Literal> {
         let fullname = self.include("fullname");
         let release = self.release_namespace();
         let mut literals = Vec::new();
         if self.has("ServiceAccount", &self.service_account) {
-            // Only match `system:serviceaccount:<namespace>:<name>`, because a Deployment may have
+            // Only match `system:serviceaccount:<namespace>:<name>`, since a Deployment may have
             // the same name.
             let text = format!(":{}-{}", self.project, self.service_account);
             let action = format!(":{{{{ {} }}}}", self.include("serviceAccountName"));
@@ -445,9 +437,7 @@ impl References {
         literals
     }
 
-    /// Rewrites an expression in a webhook or a policy. A match condition on the manager's
-    /// namespace contains the placeholder. A condition that restricts a webhook to that namespace
-    /// uses the watched namespaces instead.
+    /// Rewrites an expression in a webhook or a policy.
     fn expression(&self, beside: &Map<String, Value>, text: &str) -> Option<Node> {
         let is_about_manager = beside.get("name").is_some_and(|name| name == MANAGER_NAMESPACE);
         let is_restriction = self.is_namespaced && !text.trim_start().starts_with('!');
@@ -458,17 +448,19 @@ impl References {
                 self.value("watchNamespaces")
             ),
         };
+        // The condition has the placeholder of the namespace. If it restricts a webhook to the
+        // manager's namespace, it has to follow the watched namespaces.
         let placeholder = is_about_manager.then(|| Literal::word(SYSTEM.to_owned(), namespace));
         self.follow_in_text(text, placeholder)
     }
 
-    /// Returns the chart's name label to replace a label with the project's name.
+    /// Replaces the project's name in a label with the name of the chart.
     fn own_label(&self, name: &str) -> Option<Node> {
         let is_own = matches!(self.style, Style::Template { .. }) && name == self.project;
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
     }
 
-    /// Rewrites the `<namespace>/<name>` in an annotation for cert-manager.
+    /// Rewrites `<namespace>/<name>` in an annotation for cert-manager.
     fn injection(&self, text: &str) -> Option<Node> {
         let (_, name) = text.split_once('/')?;
         let is_known = self.has("Secret", name) || self.has("Certificate", name);
@@ -501,8 +493,8 @@ impl References {
         has_changed.then(|| Node::List(items.collect()))
     }
 
-    /// Rewrites a Service's host name: `webhook-service.system.svc`, or the same with the project's
-    /// prefix and namespace.
+    /// Rewrites the host name of a Service, e.g. `webhook-service.system.svc`, or the same with
+    /// prefix and namespace of the project.
     fn host_name(&self, name: &str) -> Option<Node> {
         let mut parts = name.splitn(3, '.');
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -517,7 +509,7 @@ impl References {
         is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
     }
 
-    /// Rewrites one of the `resourceNames` in a role's rule.
+    /// Rewrites one of the `resourceNames` in a rule.
     fn resource_name(&self, rule: &Map<String, Value>, name: &str) -> Option<Node> {
         let resources = rule.get("resources")?.as_array()?;
         let plural = |kind: &str| Value::from(format!("{}s", kind.to_lowercase()));
@@ -526,7 +518,7 @@ impl References {
         found.map(|_| Node::Text(self.name(name)))
     }
 
-    /// Returns whether the selector of an object selects the manager's pods.
+    /// Whether the object has a selector that selects the manager's pods.
     pub(super) fn selects_manager(&self, object: &Value) -> bool {
         let labels = object["spec"]["selector"]["matchLabels"].as_object();
         labels.is_some_and(|labels| self.are_of_manager(labels))
@@ -539,14 +531,14 @@ impl References {
         !labels.is_empty() && known.all(|is_known| is_known)
     }
 
-    /// Rewrites a selector of the manager's pods, or of objects with the same labels. Returns
-    /// `None` for other selectors.
+    /// Rewrites a selector if it selects the pods of the manager, or anything else with the same
+    /// labels.
     fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
         let is_manager = matches!(self.style, Style::Template { .. }) && self.are_of_manager(labels);
         is_manager.then(|| self.pod_selector(labels))
     }
 
-    /// Adds the chart's selector labels to pod labels.
+    /// Adds the chart's selector labels to the labels of pods.
     pub(crate) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
         let others = labels
             .iter()
@@ -563,8 +555,8 @@ fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
 
-/// Returns the names of Secrets created at run time, either by cert-manager, or by the manager
-/// under a name in its role.
+/// The Secrets that someone creates at run time. It's either cert-manager, or the manager itself,
+/// whose role then has the name.
 fn created_secrets(object: &Object) -> Vec<String> {
     let strings = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();

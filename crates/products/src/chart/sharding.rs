@@ -1,5 +1,5 @@
-//! Sharding in the manager's Deployment. The component sets fields for which the chart has values,
-//! and turns off the argument for leader election, wherever it is in the list.
+//! Sharding in the manager's Deployment. The component in `config/` sets fields for which the chart
+//! has values, and turns off leader election by changing the argument, wherever it is in the list.
 
 use serde_json::{Map, Value, json};
 
@@ -8,22 +8,20 @@ use super::references::References;
 use super::template::{Node, Part};
 use super::values::{self, Setting};
 
-/// Number of replicas with shards.
 const REPLICAS: &str = "sharding.replicas";
-/// Update strategy with shards.
 const STRATEGY: &str = "sharding.strategy";
-/// The field with the constraints for spreading the pods.
+/// The field that spreads the pods.
 pub(super) const SPREAD: &str = "topologySpreadConstraints";
 
-/// The possible forms of the manager's argument for leader election.
+/// How the argument for leader election may be written.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
-/// The component replaces any of these forms with this argument.
+/// The component puts this in place of any of them.
 const NO_LEADER: &str = "--leader-elect=false";
-/// The path by which the component selects them, for kustomize.
+/// How the component selects them in kustomize.
 const SELECTED: &str = "spec.template.spec.containers.[name=manager].args.[=^--leader-elect(=true|=false)?$]";
 
-/// Returns whether a kustomization's replacement turns off the argument for leader election, as in
-/// the component.
+/// Whether a replacement in a kustomization turns off leader election the way the component does
+/// it.
 pub(super) fn turns_off_leader(replacement: &Value) -> bool {
     let targets = replacement["targets"].as_array().map_or(&[][..], Vec::as_slice);
     let [target] = targets else { return false };
@@ -33,7 +31,6 @@ pub(super) fn turns_off_leader(replacement: &Value) -> bool {
         && source.ends_with(".env.[name=LEADER_ELECT].value")
 }
 
-/// Turns off leader election in the arguments of a container.
 pub(crate) fn turn_off_leader(container: &mut Value) {
     for argument in container["args"].as_array_mut().into_iter().flatten() {
         if LEADER_ELECT.iter().any(|known| argument == known) {
@@ -42,20 +39,20 @@ pub(crate) fn turn_off_leader(container: &mut Value) {
     }
 }
 
-/// The Deployment fields set by the component.
+/// The fields of the Deployment that the component sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharding {
-    /// Null if an autoscaler sets the number.
+    /// Null if it's left to an autoscaler.
     replicas: Value,
     strategy: Value,
     spread: Value,
-    /// True if the component turns off the argument for leader election.
+    /// Whether the component turns off the argument for leader election.
     turns_off_leader: bool,
 }
 
 impl Sharding {
-    /// Takes the fields out of the component's patch, so that other code does not warn about them.
-    /// Returns `None` if the project does not contain the component.
+    /// Takes the fields out of the component's patch, so that nobody warns about them. `None` if
+    /// the project doesn't have the component.
     pub(super) fn take(config: &Config, manager: &mut Object) -> Option<Sharding> {
         if !config.has(SHARDING) {
             return None;
@@ -81,7 +78,6 @@ impl Sharding {
         Some(sharding)
     }
 
-    /// Returns the chart values.
     pub(super) fn settings(&self, config: &Config) -> [Setting; 3] {
         [
             Setting::new(
@@ -105,7 +101,7 @@ impl Sharding {
         ]
     }
 
-    /// Returns the number of replicas, or `single` without shards.
+    /// The number of replicas, which is `single` without shards.
     pub(super) fn replicas(references: &References, single: Part) -> Part {
         let replicas = references.value(REPLICAS);
         let number = Node::Text(format!("{{{{ {replicas} | int }}}}"));
@@ -119,7 +115,7 @@ impl Sharding {
         )
     }
 
-    /// Returns the update strategy, or `others` without shards.
+    /// The update strategy, which is that in `others` without shards.
     pub(super) fn strategy(references: &References, others: Vec<Part>) -> Part {
         Part::Either(
             format!("if {}", references.value(SHARDING)),
@@ -128,8 +124,8 @@ impl Sharding {
         )
     }
 
-    /// Returns the component's constraints unless the chart's users set any; otherwise returns
-    /// `others`.
+    /// The constraints of the component if there are shards and the users of the chart have set
+    /// none. In any other case `others` applies.
     pub(super) fn spread(&self, references: &References, others: Vec<Part>) -> Vec<Part> {
         if self.spread.is_null() {
             return others;
@@ -143,7 +139,7 @@ impl Sharding {
         )]
     }
 
-    /// Returns the argument lines, which are `.` in the template.
+    /// The arguments, which the template has as `.`.
     pub(super) fn arguments(&self) -> Part {
         let lines = Part::Lines("toYaml .".into());
         if !self.turns_off_leader {
@@ -151,7 +147,7 @@ impl Sharding {
         }
         let replaced =
             format!("regexReplaceAll \"(?m)^- --leader-elect(=true)?$\" (toYaml .) \"- {NO_LEADER}\"");
-        // `.` is the list of arguments here, not the root.
+        // Here `.` is the list of arguments and not the root, so we need `$`.
         Part::Either(
             format!("if $.Values.{SHARDING}"),
             vec![Part::Lines(replaced)],
@@ -160,7 +156,7 @@ impl Sharding {
     }
 }
 
-/// Drops the fields that a strategic merge patch removes.
+/// Drops what a strategic merge patch would remove.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {

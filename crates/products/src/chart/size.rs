@@ -1,5 +1,5 @@
 //! Size limits. Helm stores a release in a single Secret, and the Operator Lifecycle Manager stores
-//! a bundle in a single ConfigMap. Each is limited to 1 MiB.
+//! a bundle in a single ConfigMap, neither of which can be larger than 1 MiB.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-/// The API server's limit on the size of a Secret or ConfigMap, in bytes.
+/// The API server doesn't accept a Secret or ConfigMap with more bytes.
 const LIMIT: usize = 1024 * 1024;
-/// The number of files listed in a warning.
+/// A warning lists this many files.
 const NAMED: usize = 3;
 
-/// Returns a warning, as message and help, if Helm cannot store a release of the chart.
+/// Warns (with message and help) if a release of the chart would be too large for Helm.
 ///
-/// Helm stores both the chart's files and the rendered manifests, compressed and base64-encoded.
+/// Helm stores the chart's files as well as what they render to, all of it compressed and then
+/// encoded in base64.
 pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let stored: Vec<_> = files
         .iter()
@@ -36,7 +37,7 @@ pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String,
     })
 }
 
-/// Returns a warning, as message and help, if the lifecycle manager cannot unpack a bundle. It
+/// Warns (with message and help) if a bundle is too large for the lifecycle manager, which
 /// compresses each file separately.
 pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let size: usize = files.values().map(|text| stored_size(text)).sum();
@@ -52,12 +53,11 @@ pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, 
     })
 }
 
-/// Help on how to make CRDs smaller.
+/// How to make CRDs smaller.
 const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_description_length = …)]` or `rbuilder manifests --max-description-length`";
 
-/// Returns the size of a text after compression and base64 encoding.
 fn stored_size(text: &str) -> usize {
-    // Helm also uses the highest compression level.
+    // Helm uses the best compression, too.
     let compressed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 9);
     compressed.len().div_ceil(3) * 4
 }
@@ -66,7 +66,6 @@ fn kibibytes(bytes: usize) -> usize {
     bytes.div_ceil(1024)
 }
 
-/// Lists the largest files with their sizes.
 fn name_largest(files: &BTreeMap<String, String>) -> String {
     let mut files: Vec<(&String, &String)> = files.iter().collect();
     files.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
@@ -79,7 +78,7 @@ fn name_largest(files: &BTreeMap<String, String>) -> String {
 mod tests {
     use super::*;
 
-    /// Returns a text that does not compress to less than half its size.
+    /// A text that compresses to no less than half its size.
     fn random_text(length: usize) -> String {
         let mut state = 1_u64;
         let mut next = || {
@@ -105,7 +104,7 @@ mod tests {
             "{release}"
         );
         assert!(check_bundle(&files(2_000_000)).is_some());
-        // Repetitive text compresses well, so it fits.
+        // Text that repeats itself compresses well, so this fits.
         let repeated = BTreeMap::from([("templates/a.yaml".to_owned(), "a: b\n".repeat(1_000_000))]);
         assert_eq!(check_release(&repeated), None);
     }

@@ -1,8 +1,8 @@
-//! Strategic merge patches, as far as needed for patches of a Deployment.
+//! Strategic merge patches, as far as patches of a Deployment need them.
 
 use serde_json::Value;
 
-/// Lists that merge by key: field name and key.
+/// Lists that are merged by a key, as field name and key.
 const KEYS: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),
@@ -14,7 +14,7 @@ const KEYS: &[(&str, &str)] = &[
     ("topologySpreadConstraints", "topologyKey"),
 ];
 
-/// Returns the merge key of a list, or `None` if patches replace the list.
+/// The merge key of a list, or `None` if a patch replaces the whole list.
 pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| *name == field).map(|(_, key)| *key)
 }
@@ -42,7 +42,8 @@ pub fn merge(base: &mut Value, patch: &Value) {
                 merge_list(known, items, merge_key);
             }
             (Value::Object(_), Some(known), _) => merge(known, value),
-            // A field that the patch removes does not exist in a new parent object either.
+            // Merge even if there is nothing to merge with. The patch may remove fields, and these
+            // must not be in the new object either.
             (Value::Object(_), None, _) => {
                 let mut added = Value::Null;
                 merge(&mut added, value);

@@ -1,18 +1,16 @@
 //! Helm templates as trees of YAML, expressions, control structures and values.
 //!
-//! A manifest is parsed, parts of the tree are replaced, and the tree is printed. The output thus
-//! only contains expressions inserted by the code. Braces in descriptions, samples and CEL rules
-//! survive: a literal `{{` is printed as an action that renders `{{`.
+//! We parse a manifest, replace parts of the tree, and print it. This way the output has no
+//! expressions other than those we put there. Braces in descriptions, samples and CEL rules
+//! survive, because we print a literal `{{` as an action that renders `{{`.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-/// A value in a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
-    /// A literal.
     Value(Value),
-    /// Text with expressions that renders to a single YAML scalar.
+    /// Text with expressions, which must render to a single YAML scalar.
     Text(String),
     /// A map of [`Part::Field`]s.
     Map(Vec<Part>),
@@ -20,37 +18,33 @@ pub(crate) enum Node {
     List(Vec<Part>),
 }
 
-/// A part of a map or a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// A map entry.
     Field(String, Node),
-    /// A list item.
     Item(Node),
-    /// An expression that renders to whole lines, such as `toYaml .Values.tolerations`.
+    /// An expression that renders to whole lines, e.g. `toYaml .Values.tolerations`.
     Lines(String),
-    /// A control structure, such as `if .Values.metrics.enabled`, and its body.
+    /// A control structure and its body, e.g. `if .Values.metrics.enabled`.
     Block(String, Vec<Part>),
-    /// A control structure with an `else` branch.
+    /// The same with an `else` branch.
     Either(String, Vec<Part>, Vec<Part>),
 }
 
 impl Part {
-    /// Returns a field with the value at a path, rendered only if that value is not empty.
+    /// A field with the value at a path. It's only rendered if that isn't empty.
     pub(crate) fn of_values(key: &str, path: &str) -> Part {
         let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
     }
 
-    /// Returns the items of the list at a path.
+    /// The items of the list at a path.
     pub(crate) fn items_of_values(path: &str) -> Part {
         Part::Block(format!("with {path}"), vec![Part::Lines("toYaml .".into())])
     }
 }
 
 impl Node {
-    /// Converts a tree to a plain value. The tree must not contain control structures or
-    /// expressions.
+    /// Turns a tree without control structures and expressions into a plain value.
     pub(crate) fn into_value(self) -> Value {
         match self {
             Node::Value(value) => value,
@@ -77,21 +71,19 @@ impl Part {
     }
 }
 
-/// Prints a document.
 pub(crate) fn print_document(parts: &[Part]) -> String {
     let mut out = String::new();
     print_parts(&mut out, parts, 0);
     out
 }
 
-/// Escapes literal text for a template.
-///
-/// Only `{{` opens an action, so `{{{` becomes an action followed by the third brace.
+/// Escapes literal text for a template. Nothing but `{{` opens an action, so `{{{` becomes an
+/// action followed by the third brace.
 pub(crate) fn escape(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
-/// Quotes a string as a literal within an action.
+/// Quotes a string for use within an action.
 pub(crate) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -142,7 +134,7 @@ fn print_field(out: &mut String, key: &str, node: &Node, indent: usize) {
     }
 }
 
-/// Prints a list item. A map must start with a field, which goes on the same line as the dash.
+/// Prints a list item. A map must start with a field, since that goes on the line of the dash.
 fn print_item(out: &mut String, node: &Node, indent: usize) {
     match node {
         Node::Value(value) => match split(value) {
@@ -160,8 +152,8 @@ fn print_item(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// Splits a literal that contains a string with empty lines at its end. A block scalar would not
-/// work there, because a following action trims line breaks. Returns `None` for all other literals.
+/// Splits a literal if some string in it ends with empty lines. As a block scalar, it would lose
+/// them, because the action that follows trims line breaks.
 fn split(value: &Value) -> Option<Node> {
     if !ends_openly(value) {
         return None;
@@ -177,8 +169,8 @@ fn split(value: &Value) -> Option<Node> {
     })
 }
 
-/// Returns whether the value contains a string that ends in an empty line, which YAML preserves
-/// only in `+` block scalars.
+/// Whether a string in the value ends with an empty line, which YAML only keeps in a `+` block
+/// scalar.
 fn ends_openly(value: &Value) -> bool {
     match value {
         Value::String(text) => text.ends_with("\n\n") || text == "\n",
@@ -268,7 +260,7 @@ mod tests {
         );
     }
 
-    /// Renders a template that contains no actions except escaped braces.
+    /// Renders a template whose only actions are escaped braces.
     fn render(template: &str) -> String {
         let mut parts = template.split("{{");
         let mut out = parts.next().unwrap_or_default().to_owned();

@@ -1,18 +1,18 @@
-//! Names and namespaces within strings, such as alert queries and CEL expressions.
+//! Names and namespaces within strings, e.g. in the queries of alerts or in CEL expressions.
 
 use super::template::{Node, escape, quote};
 
-/// Prefix of the project name in alert queries. It matches any release name.
+/// In the queries of alerts, this comes before the name of the project to match any release name.
 const ANY_RELEASE: &str = "(.+-)?";
 
 /// A string that depends on the release.
 #[derive(Clone, Debug)]
 pub(super) struct Literal {
     text: String,
-    /// The template text that replaces it.
+    /// What the template has in its place.
     action: String,
-    /// True if the text may be an ordinary word. It then counts only between quotes, dots, colons
-    /// or slashes.
+    /// Whether the text may be an ordinary word, in which case it only counts between quotes, dots,
+    /// colons or slashes.
     is_word: bool,
 }
 
@@ -25,7 +25,7 @@ impl Literal {
         }
     }
 
-    /// Creates a literal that may be an ordinary word.
+    /// A literal that may be an ordinary word.
     pub(super) fn word(text: String, action: String) -> Literal {
         Literal {
             is_word: true,
@@ -33,7 +33,7 @@ impl Literal {
         }
     }
 
-    /// Returns whether `text` contains this literal at `at`, and not just as part of a longer word.
+    /// Whether `text` has this literal at `at`, and not only as part of a longer word.
     fn is_at(&self, text: &str, at: usize) -> bool {
         let before = text[..at].chars().next_back();
         let after = &text[at + self.text.len()..];
@@ -43,20 +43,17 @@ impl Literal {
         }
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         let begins = self.text.starts_with(':') || !before.is_some_and(is_name);
-        // Pod names start with the name of their Deployment: `shop-controller-manager-.*`.
+        // The name of a pod starts with that of its Deployment, as in `shop-controller-manager-.*`.
         let after = after.strip_prefix('-').unwrap_or(after);
         begins && !after.starts_with(is_name)
     }
 }
 
-/// Replaces the literals in a text with expressions. Returns a YAML string, or `None` if the text
-/// contains no literal.
-///
-/// Drops a `(.+-)?` before a name: it allows for any release name, so it would match other
-/// releases.
+/// Replaces the literals in a text with expressions. Returns a YAML string, or `None` if there's
+/// nothing to replace.
 pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     let is_one_line = !text.contains('\n');
-    // Escapes text for the inside of YAML quotes.
+    // Escapes text for use inside of YAML quotes.
     let plain = |text: &str| match is_one_line {
         true => escape(text).replace('\'', "''"),
         false => {
@@ -71,6 +68,8 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     let (mut quoted, mut from) = (String::new(), 0);
     while let Some((at, literal)) = find_first(text, from, literals) {
         let before = &text[from..at];
+        // Now that the name is that of the release, a `(.+-)?` before it would only match other
+        // releases.
         quoted += &plain(before.strip_suffix(ANY_RELEASE).unwrap_or(before));
         quoted += &action(&literal.action);
         from = at + literal.text.len();
@@ -85,8 +84,7 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     }))
 }
 
-/// Returns the first literal at or after `from`. Prefers the longest if several match at the same
-/// position.
+/// The first literal at or after `from`. If several match there, it's the longest.
 fn find_first<'l>(text: &str, from: usize, literals: &'l [Literal]) -> Option<(usize, &'l Literal)> {
     let found = literals.iter().filter_map(|literal| {
         let mut places = text[from..].match_indices(&literal.text);

@@ -1,19 +1,17 @@
-//! The values of a chart: a single table, from which values.yaml, its schema and the README are
-//! generated.
+//! The values of a chart. We generate values.yaml, its schema and the README from the same table.
 
 use rbuilder_generator::yaml;
 use serde_json::{Map, Value, json};
 
-/// A value that the chart's users may set.
+/// A value that users of the chart may set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// Path in values.yaml: `image.tag`.
+    /// Where it is in values.yaml, e.g. `image.tag`.
     pub(super) path: &'static str,
-    /// The default.
     pub(super) default: Value,
-    /// JSON schema of the value.
+    /// Its JSON schema.
     pub(super) schema: Value,
-    /// Description: a noun phrase or a verb, with the unit and the meaning of the empty value.
+    /// What it's for, as a noun phrase or a verb, with the unit and what an empty value means.
     pub(super) about: &'static str,
 }
 
@@ -28,56 +26,50 @@ impl Setting {
     }
 }
 
-/// Schema of a boolean.
 pub(super) fn flag() -> Value {
     json!({ "type": "boolean" })
 }
 
-/// Schema of a string.
 pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
-/// Schema for a map of strings, such as labels and annotations.
+/// For a map of strings, e.g. labels or annotations.
 pub(super) fn strings_by_name() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
 
-/// Schema for a list of strings.
 pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
 
-/// Schema of a Kubernetes API object, which the API server validates.
+/// For an object of the Kubernetes API, which we leave to the API server to validate.
 pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
 
-/// Schema for a list of Kubernetes API objects.
 pub(super) fn objects() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }
 
-/// Schema for a list of objects with a required string field.
+/// For objects that need a certain string field.
 pub(super) fn objects_with(key: &str) -> Value {
     let item = json!({ "type": "object", "required": [key], "properties": { key: { "type": "string" } } });
     json!({ "type": "array", "items": item })
 }
 
-/// Schema of a port.
 pub(super) fn port() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": 65535 })
 }
 
-/// Schema of an optional count.
 pub(super) fn optional_count() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 0 })
 }
 
-/// Prints values.yaml. Settings that share a parent key must be adjacent.
+/// Prints values.yaml. Settings with the same parent key have to be next to each other.
 ///
-/// Each setting has a comment above it, and an empty line or a comment below. Changes to adjacent
-/// settings therefore merge.
+/// There's a comment above each setting, and an empty line or a comment below. This lets changes to
+/// adjacent settings merge.
 pub(super) fn print_values(settings: &[Setting]) -> String {
     let mut out = String::from("# Default values. README.md has a table of them.\n");
     let mut open: Vec<&str> = Vec::new();
@@ -107,7 +99,7 @@ fn push_line(out: &mut String, depth: usize, line: &str) {
     out.push('\n');
 }
 
-/// Line width of comments.
+/// How wide comments are.
 const WIDTH: usize = 100;
 
 fn push_comment(out: &mut String, depth: usize, text: &str) {
@@ -123,7 +115,7 @@ fn push_comment(out: &mut String, depth: usize, text: &str) {
     push_line(out, depth, &line);
 }
 
-/// Prints values.schema.json. It closes every object, so that Helm rejects mistyped names.
+/// Prints values.schema.json. Every object in it is closed, so that Helm rejects misspelled names.
 pub(super) fn print_schema(settings: &[Setting]) -> String {
     let mut root = closed_object();
     for setting in settings {
@@ -145,8 +137,8 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
         "type": "object",
         "description": "Global values; this chart uses none.",
     });
-    // Parent charts commonly use `enabled` as the condition of a dependency, and Helm also passes
-    // it on.
+    // Parent charts often use `enabled` as the condition of a dependency, and Helm passes that on
+    // too.
     root["properties"]["enabled"] = json!({
         "type": "boolean",
         "description": "Condition of a parent chart; this chart does not use it.",
@@ -159,7 +151,8 @@ fn closed_object() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
 }
 
-/// Prints the table of values as Markdown. Defaults are taken from values.yaml if it contains them.
+/// Prints the table of values as Markdown. The defaults are those in values.yaml, as far as it has
+/// them.
 pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     let mut out = String::from("| value | description | default |\n|---|---|---|\n");
     for Setting {
@@ -176,12 +169,12 @@ pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     out
 }
 
-/// Returns the value at a path such as `image.tag`.
+/// Looks up a path, e.g. `image.tag`.
 fn find_value<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(values, |value, key| value.get(key))
 }
 
-/// Formats a text as inline code in Markdown.
+/// Inline code in Markdown.
 fn code(text: &str) -> String {
     match text.contains('`') {
         true => format!("`` {text} ``"),

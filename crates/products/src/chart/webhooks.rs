@@ -1,4 +1,4 @@
-//! Webhook configurations. Values restrict when the webhooks are called and for which objects.
+//! Webhook configurations. Values restrict when a webhook is called, and for which objects.
 
 use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Map, Value, json};
@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 use super::references::References;
 use super::template::{Node, Part, quote};
 
-/// Kubernetes' default failure policy.
+/// What Kubernetes assumes if there is no failure policy.
 const FAIL: &str = "Fail";
 
-/// Returns the webhooks of a configuration. `is_ours` is true if the manager supports
-/// `watchNamespaces`.
+/// `is_ours` says whether the manager supports `watchNamespaces`.
 pub(super) fn follow_values(references: &References, kind: &str, webhooks: &Value, is_ours: bool) -> Node {
     let webhooks = webhooks.as_array().into_iter().flatten();
     let webhooks = webhooks.map(|webhook| {
@@ -64,8 +63,8 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_none_or(Map::is_empty)
 }
 
-/// Returns a selector that also includes a value's requirements, so that values cannot lift
-/// requirements in the manifest. Returns `None` for an empty selector.
+/// A selector that also has the requirements in a value. A value can only add to those in the
+/// manifest, never lift them. `None` for an empty selector.
 fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Option<Node> {
     if is_empty(own) {
         return None;
@@ -77,8 +76,8 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
             parts.push(Part::of_values(field, &path));
             continue;
         };
-        // Replace references in the entire list, because the adjacent key determines which strings
-        // count.
+        // Replace references in the whole list, because it's the key next to it that decides which
+        // strings count.
         let whole = references.replace_field(kind, key, &json!({ field: value }));
         let mut inner = match whole {
             Node::Map(fields) => fields.into_iter().next().map_or_else(Vec::new, into_parts),
@@ -94,12 +93,11 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
         };
         parts.push(Part::Field(field.into(), node));
     }
-    // A map must start with a field, not with a block.
+    // A map has to start with a field. A block can't come first.
     parts.sort_by_key(|part| !matches!(part, Part::Field(..)));
     Some(Node::Map(parts))
 }
 
-/// Returns the fields of a map, or the items of a list.
 fn into_parts(field: Part) -> Vec<Part> {
     match field {
         Part::Field(_, Node::Map(parts) | Node::List(parts)) => parts,
@@ -116,8 +114,8 @@ fn into_parts(field: Part) -> Vec<Part> {
     }
 }
 
-/// Returns the match conditions. The API server does not call the webhook for objects outside the
-/// watched namespaces.
+/// The match conditions. They keep the API server from calling the webhook for objects outside of
+/// the watched namespaces.
 fn match_conditions(
     references: &References,
     kind: &str,
@@ -137,7 +135,7 @@ fn match_conditions(
     let watched = references.value("watchNamespaces");
     let control = format!("with {watched}");
     if is_ours && !own.iter().any(is_restriction) {
-        // Requests for cluster-scoped objects have an empty namespace.
+        // For an object without namespace, the namespace of the request is empty.
         let expression = "'request.namespace == '''' || request.namespace in [''{{ join \"'', ''\" . }}'']'";
         let condition = Part::Item(Node::Map(vec![
             Part::Field("expression".into(), Node::Text(expression.into())),

@@ -1,4 +1,4 @@
-//! The list of an operator's custom metrics, in the format of kubebuilder's plugin, and panels for
+//! The list of an operator's own metrics, in the format of kubebuilder's plugin, and panels for
 //! them.
 
 use std::collections::BTreeSet;
@@ -9,34 +9,33 @@ use serde::Deserialize;
 use super::dashboard::{Panel, Query};
 use rbuilder_yaml::describe_failure;
 
-/// The file in which users list custom metrics.
+/// Where users list custom metrics.
 pub const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
-/// Maximum number of metrics in the list. A larger dashboard would be unusable.
+/// Nobody could use a dashboard with more metrics than this.
 const MOST_METRICS: usize = 200;
 
-/// A list of custom metrics.
+/// The custom metrics that a user has listed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomMetrics {
-    /// May be `null`, as in kubebuilder's empty list.
+    /// May be `null`, because kubebuilder writes an empty list like that.
     #[serde(default)]
     custom_metrics: Option<Vec<CustomMetric>>,
 }
 
-/// A metric in the list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CustomMetric {
     metric: String,
     r#type: MetricType,
-    /// Query of the panel. The default depends on the type.
+    /// The query of the panel, which by default depends on the type.
     #[serde(default)]
     expr: String,
-    /// Grafana unit. The default depends on the suffix of the name.
+    /// The unit in Grafana, which by default depends on how the name ends.
     #[serde(default)]
     unit: String,
-    /// Title of the panel. Defaults to the metric's name.
+    /// The title of the panel. Defaults to the name of the metric.
     #[serde(default)]
     title: String,
     #[serde(default)]
@@ -51,12 +50,11 @@ enum MetricType {
     Histogram,
 }
 
-/// A panel for a custom metric.
 pub(super) struct CustomPanel {
     title: String,
     description: String,
     unit: String,
-    /// Expressions and legends.
+    /// Expressions with their legends.
     queries: Vec<(String, String)>,
 }
 
@@ -64,7 +62,7 @@ impl CustomMetrics {
     /// Parses the text of the list.
     ///
     /// # Errors
-    /// Fails with line and column if the text is not such a list, or with the name of a metric that
+    /// Fails with line and column if the text isn't such a list, or with the name of a metric that
     /// is invalid or listed twice.
     pub fn parse(text: &str) -> Result<CustomMetrics> {
         let parsed: Result<Option<CustomMetrics>, _> = rbuilder_yaml::parse(text);
@@ -97,7 +95,6 @@ impl CustomMetrics {
         self.custom_metrics.as_deref().unwrap_or_default()
     }
 
-    /// Returns the panels in the order of the list.
     pub(super) fn panels(&self) -> Vec<CustomPanel> {
         self.metrics().iter().map(CustomMetric::panel).collect()
     }
@@ -145,8 +142,7 @@ impl CustomMetric {
         }
     }
 
-    /// Returns the unit implied by the name's suffix. A counter is shown as a rate, so its unit is
-    /// per second.
+    /// The unit that the name suggests. A counter is shown as a rate, so its unit is per second.
     fn default_unit(&self) -> &'static str {
         let name = self.metric.trim_end_matches("_total");
         let unit = |ending: &str| name.ends_with(ending);
@@ -173,7 +169,6 @@ impl MetricType {
 }
 
 impl CustomPanel {
-    /// Returns the queries of the panel.
     pub(super) fn queries(&self) -> Vec<Query<'_>> {
         self.queries
             .iter()
@@ -181,7 +176,6 @@ impl CustomPanel {
             .collect()
     }
 
-    /// Returns the panel with its queries.
     pub(super) fn panel<'a>(&'a self, queries: &'a [Query<'a>]) -> Panel<'a> {
         Panel {
             title: &self.title,
@@ -193,7 +187,6 @@ impl CustomPanel {
     }
 }
 
-/// Returns whether a name is a valid Prometheus metric name.
 fn is_metric_name(name: &str) -> bool {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_' || c == ':';
     name.starts_with(is_first) && name.chars().all(|c| is_first(c) || c.is_ascii_digit())

@@ -1,51 +1,49 @@
-//! A dashboard in Grafana's JSON model, with panels arranged in rows.
+//! A dashboard in Grafana's JSON model, with its panels in rows.
 
 use serde_json::{Value, json};
 
-/// Version of the JSON model. Grafana migrates a dashboard to its own version when it loads it.
+/// The version of the JSON model. Grafana migrates a dashboard when it loads it, so this needn't be
+/// the latest.
 const SCHEMA_VERSION: u32 = 39;
-/// Number of columns in Grafana's grid.
+/// The number of columns in Grafana's grid.
 const COLUMNS: u32 = 24;
 const PANEL_HEIGHT: u32 = 8;
 
-/// A dashboard.
 pub(super) struct Dashboard<'a> {
-    /// Identifier, unique within a Grafana instance.
+    /// Must be unique within a Grafana instance.
     pub(super) uid: String,
     pub(super) title: String,
-    /// Tag for finding dashboards.
+    /// The tag by which to find the dashboards.
     pub(super) tag: String,
-    /// Initial value of the variable `job`.
+    /// What the variable `job` is at first.
     pub(super) job: String,
     pub(super) sections: &'a [Section<'a>],
 }
 
-/// Panels under a common heading.
 pub(super) struct Section<'a> {
-    /// Heading. Empty for none.
+    /// The heading, or empty for none.
     pub(super) title: &'a str,
     pub(super) panels: &'a [Panel<'a>],
 }
 
-/// A graph over time.
 #[derive(Clone, Debug)]
 pub(super) struct Panel<'a> {
     pub(super) title: &'a str,
-    /// What the graph shows and how to read it.
+    /// What the graph shows, and how to read it.
     pub(super) description: &'a str,
-    /// Grafana unit: `s`, `bytes`, `ops`, `percentunit`, `short`.
+    /// A unit of Grafana: `s`, `bytes`, `ops`, `percentunit` or `short`.
     pub(super) unit: &'a str,
-    /// Width in grid columns, at most 24.
+    /// How many columns of the grid it takes, 24 at most.
     pub(super) width: u32,
     pub(super) queries: &'a [Query<'a>],
 }
 
-/// A PromQL query, and the name of its series in the legend.
+/// A PromQL query, and what the legend calls its series.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a>(pub(super) &'a str, pub(super) &'a str);
 
 impl Dashboard<'_> {
-    /// Prints the dashboard, with keys in alphabetical order.
+    /// Prints the dashboard. Its keys are in alphabetical order.
     pub(super) fn print(&self) -> String {
         let value = json!({
             "annotations": { "list": [] },
@@ -68,7 +66,7 @@ impl Dashboard<'_> {
         format!("{value:#}\n")
     }
 
-    /// Returns the panels with their positions, from left to right and top to bottom.
+    /// Places the panels from left to right and top to bottom.
     fn lay_out(&self) -> Vec<Value> {
         let mut panels = Vec::new();
         let mut top = 0;
@@ -111,7 +109,8 @@ impl Dashboard<'_> {
                 "name": name,
                 "options": [],
                 "query": { "query": query, "refId": format!("variable-{name}") },
-                // Refresh when the time range changes, because pods and controllers come and go.
+                // Refresh these when the time range changes, because pods and controllers come and
+                // go.
                 "refresh": 2,
                 "regex": "",
                 "skipUrlSync": false,

@@ -1,11 +1,11 @@
-//! The panels of the dashboards with their queries, one entry per panel.
+//! The panels of the dashboards and their queries, one entry per panel.
 //!
-//! Each query only selects the instances chosen in the dashboard's variables. Rates use Grafana's
-//! own interval, so they are correct at every resolution and scrape interval.
+//! Every query is limited to the instances that the dashboard's variables select. For rates we use
+//! Grafana's own interval, because it's right at any resolution and with any scrape interval.
 
 use super::dashboard::{Panel, Query, Section};
 
-/// Panels for reconciles, queues, leader election, shards, caches and webhooks.
+/// Reconciles, queues, leader election, shards, caches and webhooks.
 #[rustfmt::skip]
 pub(super) const RUNTIME: &[Section] = &[
     Section { title: "Reconciles", panels: &[
@@ -279,7 +279,7 @@ pub(super) const RUNTIME: &[Section] = &[
     ] },
 ];
 
-/// Panels for the process.
+/// The process and the Tokio runtime.
 #[rustfmt::skip]
 pub(super) const RESOURCES: &[Section] = &[
     Section { title: "Process", panels: &[

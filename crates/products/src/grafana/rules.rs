@@ -1,9 +1,8 @@
-//! The Prometheus rules: recording rules and alerts, one entry per rule.
+//! The Prometheus rules (recording rules and alerts), one entry per rule.
 //!
-//! In the expressions, `JOB` is a placeholder for a matcher of the manager's metrics. Other
-//! operators in a cluster have metrics with the same names, and the matcher excludes them. All
-//! values are summed over instances, because a standby instance reconciles nothing and its zeros
-//! must not hide a problem.
+//! In the expressions, `JOB` stands for a matcher of the manager's metrics. We need it because
+//! other operators in the cluster have metrics of the same names. Values are summed over all
+//! instances. A standby instance reconciles nothing, so its zeros would otherwise hide a problem.
 
 use serde_json::{Value, json};
 
@@ -29,26 +28,24 @@ const RECORDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// An alert.
 struct Alert {
     name: &'static str,
     severity: Severity,
     expr: &'static str,
-    /// How long the condition must hold before the alert fires.
+    /// How long the condition has to hold before the alert fires.
     hold: &'static str,
     summary: &'static str,
-    /// What was observed, including the value.
+    /// What we see, including the value.
     description: &'static str,
 }
 
-/// An alert's urgency.
 #[derive(Clone, Copy)]
 enum Severity {
-    /// Nothing is reconciled, or user requests fail.
+    /// Nothing is reconciled, or requests of users fail.
     Critical,
-    /// Some of the work is not done.
+    /// Some of the work isn't done.
     Warning,
-    /// Can wait for working hours.
+    /// It can wait for working hours.
     Info,
 }
 
@@ -78,8 +75,8 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorShardsUnowned", severity: Severity::Critical, hold: "1m",
-        // A replica that cannot read the claims knows of no range without an owner, so the sum
-        // counts as well.
+        // A replica that can't read the claims doesn't know of any range without an owner, so look
+        // at the sum as well.
         expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (rbuilder_shard_ranges{JOB}) == 0",
         summary: "Objects of the operator have no replica.",
         description: "For more than a minute, a range of objects in {{ $labels.namespace }} has had no owner, or no replica of the operator owns a range. Nothing reconciles these objects.",
@@ -122,7 +119,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorQueueDelayed", severity: Severity::Warning, hold: "15m",
-        // One of the bucket bounds, which are powers of ten.
+        // This has to be a bound of the buckets, which are powers of ten.
         expr: "namespace_job_controller:workqueue_queue_duration_seconds:p99_rate5m{JOB} > 100",
         summary: "Objects wait long for a worker of a controller.",
         description: "One in a hundred objects waits for more than 100 seconds for a worker of the controller {{ $labels.controller }} in {{ $labels.namespace }}. It needs more workers, or shorter reconciles.",
@@ -147,7 +144,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorClusterLost", severity: Severity::Warning, hold: "10m",
-        // Each instance connects separately, and the leader may be the one without a connection.
+        // Every instance connects on its own, and it may be the leader that has no connection.
         expr: "min by (namespace, job, cluster) (rbuilder_cluster_connected{JOB}) == 0",
         summary: "Another cluster does not answer the operator.",
         description: "An instance of the operator in {{ $labels.namespace }} has not been connected to the cluster {{ $labels.cluster }} for ten minutes, so the objects there may be out of date. The log of the operator has the reason.",
@@ -165,7 +162,8 @@ const ALERTS: &[Alert] = &[
         description: "{{ $value | humanizePercentage }} of the requests of the webhook {{ $labels.webhook }} in {{ $labels.namespace }} fail. With the failure policy Fail, so do the requests of users.",
     },
     Alert {
-        // A single failed write must not fire, but a failing list is retried.
+        // A single write that fails should not fire this. A list that fails is tried again, so it
+        // will.
         name: "OperatorConversionFailures", severity: Severity::Critical, hold: "10m",
         expr: "sum by (namespace, job) (increase(rbuilder_conversion_reviews_total{JOB, result=\"failure\"}[5m])) > 0",
         summary: "Objects cannot be converted between the versions of their kind.",
@@ -185,9 +183,9 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-/// Returns a project's rules as an object for the Prometheus Operator.
+/// The rules of a project as an object for the Prometheus Operator.
 pub(super) fn make_rules(project: &str) -> Value {
-    // The release name of a chart may precede the project name.
+    // In a chart, the name of the release may come before that of the project.
     let job = format!("job=~\"(.+-)?{}\"", job_name(project));
     let expr = |expr: &str| expr.replace("JOB", &job);
     let records = RECORDS

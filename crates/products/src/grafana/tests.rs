@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::*;
 
-/// A metric in docs/metrics.md, with its type and labels.
 struct Metric {
     kind: String,
     labels: Vec<String>,
 }
 
-/// Labels that Prometheus adds to each series.
+/// Prometheus adds these labels to every series.
 const TARGET_LABELS: [&str; 3] = ["job", "namespace", "instance"];
 
-/// Reads the list of metrics. A test in the library compares it with the registered metrics.
+/// Reads the list of metrics. Whether it's complete is for a test in the library, which compares it
+/// with the registered metrics.
 fn listed_metrics() -> BTreeMap<String, Metric> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
     let page = page.expect("the page");
@@ -37,7 +37,7 @@ fn listed_metrics() -> BTreeMap<String, Metric> {
     .collect()
 }
 
-/// Returns the names of series and labels in an expression, without quoted text and functions.
+/// The names of series and labels in an expression. Quoted text and functions don't count.
 fn names(expr: &str) -> Vec<String> {
     let mut unquoted = String::new();
     for (number, part) in expr.split('"').enumerate() {
@@ -59,7 +59,6 @@ fn names(expr: &str) -> Vec<String> {
     names
 }
 
-/// Checks that an expression only uses known metrics and their labels.
 #[track_caller]
 fn check_expression(expr: &str, metrics: &BTreeMap<String, Metric>, records: &[String]) {
     let mut labels: Vec<&str> = TARGET_LABELS.to_vec();
@@ -200,7 +199,7 @@ fn checks_the_list_of_custom_metrics() {
     }
     check("", "0");
     check(EMPTY_CUSTOM_METRICS, "0");
-    // An empty list as written by kubebuilder's plugin.
+    // This is how kubebuilder's plugin writes an empty list.
     check("---\ncustomMetrics:\n#  - metric: x\n", "0");
     check(
         "customMetrics: [{metric: a_total, type: counter, expr: null}]",

@@ -1,7 +1,7 @@
-//! Renders the page: a single self-contained HTML file without scripts, requests or fonts.
+//! Renders the page as a single HTML file that needs no scripts and no other files, not even fonts.
 //!
-//! The content security policy allows this style by its hash and nothing else, so the page cannot
-//! make requests, whatever the operator has written in names and messages.
+//! The content security policy only allows this style, by its hash. So the page can't make
+//! requests, whatever the operator has put into names and messages.
 
 use super::picture::{class, push_timeline, seconds};
 use super::report::{Budget, Event, Failure, Kept, Perturbation, Report, Request};
@@ -9,13 +9,13 @@ use crate::html::escape;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The hash of the style for the content security policy, checked by a test.
+/// The hash for the content security policy. A test checks it.
 const STYLE_HASH: &str = "sha256-EPdEVbL0PELpUwiQId8setykln+3G3jm/fHkhtfJX88=";
 
-/// Included in all generated pages.
+/// Every page that we generate has this somewhere.
 pub const MARK: &str = "rbuilder simulate";
 
-/// Groups of perturbations that happen at a request: the heading and the prefixes of their kinds.
+/// How we group what can happen to a request: the heading, and the prefixes of the kinds.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("dies", &["crash-"]),
     ("answer lost", &["lose-answer"]),
@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("others", &["remove", "edit", "redeclare"]),
 ];
 
-/// Returns a page about a project's simulations.
+/// Renders a page about the simulations of a project.
 #[must_use]
 pub fn render_page(project: &str, reports: &[Report]) -> String {
     let title = format!("Simulations of {}", escape(project));
@@ -45,7 +45,6 @@ pub fn render_page(project: &str, reports: &[Report]) -> String {
     page
 }
 
-/// Adds a row for each simulation.
 fn push_overview(page: &mut String, reports: &[Report]) {
     push_table_head(page, &["Simulation", "Result", "Histories", "Writes covered"]);
     for (number, report) in reports.iter().enumerate() {
@@ -162,7 +161,6 @@ fn push_items(page: &mut String, list: &str, heading: &str, items: &[String]) {
     page.push_str(&format!("</{list}>\n"));
 }
 
-/// Adds all events as a table.
 fn push_events(page: &mut String, failure: &Failure) {
     page.push_str(&format!(
         "<details><summary>All {} events</summary>\n",
@@ -234,8 +232,8 @@ fn push_requests(page: &mut String, heading: &str, requests: &[&Request], is_ope
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// Adds a bar for each kind of perturbation: the histories in which it was tried, and those in
-/// which it happened.
+/// Adds a bar for each kind of perturbation. It shows in how many histories we tried it, and in how
+/// many of them it happened.
 fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     let most = perturbations.iter().map(|kind| kind.histories).max().unwrap_or(0);
     page.push_str("<details open><summary>Perturbations: in how many histories they happened</summary>\n");
@@ -259,7 +257,7 @@ fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// Returns a bar, scaled so that `most` has the full width.
+/// A bar that would have the full width for `most`.
 fn bar(reached: usize, histories: usize, most: usize) -> String {
     const WIDTH: usize = 160;
     let width = |count: usize| count * WIDTH / most.max(1);
@@ -307,7 +305,7 @@ fn push_kept(page: &mut String, report: &Report) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// Escapes a name, allowing line breaks between its parts.
+/// Escapes a name and lets it break between its parts.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     for part in name.split_inclusive(['.', '/', '-', '_', ',']) {
@@ -350,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Replaces every string in a report with the given text.
+    /// Replaces every string in a report.
     fn fill(value: &mut serde_json::Value, text: &str) {
         match value {
             serde_json::Value::String(value) => value.push_str(text),

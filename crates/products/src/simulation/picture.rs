@@ -1,27 +1,27 @@
-//! Draws a timeline: a lane for each actor, and the requests between them.
+//! Draws a timeline with a lane for each actor, and the requests between them.
 
 use super::report::{Event, Failure};
 use crate::html::escape;
 
-/// Actors that always have a lane, from top to bottom. Requests end in the API server's lane.
+/// These actors always have a lane, from top to bottom. Requests end in the lane of the API server.
 const LANES: [&str; 4] = ["user", "operator", API_SERVER, "environment"];
 const API_SERVER: &str = "API server";
 const EXTERNAL: &str = "external systems";
 const FAULT: &str = "fault";
 
-/// Height of a lane.
 const LANE: usize = 34;
-/// Height of the axis above the lanes.
+/// The axis is above the lanes.
 const AXIS: usize = 20;
-/// Width of an event, and the additional width of a pause.
+/// How far apart events are, and by how much a pause adds to that.
 const STEP: usize = 16;
 const PAUSE: usize = 34;
-/// If events are further apart than this, in milliseconds, there is a pause between them.
+/// If there are more milliseconds than this between two events, we draw a pause.
 const LONGEST: u64 = 400;
-/// Space at both ends.
+/// The space at both ends.
 const MARGIN: usize = 24;
 
-/// Adds the picture. A wide picture scrolls in its frame, while the lane names stay in place.
+/// Adds the picture. If it's too wide, it scrolls in its frame while the names of the lanes stay
+/// where they are.
 pub(super) fn push_timeline(page: &mut String, failure: &Failure) {
     let lanes = lanes(&failure.events);
     let places = places(&failure.events);
@@ -51,7 +51,6 @@ pub(super) fn push_timeline(page: &mut String, failure: &Failure) {
     push_legend(page);
 }
 
-/// Explains the marks.
 fn push_legend(page: &mut String) {
     page.push_str("<ul class=\"legend\">");
     for (mark, meaning) in [
@@ -80,7 +79,7 @@ fn push_legend(page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// Returns the lanes. Some are always present, and other actors get a lane when they act.
+/// Which lanes to draw. Apart from those that are always there, an actor gets a lane once it acts.
 fn lanes(events: &[Event]) -> Vec<&str> {
     let mut lanes = LANES.to_vec();
     for event in events {
@@ -97,7 +96,6 @@ fn lanes(events: &[Event]) -> Vec<&str> {
     lanes
 }
 
-/// Returns an actor's CSS class.
 pub(super) fn class(actor: &str) -> &'static str {
     match actor {
         "user" => "user",
@@ -109,7 +107,7 @@ pub(super) fn class(actor: &str) -> &'static str {
     }
 }
 
-/// Returns the horizontal position of each event.
+/// How far from the left each event is.
 fn places(events: &[Event]) -> Vec<usize> {
     let mut x = MARGIN;
     let mut before = events.first().map_or(0, |event| event.at);
@@ -133,7 +131,7 @@ fn middle(lane: usize) -> usize {
     AXIS + lane * LANE + LANE / 2
 }
 
-/// Adds the time at the start and after each pause.
+/// Adds the time at the start, and after each pause.
 fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usize) {
     let mut before = None;
     for (event, x) in events.iter().zip(places) {
@@ -149,7 +147,7 @@ fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usiz
     }
 }
 
-/// Formats a time in seconds with at most one decimal: the labels of two pauses must not touch.
+/// A time in seconds with no more than one decimal. Otherwise the labels of two pauses could touch.
 fn short_seconds(milliseconds: u64) -> String {
     match (milliseconds / 1000, milliseconds % 1000 / 100) {
         (seconds, 0) => format!("{seconds} s"),
@@ -157,7 +155,6 @@ fn short_seconds(milliseconds: u64) -> String {
     }
 }
 
-/// Formats a time in seconds.
 pub(super) fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }

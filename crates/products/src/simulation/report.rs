@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The format version supported by this release.
+/// The version of the format that this release understands.
 const VERSION: u64 = 1;
 
-/// The results of a simulation.
+/// What a simulation found.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The name of the simulation, such as `tests-memcached.the_sample_is_reconciled_under_faults`.
+    /// The name of the simulation, e.g. `tests-memcached.the_sample_is_reconciled_under_faults`.
     pub name: String,
-    /// Location in the test that runs it, such as `tests/memcached.rs:40`.
+    /// Where in the test it is run, e.g. `tests/memcached.rs:40`.
     pub source: String,
-    /// The declared objects.
+    /// The objects that were declared.
     pub declarations: Vec<String>,
-    /// The budget.
+    /// How long the simulation was to run.
     pub budget: Budget,
-    /// Number of histories that were run.
+    /// How many histories were run.
     pub histories: usize,
-    /// The operator's requests without perturbations.
+    /// What the operator requests if nothing disturbs it.
     pub requests: Vec<Request>,
     /// All kinds of perturbations.
     pub perturbations: Vec<Perturbation>,
-    /// The file with kept histories, relative to the package folder.
+    /// The file with kept histories, relative to the folder of the package.
     pub kept_file: String,
     /// The kept histories, which ran first.
     pub kept: Vec<Kept>,
@@ -34,7 +34,7 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Fields in the declarations that have no effect.
     pub unused_fields: Vec<String>,
-    /// Fields that are not compared, because they differ between runs.
+    /// Fields that we don't compare, because they differ between runs.
     pub masked: Vec<String>,
 }
 
@@ -42,21 +42,21 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Budget {
-    /// A number of histories.
+    /// For this many histories.
     Histories(u64),
-    /// Seconds.
+    /// For this many seconds.
     Seconds(u64),
 }
 
-/// A request, and how often each kind of perturbation happened at it.
+/// A request, and how often each kind of perturbation happened to it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
-    /// The request with its number, such as `create pods default/a #1`.
+    /// The request with its number, e.g. `create pods default/a #1`.
     pub request: String,
     /// Whether the request changes anything.
     pub changes: bool,
-    /// Counts by kind.
+    /// How often it was disturbed, by the kind of perturbation.
     pub disturbed: BTreeMap<String, usize>,
 }
 
@@ -64,17 +64,17 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Perturbation {
-    /// The kind, such as `crash-after`.
+    /// Its identifier, e.g. `crash-after`.
     pub kind: String,
-    /// A description of its effect.
+    /// What it does, in words.
     pub description: String,
-    /// Number of histories in which it was tried.
+    /// In how many histories it was tried.
     pub histories: usize,
-    /// Number of these histories in which it happened.
+    /// In how many of these it happened.
     pub reached: usize,
 }
 
-/// A kept history.
+/// A history that is kept, and how it went.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
@@ -88,23 +88,23 @@ pub struct Kept {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// The violated oracle.
+    /// The oracle that was violated.
     pub oracle: String,
-    /// What was found.
+    /// What the oracle found.
     pub message: String,
-    /// The steps of the operator's user.
+    /// What the operator's user did, step by step.
     pub steps: Vec<String>,
-    /// The perturbations of the operator.
+    /// What happened to the operator.
     pub perturbations: Vec<String>,
     /// The history as a single line of JSON.
     pub history: String,
     /// The timeline.
     pub events: Vec<Event>,
-    /// Number of events omitted after the first half of `events`.
+    /// How many events are missing after the first half of `events`.
     pub omitted_events: usize,
 }
 
-/// A timeline event.
+/// An event on the timeline.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -114,12 +114,12 @@ pub struct Event {
     pub actor: String,
     /// What was done.
     pub text: String,
-    /// The status code of a request.
+    /// The status code, if it was a request.
     pub code: Option<u16>,
     /// Whether the request changed something.
     #[serde(default)]
     pub changed: bool,
-    /// Whether the request went to an external system instead of the API server.
+    /// Whether the request went to an external system rather than to the API server.
     #[serde(default)]
     pub external: bool,
 }
@@ -128,7 +128,7 @@ impl Report {
     /// Parses a report file.
     ///
     /// # Errors
-    /// Fails with a message for users if the file has a different format.
+    /// Fails with a message for users if the file has another format.
     pub fn parse(text: &str) -> Result<Report, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         match value["version"].as_u64() {
@@ -144,7 +144,7 @@ impl Report {
         serde_json::from_value(value).map_err(|error| format!("not a report of a simulation: {error}"))
     }
 
-    /// Returns the number of requests that change anything, and how many of them were disturbed.
+    /// How many requests change anything, and how many of those were disturbed.
     #[must_use]
     pub fn writes(&self) -> (usize, usize) {
         let writes = || self.requests.iter().filter(|request| request.changes);

@@ -11,19 +11,19 @@ use super::super::fields::{Field, allowed_values, description_of, fields_of, rul
 use super::{breakable, escape, push_blocks, spans};
 use rbuilder_project::count::counted;
 
-/// Depth from which objects are collapsed initially. `spec` has depth 0.
+/// From this depth on, objects are collapsed at first. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;
-/// Depth from which fields are only slightly indented, and not at all on narrow screens. The path
-/// above them shows where they belong.
+/// From this depth on, fields are indented only slightly, and not at all on narrow screens. The
+/// path above them shows where they belong.
 const DEEP: usize = 7;
-/// Maximum number of enum values to show initially.
+/// Shows at most this many enum values at first.
 const MOST_VALUES: usize = 24;
-/// Maximum number of rules to show initially.
+/// Shows the rules at once if there aren't more than this.
 const MOST_RULES: usize = 5;
-/// Maximum length in bytes of a description that is shown completely.
+/// Collapses the rest of a description that is longer than this (in bytes).
 const LONG_DESCRIPTION: usize = 700;
 
-/// Adds a list of an object's fields. `above` is the object's path as shown to readers.
+/// Adds the fields of an object as a list. `above` is the object's path as readers see it.
 pub(super) fn push_fields(page: &mut String, anchor: &str, above: &str, fields: &[Field<'_>], depth: usize) {
     if fields.is_empty() {
         return;
@@ -88,13 +88,12 @@ fn push_one(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, dep
     page.push_str("</li>\n");
 }
 
-/// Returns the name of the object that contains a deep field, for screens without indentation.
+/// The object that a deep field is in, since indentation doesn't show it on a narrow screen.
 fn parent(path: &str) -> String {
     let name = path.rsplit('.').next().unwrap_or_default();
     format!("<span class=\"of\">{}.</span>", breakable(name))
 }
 
-/// Adds a description. Collapses all but the start of a long one.
 fn push_text(page: &mut String, text: &str) {
     let blocks = parse_blocks(text);
     if blocks.is_empty() {
@@ -115,7 +114,7 @@ fn push_text(page: &mut String, text: &str) {
     page.push_str("</div>\n");
 }
 
-/// Returns the number of blocks of a long description to show: the first paragraph, and the list
+/// How many blocks of a long description to show. That's the first paragraph, and the list or code
 /// that it introduces.
 fn first_blocks(blocks: &[Block<'_>]) -> usize {
     match blocks {
@@ -169,7 +168,6 @@ fn push_facts(page: &mut String, schema: &Schema) {
     page.push_str("</ul>\n");
 }
 
-/// Adds the CEL rules on a value.
 pub(super) fn push_rules(page: &mut String, schema: &Schema) {
     let rules = rules_of(schema);
     if rules.is_empty() {
@@ -209,7 +207,6 @@ pub(super) fn push_rules(page: &mut String, schema: &Schema) {
     page.push_str("</ul>\n</details>\n");
 }
 
-/// Adds the nested fields of a field.
 fn push_inner(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, depth: usize) {
     let fields = fields_of(field.schema);
     if fields.is_empty() {

@@ -1,4 +1,4 @@
-//! The section of a kind: names, a comparison of its versions, examples, and the fields of each
+//! The section of a kind: its names, how its versions differ, examples, and the fields of each
 //! version.
 
 use super::super::anchors::version_anchor;
@@ -39,7 +39,6 @@ pub(super) fn push_kind(page: &mut String, kind: &Kind) {
     page.push_str("</section>\n");
 }
 
-/// Adds the names and properties of a kind.
 fn push_facts(page: &mut String, kind: &Kind, version: Option<&Version>) {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(version) = version {
@@ -86,7 +85,6 @@ fn push_facts(page: &mut String, kind: &Kind, version: Option<&Version>) {
     page.push_str("</dl>\n");
 }
 
-/// Returns the columns of `kubectl get` and the fields that they show.
 fn columns(columns: &[Column]) -> String {
     let columns: Vec<String> = columns
         .iter()
@@ -111,7 +109,7 @@ fn columns(columns: &[Column]) -> String {
     columns.join(", ")
 }
 
-/// Adds a table of versions, unless the only version is served and not deprecated.
+/// A single version is worth a table only if it's deprecated or not served.
 fn push_versions(page: &mut String, kind: &Kind) {
     if let [only] = kind.versions.as_slice()
         && only.served
@@ -140,7 +138,7 @@ fn push_versions(page: &mut String, kind: &Kind) {
     page.push_str("</tbody>\n</table></div>\n");
 }
 
-/// Adds a table of the fields that differ between versions. Returns whether there are any.
+/// Adds a table of the fields that differ between versions. Returns false if there are none.
 fn push_differences(page: &mut String, kind: &Kind) -> bool {
     if kind.versions.len() < 2 {
         return false;
@@ -176,8 +174,8 @@ fn push_differences(page: &mut String, kind: &Kind) -> bool {
     true
 }
 
-/// Adds the fields of a version. Versions other than the preferred one are collapsed, so that the
-/// kind remains easy to survey. If they contain the same fields, the fields are not printed again.
+/// Adds the fields of a version. Only the preferred version is expanded, so that a kind stays easy
+/// to survey. On paper, the others don't appear at all if they have the same fields.
 fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differences: bool) {
     let anchor = version_anchor(kind, version);
     let is_preferred = kind

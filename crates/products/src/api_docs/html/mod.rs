@@ -1,10 +1,10 @@
-//! Renders the reference as a single self-contained HTML page, without requests or fonts. It can be
-//! read without scripts.
+//! Renders the reference as a single HTML page that needs no other files, not even fonts, and that
+//! is readable without scripts.
 //!
-//! Objects are `<details>` elements, which work without scripts, with the keyboard, with the
-//! browser's search and as link targets. The script adds a search. The content security policy
-//! allows this style and this script by their hashes and nothing else, so the page cannot make
-//! requests, whatever a description contains.
+//! Objects are `<details>` elements, because these work without scripts, with the keyboard, with
+//! the search of a browser and as the target of a link. The script only adds a search. By its
+//! hashes, the content security policy allows this style and this script and nothing else, so the
+//! page can't make requests whatever a description contains.
 
 mod field;
 mod kind;
@@ -20,11 +20,11 @@ use kind::push_kind;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("search.js");
 
-/// Hashes of the style and the script for the content security policy, checked by a test.
+/// The hashes for the content security policy. A test checks them.
 const STYLE_HASH: &str = "sha256-48cvdt/h305llSZr8mtMWRPdRcXbXcEHc1mf6Tey7Zk=";
 const SCRIPT_HASH: &str = "sha256-hzBa5IbHVLULkkxXiWHNYWWhoO2ouWOPqrt+eUAzo6c=";
 
-/// Returns the page.
+/// Renders the whole page.
 pub fn render_html(reference: &Reference) -> String {
     let title = escape(&reference.title);
     let mut page = format!(
@@ -50,7 +50,7 @@ pub fn render_html(reference: &Reference) -> String {
     page
 }
 
-/// Adds the list of kinds by group, with the search field, which the script makes visible.
+/// Adds the list of kinds by group. The search field in it is hidden until the script runs.
 fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("<nav aria-label=\"Kinds\">\n");
     page.push_str(&format!(
@@ -95,7 +95,7 @@ fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("</nav>\n");
 }
 
-/// Adds a table of the kinds, unless there is only one. On narrow screens it replaces the
+/// Adds a table of the kinds if there are several. On narrow screens it takes the place of the
 /// navigation.
 fn push_overview(page: &mut String, reference: &Reference) {
     if reference.kinds.len() < 2 {
@@ -163,12 +163,11 @@ fn push_permissions(page: &mut String, roles: &[Role]) {
     page.push_str("</section>\n");
 }
 
-/// Returns a link within the page.
 fn link(anchor: &str, text: &str) -> String {
     format!("<a href=\"#{}\">{}</a>", escape(anchor), breakable(text))
 }
 
-/// Returns a name with line break opportunities between its words.
+/// Lets a long name break between its words.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     let mut was_lower = false;
@@ -182,7 +181,6 @@ fn breakable(name: &str) -> String {
     text
 }
 
-/// Returns words as code, separated by commas.
 fn codes(words: impl Iterator<Item = impl AsRef<str>>) -> String {
     let words: Vec<String> = words
         .map(|word| format!("<code>{}</code>", escape(word.as_ref())))
@@ -207,12 +205,11 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Returns the text of a link. Long URLs may be broken after each `/`.
+/// Lets a long URL break after each `/`.
 fn breakable_address(text: &str) -> String {
     escape(text).replace('/', "/<wbr>")
 }
 
-/// Adds a description.
 fn push_description(page: &mut String, text: &str) {
     push_blocks(page, &parse_blocks(text));
 }
@@ -234,7 +231,7 @@ fn push_list(page: &mut String, is_ordered: bool, items: &[Item]) {
     let mut is_inner = false;
     let mut is_open = false;
     for item in items {
-        // A nested item at the start of a list has no parent item.
+        // The list may start with a nested item, which then has no parent to nest it in.
         let goes_in = item.level > 0 && is_open;
         match (is_inner, goes_in) {
             (false, true) => page.push_str("<ul>\n"),

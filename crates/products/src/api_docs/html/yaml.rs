@@ -1,9 +1,8 @@
-//! Syntax highlighting for YAML examples. A mistake here only colors a word wrongly and never
-//! changes the text.
+//! Highlights the syntax of YAML examples. It's no more than a guess, but a wrong one can only
+//! color a word, never change the text.
 
 use super::escape;
 
-/// Returns YAML as HTML, with its keys and comments marked.
 pub(super) fn highlight(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(highlight_line).collect();
     lines.join("\n")

@@ -1,21 +1,23 @@
-//! The upgrade graph of a channel: for each version, the version that a cluster upgrades to.
+//! The upgrade graph of a channel, which says to which version a cluster upgrades from each
+//! version.
 //!
 //! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle
-//! Manager starts at the head, i.e. the entry that no other entry replaces or skips, and follows
-//! `replaces`. It rejects a catalog if a channel has no head or more than one. Channels contain
-//! different versions, so the edges of a release are computed separately for each channel.
+//! Manager starts at the head, i.e. at the entry that no other entry replaces or skips, and follows
+//! `replaces` from there. It rejects the whole catalog if a channel has no head, or more than one.
+//! Since channels contain different versions, we compute the edges of a release separately for each
+//! of them.
 //!
-//! The walk stops before a version that any entry skips. Every version below is stranded, unless it
-//! is skipped as well:
+//! The walk stops before any version that some entry skips. Every version below that point is
+//! stranded, unless it is skipped as well:
 //!
 //! ```text
 //! 0.4.0 > 0.3.0 > 0.2.0 > 0.1.0, and 0.4.0 skips 0.2.0: a cluster with 0.1.0 could only go to 0.2.0, which is not installed.
 //! 0.4.0 > 0.1.0,                 and 0.4.0 skips 0.2.0 and 0.3.0: each of the three upgrades to 0.4.0.
 //! ```
 //!
-//! So no edge may lead to a skipped version. See `Channel.validateReplacesChain` in
-//! operator-registry 1.61. Before 1.58, the walk continued below skipped versions. `verdicts.txt`
-//! contains operator-registry's results for a few hundred graphs.
+//! This is why no edge may lead to a skipped version. See `Channel.validateReplacesChain` in
+//! operator-registry 1.61. Before 1.58, the walk went on below skipped versions. `verdicts.txt` has
+//! what operator-registry says about a few hundred graphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use semver::Version;
 use serde_json::Value;
 
-/// An entry of a channel.
 #[derive(Clone, Debug)]
 struct Entry<'a> {
     name: &'a str,
@@ -41,37 +42,33 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Returns the versions that can upgrade to this one.
+    /// The versions from which a cluster can upgrade to this one.
     fn passed(&self) -> impl Iterator<Item = &'a str> {
         self.replaces.into_iter().chain(self.skips.iter().copied())
     }
 }
 
-/// The entries of a channel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Channel<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// A reason why the lifecycle manager rejects a channel, with version names.
+/// Why the lifecycle manager would reject a channel, with the names of versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChannelFault<'a> {
-    /// The channel has no entry.
     Empty,
-    /// Two entries have the same name.
     Twice(&'a str),
     /// Every version is replaced or skipped by another.
     Headless,
     /// Each version replaces the next, and the last one replaces the first.
     Cycle(Vec<&'a str>),
-    /// More than one version is neither replaced nor skipped. The highest comes first.
+    /// Several versions are neither replaced nor skipped. The highest comes first.
     Heads(Vec<&'a str>),
-    /// No path from the head reaches these versions, and no entry skips them.
+    /// The head doesn't lead to these versions, and no entry skips them.
     Stranded(Vec<&'a str>),
 }
 
 impl<'a> Channel<'a> {
-    /// Reads the document of a channel.
     pub(super) fn read(document: &'a Value) -> Self {
         let entries = document["entries"].as_array().into_iter().flatten();
         Channel {
@@ -79,12 +76,11 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns the names of the channel's versions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// Adds a release, or replaces the entry with its name.
+    /// Adds a release. If there's an entry of this name, it is replaced.
     pub(super) fn with_release(
         mut self,
         release: &'a str,
@@ -100,18 +96,19 @@ impl<'a> Channel<'a> {
         self
     }
 
-    /// Returns the name of the version that a release replaces.
+    /// Finds the version that a release should replace.
     ///
-    /// An existing release keeps the version in its entry. A new release replaces the head, because
-    /// otherwise the channel would have two heads. Versions that the release or any entry skips are
-    /// bypassed: if `0.2.1` skips `0.2.0`, it replaces the version that `0.2.0` replaced. A release
-    /// never replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade. If an entry
-    /// already replaces or skips the release, it replaces the highest version below it.
+    /// A new release replaces the head, because the channel would have two heads otherwise. It
+    /// never replaces a higher version, since `0.1.1` after `0.2.0` would be a downgrade. We also
+    /// pass over versions that the release or any entry skips. For example, if `0.2.1` skips
+    /// `0.2.0`, it replaces the version that `0.2.0` replaced.
     pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
         let mut skipped = self.skipped();
         skipped.extend(skips.iter().map(String::as_str));
         let own = self.entries.iter().find(|entry| entry.name == release);
         match own {
+            // An existing release keeps the version that it replaces, unless that is skipped by
+            // now.
             Some(own) if own.replaces.is_none_or(|name| !skipped.contains(name)) => return own.replaces,
             _ => {}
         }
@@ -121,6 +118,8 @@ impl<'a> Channel<'a> {
             .filter(is_left)
             .filter_map(|entry| entry.replaces)
             .collect();
+        // If some entry already replaces or skips the release, it's not going to be the head, so it
+        // takes the highest version below it.
         let is_inserted = replaced.contains(release) || skipped.contains(release);
         others()
             .filter(is_left)
@@ -130,10 +129,7 @@ impl<'a> Channel<'a> {
             .max_by(|a, b| compare(a, b))
     }
 
-    /// Checks the rules that the lifecycle manager enforces on a channel.
-    ///
-    /// # Errors
-    /// Returns the first fault.
+    /// Checks what the lifecycle manager demands of a channel, and returns the first fault.
     pub(super) fn check(&self) -> Result<(), ChannelFault<'a>> {
         let mut names = BTreeSet::new();
         if let Some(name) = self.names().find(|name| !names.insert(*name)) {
@@ -148,7 +144,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns the names that no entry replaces or skips, the highest version first.
+    /// The names that no entry replaces or skips, with the highest version first.
     fn heads(&self) -> Vec<&'a str> {
         let passed: BTreeSet<&str> = self.entries.iter().flat_map(Entry::passed).collect();
         let mut heads: Vec<&str> = self.names().filter(|name| !passed.contains(name)).collect();
@@ -156,7 +152,6 @@ impl<'a> Channel<'a> {
         heads
     }
 
-    /// Returns the names skipped by any entry.
     fn skipped(&self) -> BTreeSet<&str> {
         self.entries
             .iter()
@@ -165,7 +160,7 @@ impl<'a> Channel<'a> {
             .collect()
     }
 
-    /// Checks that every version is reachable from the head or skipped by an entry.
+    /// Every version must be reachable from the head or skipped by an entry.
     fn check_reached(&self, head: &'a str) -> Result<(), ChannelFault<'a>> {
         let skipped = self.skipped();
         let mut edges = self.edges();
@@ -184,7 +179,7 @@ impl<'a> Channel<'a> {
         self.names().find_map(|name| self.walk(name, &edges).err())
     }
 
-    /// Maps each version to the version that it replaces.
+    /// Maps each version to the one that it replaces.
     fn edges(&self) -> BTreeMap<&'a str, &'a str> {
         let edges = self
             .entries
@@ -193,8 +188,8 @@ impl<'a> Channel<'a> {
         edges.flatten().collect()
     }
 
-    /// Follows `replaces` from a name and returns the versions along the way, including versions
-    /// without an entry.
+    /// Follows `replaces` from `head` and returns all names on the way. Some may have no entry in
+    /// the channel.
     fn walk(&self, head: &'a str, edges: &BTreeMap<&str, &'a str>) -> Result<Vec<&'a str>, ChannelFault<'a>> {
         let mut seen = BTreeSet::from([head]);
         let mut reached = vec![head];
@@ -211,13 +206,12 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Compares the versions in two names, such as `shop.v0.1.0`. Names without a version sort first,
-/// because all names written by rbuilder contain one.
+/// Compares the versions in two names, e.g. `shop.v0.1.0`. A name without a version isn't ours, so
+/// it sorts first.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     version_in(a).cmp(&version_in(b))
 }
 
-/// Returns the version in a name.
 fn version_in(name: &str) -> Option<Version> {
     name.match_indices(".v")
         .find_map(|(at, mark)| Version::parse(&name[at + mark.len()..]).ok())
@@ -229,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    /// Parses entries such as `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`: a version, the version that it
-    /// replaces, and the versions that it skips.
+    /// Parses entries in the form `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`, i.e. a version, what it replaces,
+    /// and what it skips.
     fn channel(entries: &[&str]) -> Value {
         let name = |version: &str| format!("shop.v{version}");
         let entry = |text: &&str| {
@@ -256,16 +250,16 @@ mod tests {
             (line, "0.10.0", "", Some("shop.v0.2.0")),
             (line, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (line, "0.3.0-rc.1", "", Some("shop.v0.2.0")),
-            // Lower than the head: replacing it would be a downgrade.
+            // It's below the head, so replacing that would be a downgrade.
             (line, "0.1.1", "", None),
             (line, "0.2.0-rc.1", "", None),
-            // An existing release.
+            // A release that already exists.
             (line, "0.2.0", "", Some("shop.v0.1.0")),
             (line, "0.1.0", "", None),
-            // An existing release that now skips the version that it replaced.
+            // A release that exists, but now skips the version that it replaced.
             (three, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (three, "0.2.0", "0.1.0", None),
-            // Skips a version that skips another.
+            // It skips a version that itself skips another.
             (
                 &["0.2.1 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 "0.2.2",
@@ -279,7 +273,7 @@ mod tests {
                 "",
                 Some("shop.v0.1.0"),
             ),
-            // Several heads: `check` reports them.
+            // There are several heads. That's for `check` to report.
             (&["0.2.0", "0.1.1"], "0.3.0", "", Some("shop.v0.2.0")),
             (&["0.2.0", "0.1.1"], "0.3.0", "0.2.0", Some("shop.v0.1.1")),
             (&["beta"], "0.3.0", "", Some("shop.vbeta")),
@@ -320,12 +314,12 @@ mod tests {
                 Err(Cycle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
             ),
             (&["0.2.0 ~ 0.1.0", "0.1.0 ~ 0.2.0"], Err(Headless)),
-            // The walk from the head does not continue below a skipped version.
+            // The walk from the head ends at a skipped version.
             (
                 &["0.3.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),
             ),
-            // Nor does it follow an edge to a skipped version.
+            // Nor does it take an edge that leads to one.
             (
                 &["0.4.0 > 0.3.0 ~ 0.2.0", "0.3.0 > 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),

@@ -1,7 +1,8 @@
-//! The rules that the lifecycle manager enforces on a catalog, as in `opm validate`.
+//! What the lifecycle manager demands of a catalog, as in `opm validate`.
 //!
-//! It rejects the entire catalog, so a single wrong value hides every release from every cluster
-//! that subscribes. See `ConvertToModel` and `Model.Validate` in operator-registry 1.61.
+//! It's all or nothing: a single wrong value makes it reject the entire catalog, so that no cluster
+//! that subscribes to it sees any release. See `ConvertToModel` and `Model.Validate` in
+//! operator-registry 1.61.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +18,7 @@ use crate::bundle::version::is_version_range;
 use crate::bundle::{BundleOptions, SKIP_RANGE};
 use rbuilder_yaml::Document;
 
-/// Schemas of the documents read by the lifecycle manager, with their names in messages and their
-/// fields.
+/// The schemas that the lifecycle manager reads, with what messages call them and their fields.
 const SCHEMAS: &[(&str, &str, Fields)] = &[
     (PACKAGE, "package", shape::PACKAGE),
     (CHANNEL, "channel", shape::CHANNEL),
@@ -26,10 +26,8 @@ const SCHEMAS: &[(&str, &str, Fields)] = &[
     (DEPRECATIONS, "deprecations", shape::DEPRECATIONS),
 ];
 
-/// Checks a single document.
-///
-/// # Errors
-/// Returns an error for the first value that is missing or has the wrong type.
+/// Checks one document on its own, and returns an error for the first value that's missing or has
+/// the wrong type.
 pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     let value = &document.value;
     let place = format!("{path}:{}", document.line);
@@ -74,7 +72,6 @@ pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     }
 }
 
-/// Returns a non-empty string.
 fn text_of(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
@@ -83,7 +80,6 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Checks the entries of a channel.
 fn check_entries(channel: &Value, of: &str, place: &str) -> Result<()> {
     for (index, entry) in items(&channel["entries"]).enumerate() {
         let Some(name) = text_of(&entry["name"]) else {
@@ -106,7 +102,6 @@ fn check_entries(channel: &Value, of: &str, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a bundle's image and properties.
 fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
     for (index, property) in items(&bundle["properties"]).enumerate() {
         let kind = text_of(&property["type"]).unwrap_or_default();
@@ -145,17 +140,13 @@ fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
     }
 }
 
-/// Returns the version in a bundle's properties.
 fn read_version(bundle: &Value) -> Option<Version> {
     let property = items(&bundle["properties"]).find(|property| property["type"] == PACKAGE)?;
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks a ClusterServiceVersion: the types of its fields, its versions, and that CRD entries
-/// identify their kind. `path` is used in messages.
-///
-/// # Errors
-/// Returns an error for the first value that the lifecycle manager cannot read.
+/// Checks the types in a ClusterServiceVersion, its versions, and that each CRD entry says which
+/// kind it is about. `path` is what messages call the file.
 pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     if let Err(fault) = check_fields(csv, shape::CSV) {
         bail!("{}", fault.message(path));
@@ -186,11 +177,11 @@ pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the merged ClusterServiceVersion, from which the catalog entry is generated.
+/// Checks the merged ClusterServiceVersion, since the entry in the catalog is generated from it.
 ///
 /// # Errors
-/// Returns an error if a value used in the catalog has the wrong type, or if the name or version
-/// belongs to another release.
+/// Fails if a value that goes into the catalog has the wrong type, or if the name or version is
+/// that of another release.
 pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     let path = options.csv_path();
     check_csv_types(csv, &path)?;
@@ -209,21 +200,21 @@ pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     Ok(())
 }
 
-/// A release that is being checked as part of a catalog.
+/// A release, for checking it as part of a catalog.
 pub struct CheckedRelease<'a> {
-    /// The options of the bundle.
+    /// The options of its bundle.
     pub options: &'a BundleOptions,
     /// Its ClusterServiceVersion.
     pub csv: &'a Value,
-    /// The catalog before the release.
+    /// The catalog as it was before the release.
     pub present: &'a Catalog,
 }
 
 impl Catalog {
-    /// Checks the rules that the lifecycle manager enforces on a catalog.
+    /// Checks what the lifecycle manager demands of a catalog.
     ///
     /// # Errors
-    /// Returns the first fault, with help on how to create the release without it.
+    /// Returns the first fault, with help on how to make the release without it.
     pub fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
         let path = Catalog::path(&self.package);
         self.check_owners(&path)?;
@@ -238,10 +229,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that document names are unique.
-    ///
-    /// # Errors
-    /// Returns an error for the first duplicate name.
+    /// Names must be unique among the documents of the same schema and package.
     pub(super) fn check_names(&self, path: &str) -> Result<()> {
         let mut seen = BTreeMap::new();
         for (line, schema, package, name) in self.identities() {
@@ -255,7 +243,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that documents belong to packages in the file.
+    /// Every document must belong to a package that is in the file.
     fn check_owners(&self, path: &str) -> Result<()> {
         for (line, schema, package, name) in self.identities() {
             if self.in_package(PACKAGE, package).next().is_none() {
@@ -268,7 +256,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns the line, schema, package and name of each document that belongs to a package.
+    /// Line, schema, package and name of the documents that belong to a package.
     fn identities(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
         self.documents.iter().filter_map(|document| {
             let value = &document.value;
@@ -277,7 +265,6 @@ impl Catalog {
         })
     }
 
-    /// Checks the channels, bundles and deprecations of a package.
     fn check_package(&self, package: &str, release: &CheckedRelease<'_>, path: &str) -> Result<()> {
         let mut listed = BTreeSet::new();
         for document in self.in_package(CHANNEL, package) {
@@ -311,8 +298,8 @@ impl Catalog {
         self.check_deprecations(package, path)
     }
 
-    /// Checks that every channel entry, given by name and channel, has a bundle. Also checks that
-    /// every bundle has an entry and a unique version.
+    /// Every entry of a channel needs a bundle, and every bundle needs an entry and a version of
+    /// its own. `listed` has the entries as pairs of name and channel.
     fn check_bundles(&self, package: &str, listed: &BTreeSet<(&str, &str)>, path: &str) -> Result<()> {
         let bundles = || self.in_package(BUNDLE, package);
         let has = |entry: &str| bundles().any(|bundle| bundle["name"] == entry);
@@ -341,7 +328,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that deprecations refer to existing packages, channels and bundles.
+    /// Deprecations must refer to a package, channel or bundle that exists.
     fn check_deprecations(&self, package: &str, path: &str) -> Result<()> {
         let mut seen = BTreeSet::new();
         for entry in self
@@ -387,7 +374,6 @@ fn quote_name(name: &str) -> String {
     }
 }
 
-/// Describes a channel's fault.
 fn describe_fault(fault: &ChannelFault<'_>) -> String {
     match fault {
         ChannelFault::Empty => "has no entry".into(),
@@ -406,7 +392,7 @@ fn describe_fault(fault: &ChannelFault<'_>) -> String {
     }
 }
 
-/// Returns the help on how to edit a catalog to fix a fault.
+/// How to repair the fault by editing the catalog.
 fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     let change = match fault {
         ChannelFault::Empty => "add an entry, or remove the channel",
@@ -427,8 +413,8 @@ fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     format!("{change} in {path}")
 }
 
-/// Returns the help on how to avoid a fault with other flags, or `None` if no flags help. It
-/// suggests flags only if they make every channel of the release valid.
+/// How to avoid the fault with other flags. We only suggest flags that make every channel of the
+/// release valid, and nothing if there are none.
 fn advise_on_release(
     fault: &ChannelFault<'_>,
     channel: &str,
@@ -460,8 +446,8 @@ fn advise_on_release(
     }
 }
 
-/// Returns the flags that make every channel of a release valid if they also cover the versions in
-/// `left_out`.
+/// Tries out which flags would make every channel of the release valid, when they also cover the
+/// versions in `left_out`.
 fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<String> {
     let CheckedRelease { options, present, .. } = release;
     let prefix = options.csv_name("");
@@ -491,7 +477,7 @@ fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<Stri
     (!ways.is_empty()).then(|| ways.join(", or "))
 }
 
-/// Returns the channel for the minor version, such as `stable-0.1`.
+/// The channel for a minor version, e.g. `stable-0.1`.
 fn series_channel(channel: &str, version: &str) -> String {
     let is_series = |text: &str| {
         let is_number = |part: &str| part.parse::<u64>().is_ok();

@@ -1,4 +1,4 @@
-//! A file-based catalog with this and earlier releases.
+//! A file-based catalog of this release and the earlier ones.
 
 mod channel;
 mod check;
@@ -21,32 +21,32 @@ const CHANNEL: &str = "olm.channel";
 const BUNDLE: &str = "olm.bundle";
 const DEPRECATIONS: &str = "olm.deprecations";
 
-/// A package's catalog. Empty before the first release. The file may contain documents of other
-/// packages, which are preserved.
+/// The catalog of a package, which is empty before the first release. Its file may also contain
+/// other packages, and we keep their documents.
 #[derive(Debug)]
 pub struct Catalog {
     package: String,
     documents: Vec<Document>,
 }
 
-/// The version that a release replaces in a channel.
+/// Which version a release replaces in a channel.
 struct Edge<'a> {
     channel: &'a str,
     replaced: Option<String>,
 }
 
 impl Catalog {
-    /// Returns the path of a package's catalog.
+    /// The path of a package's catalog.
     pub fn path(package: &str) -> String {
         format!("catalog/{package}/catalog.yaml")
     }
 
-    /// Parses a package's catalog.
+    /// Parses the catalog of a package.
     ///
     /// # Errors
-    /// Returns an error if the text is not YAML, if a value has a different type than the lifecycle
-    /// manager expects, or if two documents have the same name, because merging would lose
-    /// releases.
+    /// Fails if the text isn't YAML, or if a value has another type than the lifecycle manager
+    /// expects. It also fails if two documents have the same name, because merging would lose
+    /// releases then.
     pub fn parse(package: &str, text: &str) -> Result<Catalog> {
         let path = Catalog::path(package);
         let documents = read_documents(&path, text)?;
@@ -61,12 +61,12 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Returns the package's default channel.
+    /// The default channel of the package.
     pub fn default_channel(&self) -> Option<&str> {
         self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
     }
 
-    /// Returns the name of the version that a release replaces in its first channel.
+    /// The version that a release replaces in its first channel.
     pub fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
         let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
         let found = || {
@@ -76,8 +76,7 @@ impl Catalog {
         requested.or_else(|| found().map(str::to_owned))
     }
 
-    /// Returns the highest version of the package in any channel. If `below` is set, considers only
-    /// lower versions.
+    /// The highest version of the package in any channel, or the highest one lower than `below`.
     pub fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
         let channels: Vec<Channel> = self.of_schema(CHANNEL).map(Channel::read).collect();
         let prefix = format!("{}.v", self.package);
@@ -88,7 +87,7 @@ impl Catalog {
             .max()
     }
 
-    /// Returns the channels of a release in which no earlier version upgrades to it.
+    /// The channels of a release in which no earlier version upgrades to it.
     pub fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
         let has_range = options.skip_range.is_some() || !options.skips.is_empty();
         let edges = self.find_edges(options.replaced.as_deref(), options);
@@ -99,8 +98,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Returns the edges of a release in its channels. `first` is the version that its
-    /// ClusterServiceVersion replaces, which applies to the first channel.
+    /// The edges of a release in each of its channels. `first` is the version that its
+    /// ClusterServiceVersion replaces, which is what counts in the first channel.
     fn find_edges<'a>(&self, first: Option<&str>, options: &'a BundleOptions) -> Vec<Edge<'a>> {
         let edge = |channel| Edge {
             channel,
@@ -109,8 +108,6 @@ impl Catalog {
         options.channels.iter().map(|channel| edge(channel)).collect()
     }
 
-    /// Returns the name of the version that a release replaces in a channel. An otherwise empty
-    /// channel gets the edge of the first channel, because clusters switch to it from there.
     fn find_replaced_in(
         &self,
         channel: &str,
@@ -123,6 +120,8 @@ impl Catalog {
             .map(Channel::read)
             .unwrap_or_default();
         let has = |name: &str| entries.names().any(|other| other == name);
+        // If the channel has no other entry, clusters can only come to it from the first channel,
+        // so it gets the same edge.
         if channel == options.channels[0] || entries.names().all(|name| name == own) {
             return first.map(str::to_owned);
         }
@@ -133,7 +132,7 @@ impl Catalog {
             .or_else(|| found().map(str::to_owned))
     }
 
-    /// Returns whether every channel remains valid with a release.
+    /// Whether all channels stay valid with this release.
     fn takes_release(&self, options: &BundleOptions) -> bool {
         let own = options.csv_name(&options.version);
         let skips = options.skipped_names();
@@ -149,25 +148,21 @@ impl Catalog {
         })
     }
 
-    /// Returns the document with the given schema and name.
     fn named(&self, schema: &str, name: &str) -> Option<&Value> {
         let mut documents = self.of_schema(schema);
         documents.find(|document| document["name"] == name)
     }
 
-    /// Returns the package's documents with the given schema.
     fn of_schema(&self, schema: &str) -> impl Iterator<Item = &Value> {
         self.in_package(schema, &self.package)
     }
 
-    /// Returns the documents with the given schema that belong to `package`.
     fn in_package(&self, schema: &str, package: &str) -> impl Iterator<Item = &Value> {
         let values = self.documents.iter().map(|document| &document.value);
         values.filter(move |value| value["schema"] == schema && package_of(value) == Some(package))
     }
 }
 
-/// Returns the name of the package that a catalog document belongs to.
 fn package_of(document: &Value) -> Option<&str> {
     match document["schema"].as_str()? {
         PACKAGE => document["name"].as_str(),

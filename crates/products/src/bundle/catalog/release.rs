@@ -1,10 +1,10 @@
 //! Adds a release to a catalog by merging the documents that it changes into the file.
 //!
-//! Users also edit the file: they list older versions, describe channels, and remove retired
-//! releases. A release therefore changes only its package, its channels and its bundle. In a
-//! channel, the lines of the new entry are inserted above the existing ones. Documents that are
-//! printed anew, such as the package, are merged. The merge base is what rbuilder last wrote,
-//! reduced to the entries that the file still contains:
+//! Users edit this file too: they list older versions, describe channels, and remove retired
+//! releases. So a release only changes its package, its channels and its bundle. In a channel, we
+//! insert the lines of the new entry above the existing ones. We can't avoid printing other
+//! documents anew, e.g. the package, so these are merged. The merge base is what we wrote last,
+//! reduced to the entries that are still in the file:
 //!
 //! ```text
 //! last written       file                base                with the release
@@ -14,8 +14,8 @@
 //!                    - name: 0.0.9
 //! ```
 //!
-//! If the base still contained `0.1.0`, its removal by the user would conflict with the change in
-//! the line above.
+//! If the base still had `0.1.0`, the user's removal of it would conflict with our change in the
+//! line above.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ use crate::bundle::{BundleOptions, SKIP_RANGE};
 use rbuilder_project::edit::merge::RebasedChange;
 use rbuilder_yaml::Document;
 
-/// Adds a release to a catalog. `csv` is its ClusterServiceVersion including the user's edits,
-/// `written` is the catalog as last written, and `present` is the current catalog.
+/// Adds a release to a catalog. `csv` is its ClusterServiceVersion with the user's edits, `written`
+/// is the catalog as we last wrote it, and `present` is what's in the file now.
 pub fn add_release(
     csv: &Value,
     options: &BundleOptions,
@@ -35,7 +35,7 @@ pub fn add_release(
 ) -> RebasedChange {
     let release = Release::new(csv, options, present);
     let in_base = |document: &Document| {
-        // The merge converts all its inputs to the file's line endings.
+        // The merge converts everything to the line endings of the file, so CRs don't matter here.
         let document = Document {
             text: document.text.replace("\r\n", "\n"),
             ..document.clone()
@@ -66,9 +66,9 @@ fn print_document(value: Value) -> Document {
     }
 }
 
-/// Returns a document as rbuilder last wrote it, but with the file's channel entries, because users
-/// add and remove some. A channel that rbuilder never wrote is its own base, unless it contains
-/// comments, which would be lost.
+/// A document as we last wrote it, but with the channel entries that are in the file now, because
+/// users add and remove some. A channel that we never wrote is its own base. If it has comments, we
+/// print it anew so that the merge sees that they would be lost.
 fn align(document: &Document, written: &Catalog) -> Document {
     let present = &document.value;
     let is_same = |value: &&Value| {
@@ -94,10 +94,8 @@ fn align(document: &Document, written: &Catalog) -> Document {
     print_document(aligned)
 }
 
-/// The documents that make up a release.
 struct Release<'a> {
     package: Value,
-    /// The entry of each channel.
     entries: Vec<(&'a str, Value)>,
     bundle: Value,
 }
@@ -132,8 +130,8 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Returns whether the release prints a document anew. A channel that lacks the entry is not
-    /// printed: the entry is inserted as lines.
+    /// Whether the release has to print a document anew. It needn't for a channel that lacks the
+    /// entry, because we can insert that as lines.
     fn rewrites(&self, document: &Document) -> bool {
         let value = &document.value;
         if package_of(value) != self.package["name"].as_str() {
@@ -152,7 +150,6 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Adds the release to the documents and returns their text.
     fn add_to(&self, mut documents: Vec<Document>) -> String {
         let package = &self.package["name"];
         let find = |documents: &[Document], schema: &str, name: Option<&Value>| {
@@ -201,7 +198,7 @@ impl<'a> Release<'a> {
     }
 }
 
-/// Returns a channel with the new entry first, or in place of the entry with the same name.
+/// Puts the new entry first, or in place of the entry with the same name.
 fn with_entry(channel: &Value, new: &Value) -> Value {
     let mut entries = channel["entries"].as_array().cloned().unwrap_or_default();
     match entries.iter_mut().find(|entry| entry["name"] == new["name"]) {
@@ -213,8 +210,8 @@ fn with_entry(channel: &Value, new: &Value) -> Value {
     channel
 }
 
-/// Inserts the lines of an entry above the first entry. Returns `None` if the channel already
-/// contains the entry, or if its entries are not a block list.
+/// Inserts the lines of an entry above the first one. This isn't possible if the channel already
+/// has the entry, or if its entries aren't a block list.
 fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     let entries = channel.value["entries"].as_array()?;
     if entries.iter().any(|entry| entry["name"] == new["name"]) {
@@ -238,7 +235,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     }
     text.push_str(&below);
     let value = with_entry(&channel.value, new);
-    // The insertion point may be within a string, so check the result.
+    // What we took for the list may be in the middle of a string, so check the result.
     let is_right = rbuilder_yaml::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
     is_right.then_some(Document {
         line: channel.line,
@@ -247,12 +244,10 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     })
 }
 
-/// Returns the name of the version that a ClusterServiceVersion replaces.
 pub(super) fn replaced_by(csv: &Value) -> Option<&str> {
     csv["spec"]["replaces"].as_str().filter(|name| !name.is_empty())
 }
 
-/// Returns the entry of the release in a channel.
 fn channel_entry(csv: &Value, replaced: Option<String>) -> Value {
     let mut entry = json!({ "name": csv["metadata"]["name"] });
     if let Some(replaced) = replaced {

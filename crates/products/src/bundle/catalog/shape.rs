@@ -1,18 +1,17 @@
 //! The types of the fields that the lifecycle manager reads in catalogs and ClusterServiceVersions.
 //!
-//! The lifecycle manager unmarshals into Go structs. A value of the wrong type makes the entire
-//! catalog fail, `null` means absent, unknown fields are ignored, and field names match
-//! case-insensitively. See `declcfg.go` and `property.go` in operator-registry 1.61, and
+//! Since it unmarshals into Go structs, a single value of the wrong type makes the entire catalog
+//! fail, while `null` is the same as absent, unknown fields are ignored, and the case of field
+//! names doesn't matter. See `declcfg.go` and `property.go` in operator-registry 1.61, and
 //! `clusterserviceversion_types.go` in operator-framework/api.
 
 use serde_json::Value;
 
-/// The type of a value.
 pub(super) enum Shape {
     Any,
     Text,
     Bool,
-    /// Base64-encoded bytes.
+    /// Bytes in base64.
     Bytes,
     List(&'static Shape),
     /// A map of strings.
@@ -20,7 +19,6 @@ pub(super) enum Shape {
     Fields(Fields),
 }
 
-/// Names and types of the fields that are read.
 pub(super) type Fields = &'static [(&'static str, Shape)];
 
 use Shape::{Any, Bool, Bytes, List, Text, Texts};
@@ -88,7 +86,7 @@ const REFERENCE: Shape = Shape::Fields(&[("schema", Text), ("name", Text)]);
 const DEPRECATION: Shape = Shape::Fields(&[("reference", REFERENCE), ("message", Text)]);
 pub(super) const DEPRECATIONS: Fields = &[("package", Text), ("entries", List(&DEPRECATION))];
 
-/// The values of properties, by property type.
+/// Values of properties, by the type of the property.
 pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ("olm.package", &[("packageName", Text), ("version", Text)]),
     (
@@ -118,7 +116,7 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// The fields of a ClusterServiceVersion used in a catalog, including labels and links.
+/// The fields of a ClusterServiceVersion that end up in a catalog.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
@@ -146,18 +144,17 @@ pub(super) const CSV: Fields = &[
     ),
 ];
 
-/// A value of the wrong type, or a field name in the wrong case.
+/// A value of the wrong type, or the name of a field in the wrong case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShapeFault {
-    /// Path of the value, such as `entries[1].replaces`. Empty for the document itself.
+    /// E.g. `entries[1].replaces`. Empty for the document itself.
     pub(super) path: String,
-    /// The expected type.
     expected: String,
     found: String,
 }
 
 impl ShapeFault {
-    /// Formats the message. `of` describes the enclosing value, such as "channel `stable`".
+    /// `of` says what the value is in, e.g. "channel `stable`".
     pub(super) fn message(&self, of: &str) -> String {
         let ShapeFault {
             path,
@@ -171,10 +168,7 @@ impl ShapeFault {
     }
 }
 
-/// Checks the types of a value's fields.
-///
-/// # Errors
-/// Returns the first fault.
+/// Checks the types of the fields, and returns the first fault.
 pub(super) fn check_fields(value: &Value, fields: Fields) -> Result<(), ShapeFault> {
     check_map(value, fields, "")
 }
@@ -190,6 +184,7 @@ fn check_map(value: &Value, fields: Fields, path: &str) -> Result<(), ShapeFault
         };
         match fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
             Some((name, shape)) if name == key => check_value(value, shape, &at)?,
+            // Go would accept this spelling too, but we would not find the field.
             Some((name, _)) => {
                 return Err(ShapeFault {
                     path: path.to_owned(),
