@@ -1,12 +1,12 @@
-//! The method chain of a controller builder: `NewControllerManagedBy(mgr).For(…).Owns(…)`.
+//! The method chain that builds a controller: `NewControllerManagedBy(mgr).For(…).Owns(…)`.
 
 use super::expression::{TypeRef, find_type, print_tokens};
 use super::lexer::{Text, Token};
 
-/// The calls that follow `NewControllerManagedBy`.
+/// What the chain after `NewControllerManagedBy` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Builder {
-    /// Line of the builder.
+    /// The line where the chain starts.
     pub line: usize,
     /// The type in `For`.
     pub kind: Option<TypeRef>,
@@ -14,40 +14,40 @@ pub struct Builder {
     pub owns: Vec<TypeRef>,
     /// The calls of `Watches`.
     pub watches: Vec<GoWatch>,
-    /// The name in `Named`, if it is a literal.
+    /// The name in `Named`, if it's a literal.
     pub name: Option<String>,
-    /// True if only changes of the generation trigger a reconcile.
+    /// Whether only a change of the generation triggers a reconcile.
     pub is_by_generation: bool,
-    /// `MaxConcurrentReconciles`, if it is a literal.
+    /// `MaxConcurrentReconciles`, if it's a literal.
     pub concurrency: Option<u16>,
-    /// Ignored calls and options.
+    /// Calls and options that we don't take over.
     pub others: Vec<OtherCall>,
 }
 
 /// A call of `Watches`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoWatch {
-    /// The watched type.
+    /// The type that is watched.
     pub object: TypeRef,
-    /// The map function, or the handler.
+    /// The map function, or the name of another handler.
     pub handler: String,
 }
 
-/// An ignored call.
+/// A call that we don't take over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherCall {
-    /// Line of the call.
+    /// The line of the call.
     pub line: usize,
-    /// Name of the method.
+    /// The method.
     pub name: String,
-    /// The arguments as in the source, except for white space.
+    /// The arguments as they are in the source, except for white space.
     pub arguments: String,
 }
 
-/// Builder calls that have no equivalent and need none.
+/// Nothing corresponds to these calls in Rust, and nothing needs to.
 const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
 
-/// Reads the calls of a chain. Calls within parentheses belong to the enclosing call.
+/// Reads the calls of a chain. What's in parentheses belongs to the call around them.
 pub(crate) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut builder = Builder {
         line,
@@ -56,7 +56,7 @@ pub(crate) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut at = skip_arguments(tokens, 1);
     while let (Some(dot), Some(name)) = (tokens.get(at), tokens.get(at + 1)) {
         let Some(name) = name.word().filter(|_| dot.is_sign('.')) else {
-            // The chain may continue in another statement: `b = b.Owns(…)`.
+            // Go on, since the chain may continue in another statement: `b = b.Owns(…)`.
             at += 1;
             continue;
         };
@@ -113,7 +113,7 @@ impl Builder {
             "WithEventFilter" => self.is_by_generation |= generation,
             "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
-            // Report only these. Other names are unrelated calls in the same function.
+            // Only report these, because any other name is an unrelated call in the same function.
             name if ["WatchesRawSource", "WatchesMetadata", "WithLogConstructor"].contains(&name) => {
                 self.pass_over(line, name, arguments)
             }
@@ -132,8 +132,8 @@ impl Builder {
         });
     }
 
-    /// Reads `WithOptions(controller.Options{…})`. The concurrency is known only if it is a
-    /// literal.
+    /// Reads `WithOptions(controller.Options{…})`. Without a type checker, we only know a
+    /// concurrency that is a literal.
     fn add_options(&mut self, line: usize, arguments: &[&Token]) {
         let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
             return self.pass_over(line, "WithOptions", arguments);
@@ -173,10 +173,10 @@ impl Builder {
     }
 }
 
-/// Calls on which a generation predicate has an equivalent in Rust.
+/// Rust has an equivalent for a generation predicate on these calls.
 const TAKEN: [&str; 2] = ["For", "WithEventFilter"];
 
-/// Returns the predicates of a call. Most calls wrap them in `builder.WithPredicates(…)`.
+/// The predicates of a call, which most calls wrap in `builder.WithPredicates(…)`.
 fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Token] {
     match name {
         "WithEventFilter" => arguments,
@@ -190,7 +190,7 @@ fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Tok
     }
 }
 
-/// Returns whether the only predicate is the one for generations.
+/// Whether there's no predicate other than the one for generations.
 fn is_generation_alone(predicates: &[&Token]) -> bool {
     let mut words = predicates.iter().filter_map(|token| token.word());
     words.all(|word| {
@@ -198,7 +198,7 @@ fn is_generation_alone(predicates: &[&Token]) -> bool {
     })
 }
 
-/// Returns the end of the argument list that begins at `start`, or `start` if there is none.
+/// Where the argument list at `start` ends. If there is none, that's `start` itself.
 fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     if !tokens.get(start).is_some_and(|token| token.is_sign('(')) {
         return start;
@@ -219,8 +219,8 @@ fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     tokens.len()
 }
 
-/// Finds the watched type. Before controller-runtime 0.15, `Watches` took
-/// `&source.Kind{Type: &Type{}}`. Other sources have no type.
+/// Finds the watched type. Not every source has one, and before controller-runtime 0.15, `Watches`
+/// took `&source.Kind{Type: &Type{}}`.
 fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     let found = find_type(tokens)?;
     match (found.package.as_str(), found.name.as_str()) {
@@ -233,7 +233,7 @@ fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     }
 }
 
-/// Returns the argument of `EnqueueRequestsFromMapFunc(`, or the name of another handler.
+/// The argument of `EnqueueRequestsFromMapFunc(`, or the name of another handler.
 fn find_handler(tokens: &[&Token]) -> String {
     let known = ["EnqueueRequestsFromMapFunc", "TypedEnqueueRequestsFromMapFunc"];
     if let Some(at) = tokens

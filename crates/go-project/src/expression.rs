@@ -1,23 +1,23 @@
-//! Expressions of Go in a list of tokens.
+//! Go expressions in a list of tokens.
 
 use super::lexer::{Text, Token};
 
-/// A reference to a type, as in `&appsv1.Deployment{}`.
+/// A reference to a type, e.g. `&appsv1.Deployment{}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeRef {
-    /// Line of the expression.
+    /// The line of the expression.
     pub line: usize,
-    /// Local name of the package. Empty for the package of the file itself.
+    /// What the file calls the package. Empty for a type of the same package.
     pub package: String,
-    /// Name of the type.
+    /// The type.
     pub name: String,
 }
 
-/// The maximum length of a printed expression, in characters.
+/// Expressions are cut off after this many characters.
 const LONGEST_EXPRESSION: usize = 80;
 
-/// Returns the tokens of an expression, which ends at a comma, a closing bracket or the end of the
-/// line.
+/// The tokens of an expression. It goes on until there's a comma, a closing bracket, or the end of
+/// the line.
 pub(crate) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
     let mut depth = 0_usize;
     tokens.iter().take_while(move |token| {
@@ -34,7 +34,6 @@ pub(crate) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item
     })
 }
 
-/// Prints tokens on one line.
 pub(crate) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
     let mut text = String::new();
     let mut is_after_word = false;

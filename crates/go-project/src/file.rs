@@ -1,5 +1,5 @@
-//! Parses the parts of a Go file that matter for an operator: imports, functions, controllers,
-//! markers and flags.
+//! Parses what matters for an operator in a Go file, i.e. imports, functions, controllers, markers
+//! and flags.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use super::expression::{TypeRef, expression_of, find_type, print_tokens};
 use super::lexer::{Text, Token, tokenize};
 use super::program::Program;
 
-/// A Go source file.
+/// A Go source file, as far as it matters for an operator.
 #[derive(Debug, Default)]
 pub struct GoFile {
     /// Path in the project.
     pub path: String,
-    /// Import paths by package name or alias.
+    /// The path of each import, by package name or alias.
     pub imports: BTreeMap<String, String>,
     /// Functions and methods.
     pub functions: Vec<Function>,
-    /// Controllers that are built here.
+    /// The controllers that are built here.
     pub controllers: Vec<Builder>,
-    /// Object types passed to `NewWebhookManagedBy`.
+    /// The object types that are passed to `NewWebhookManagedBy`.
     pub webhooks: Vec<TypeRef>,
-    /// Markers without the plus, and their lines.
+    /// Markers without their plus, and the lines they are on.
     pub markers: Vec<(usize, String)>,
-    /// Assignments to `LeaderElectionID`.
+    /// What is assigned to `LeaderElectionID`.
     pub leader_election_ids: Vec<Setting>,
-    /// The parts of a program.
+    /// What makes the file part of a program.
     pub program: Program,
 }
 
@@ -34,29 +34,29 @@ pub struct GoFile {
 pub struct Function {
     /// The first line.
     pub line: usize,
-    /// The receiver type of a method.
+    /// The type of the receiver, if it's a method.
     pub receiver: Option<String>,
-    /// Name of the function.
+    /// The name.
     pub name: String,
     /// The last line.
     pub end: usize,
 }
 
-/// A value assigned to a field.
+/// A value that is assigned to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Line of the assignment.
+    /// The line of the assignment.
     pub line: usize,
-    /// The expression as in the source, except for white space.
+    /// The expression as it is in the source, except for white space.
     pub expression: String,
-    /// The value, if the expression is a string literal.
+    /// The value, if it's a string literal.
     pub literal: Option<String>,
 }
 
 const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];
 
 impl GoFile {
-    /// Parses a file. Never fails: unrecognized text is ignored.
+    /// Parses a file. This never fails, because we skip what we don't recognize.
     pub fn parse(path: &str, source: &str) -> GoFile {
         let (tokens, markers) = tokenize(source);
         let mut file = GoFile {
@@ -72,7 +72,8 @@ impl GoFile {
         file
     }
 
-    /// Parses only the imports, which precede all other declarations.
+    /// Parses only the imports. Nothing else can be declared before them, so the rest of the file
+    /// needn't even be tokenized.
     pub(crate) fn parse_imports(path: &str, source: &str) -> GoFile {
         let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
         let end = ends.iter().filter_map(|word| source.find(word)).min();
@@ -114,8 +115,8 @@ impl GoFile {
         }
     }
 
-    /// Finds function declarations. They start a line outside of all brackets, as gofmt ensures.
-    /// Any other `func` is a literal or a type.
+    /// Finds function declarations. Thanks to gofmt, each of them starts a line and is outside of
+    /// any brackets. Any other `func` is a literal or a type.
     fn read_functions(&mut self, tokens: &[Token]) {
         let mut depth = 0_usize;
         for (at, token) in tokens.iter().enumerate() {
@@ -171,7 +172,7 @@ impl GoFile {
     fn read_settings(&mut self, tokens: &[Token]) {
         for (at, token) in tokens.iter().enumerate() {
             let sets = |sign: char| tokens.get(at + 1).is_some_and(|next| next.is_sign(sign));
-            // A field of a literal or an assignment, but not a comparison.
+            // This may be a field in a literal, or an assignment. It must not be a comparison.
             let is_assigned = sets('=') && tokens.get(at + 2).is_some_and(|next| !next.is_sign('='));
             if token.is_word("LeaderElectionID") && (sets(':') || is_assigned) {
                 let value = &tokens[at + 2..];
@@ -184,13 +185,13 @@ impl GoFile {
         }
     }
 
-    /// Returns whether the file has functions or methods.
+    /// Whether the file has any functions or methods.
     pub fn has_logic(&self) -> bool {
         !self.functions.is_empty()
     }
 }
 
-/// Returns the default name of a package: the last path segment that is not a version.
+/// What Go calls a package by default, which is the last segment of its path that isn't a version.
 fn default_name(path: &str) -> String {
     let is_version = |part: &&str| {
         part.len() > 1 && part.starts_with('v') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
@@ -198,7 +199,7 @@ fn default_name(path: &str) -> String {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
     match (is_version(&last), parts.next()) {
-        // The package at `api/v1` is named v1, but the module `x/v2` is named x.
+        // `api/v1` is a package named v1, while `x/v2` is a module named x.
         (true, Some(above))
             if !above.is_empty()
                 && path.contains('.')

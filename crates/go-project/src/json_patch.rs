@@ -3,11 +3,8 @@
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
-/// Applies all operations of a patch to an object, or none.
-///
-/// # Errors
-/// Returns an error if an operation is not `add`, `remove`, `replace` or `test`, or if its path
-/// does not exist.
+/// Applies all operations of a patch, or none of them if one can't be applied. We only support
+/// `add`, `remove`, `replace` and `test`.
 pub(crate) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {
@@ -25,7 +22,7 @@ fn apply_operation(object: &mut Value, operation: &Value) -> Result<(), String> 
         return Err(format!("the operation `{name}` is not followed"));
     }
     if name == "add" && path.is_empty() {
-        // Adding at the root would replace the object.
+        // Adding at the root would replace the whole object.
         return Err(missing());
     }
     let operation: PatchOperation = serde_json::from_value(operation.clone()).map_err(|_| missing())?;

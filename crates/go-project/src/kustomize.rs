@@ -1,4 +1,4 @@
-//! The files that kustomizations refer to.
+//! Finds the files that kustomizations refer to.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
 
-/// The maximum number of files and directories to follow.
+/// Stop after so many files and directories.
 const MOST: usize = 2_000;
 
 /// A kustomization, or a file that one lists directly or indirectly.
 pub struct Reached {
-    /// Path of the file.
+    /// The path of the file.
     pub path: String,
-    /// The directory of a kustomization. `None` for a file of objects.
+    /// If it's a kustomization, the directory that it is for. `None` for a file of objects.
     pub folder: Option<String>,
-    /// The documents of the file.
+    /// The documents in the file.
     pub documents: Vec<Value>,
 }
 
-/// Follows the kustomizations in `roots`. `read` returns the documents of a file, or nothing if the
-/// file does not exist.
+/// Follows the kustomizations in `roots`. `read` returns the documents of a file, which are none if
+/// it doesn't exist.
 pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) -> Vec<Reached> {
     let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
     let mut seen = BTreeSet::new();
@@ -57,7 +57,7 @@ pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) 
     reached
 }
 
-/// Returns the files and directories that a kustomization lists, unresolved.
+/// The files and directories that a kustomization lists, as they are written there.
 pub fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
     let lists = ["resources", "bases", "components"].into_iter();
     let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());

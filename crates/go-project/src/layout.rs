@@ -1,8 +1,8 @@
-//! Locates the manifests of a project.
+//! Finds the manifests of a project.
 //!
 //! kubebuilder scaffolds `config/crd`, `config/rbac`, `config/manager` and `config/webhook`. Some
-//! projects move these to subdirectories, such as `config/components/crd`. Others keep their CRDs
-//! only in a chart.
+//! projects have moved these to subdirectories, e.g. to `config/components/crd`, and others have
+//! their CRDs nowhere but in a chart.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use super::{GoProject, Manifests};
 use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
 
-/// The directories that kubebuilder scaffolds, and the names that projects use for them.
+/// The directories that kubebuilder scaffolds, and what projects call them instead.
 const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/crd/", &["crd", "crds"]),
     ("config/rbac/", &["rbac"]),
@@ -23,7 +23,7 @@ const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/webhook/", &["webhook", "webhooks"]),
 ];
 
-/// Directories with manifests that are not for users' clusters.
+/// Manifests in these directories aren't meant for the clusters of users.
 const APART: [&str; 8] = [
     "test",
     "tests",
@@ -35,29 +35,30 @@ const APART: [&str; 8] = [
     "olm-catalog",
 ];
 
-/// The CRD of a kind, and its file.
+/// The CRD of a kind, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundDefinition<'a> {
-    /// Path of the file.
+    /// The path of the file.
     pub path: &'a str,
     /// The CustomResourceDefinition.
     pub crd: &'a Value,
-    /// True if `config/default` or `config/crd` includes it, or includes no CRD at all.
+    /// Whether `config/default` or `config/crd` includes it. If they don't include any CRD, all
+    /// count as installed.
     pub is_installed: bool,
 }
 
 impl<'a> FoundDefinition<'a> {
-    /// Returns the group.
+    /// The group that it defines.
     pub fn group(&self) -> &'a str {
         self.crd["spec"]["group"].as_str().unwrap_or_default()
     }
 
-    /// Returns the kind.
+    /// The kind that it defines.
     pub fn kind(&self) -> &'a str {
         self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
     }
 
-    /// Returns the name of the storage version.
+    /// The version that is stored.
     pub fn stored_version(&self) -> &'a str {
         let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
         let stored = versions.find(|version| version["storage"] == true);
@@ -68,7 +69,7 @@ impl<'a> FoundDefinition<'a> {
 }
 
 impl GoProject {
-    /// Returns one CRD for each kind. Prefers CRDs that a kustomization installs.
+    /// One CRD for each kind, which is one that a kustomization installs if there's a choice.
     pub fn definitions(&self) -> Vec<FoundDefinition<'_>> {
         let installed = self.installed_files();
         let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
@@ -99,7 +100,6 @@ impl GoProject {
         found.into_values().collect()
     }
 
-    /// Returns the files that `config/default` and `config/crd` include.
     fn installed_files(&self) -> BTreeSet<String> {
         let read = |path: &str| {
             let file = self.manifests.iter().find(|file| file.path == path);
@@ -114,7 +114,7 @@ impl GoProject {
             .collect()
     }
 
-    /// Returns the directories of the root kustomizations: the CRDs' and `config/default`.
+    /// The directories of the kustomizations to start from: that of the CRDs, and `config/default`.
     pub(crate) fn kustomization_roots(&self) -> Vec<String> {
         let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
         let crd = crd.and_then(|file| file.path.rsplit_once('/'));
@@ -122,7 +122,7 @@ impl GoProject {
         crd.into_iter().chain(["config/default".to_owned()]).collect()
     }
 
-    /// Maps files to the places where kubebuilder scaffolds them.
+    /// Records for each file where kubebuilder would have scaffolded it.
     pub(crate) fn set_places(&mut self) {
         for (place, names) in FOLDERS {
             if self.manifests.iter().any(|file| file.path.starts_with(place)) {
@@ -144,8 +144,8 @@ impl GoProject {
         }
     }
 
-    /// Reads CRDs from outside `config/` for kinds that PROJECT lists and `config/` lacks. Starts
-    /// with the directories that contain the most of them.
+    /// PROJECT may list kinds for which `config/` has no CRD. Looks for these elsewhere, starting
+    /// with the directory that has the most of them.
     pub(crate) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
         let mut missing = self.kinds_without_definition();
         if missing.is_empty() {
@@ -174,9 +174,10 @@ impl GoProject {
         }
     }
 
-    /// Corrects the groups of PROJECT entries by their CRDs. The group of an entry may already
-    /// contain the domain. Some projects also change the group only in the source: if no CRD has
-    /// the group, an unambiguous kind name in the domain decides.
+    /// Corrects the groups of PROJECT entries by looking at their CRDs. The group of an entry may
+    /// already contain the domain. There are also projects that have changed a group nowhere but in
+    /// the source. So if no CRD has the group, we go by the kind, as long as only one CRD in the
+    /// domain has it.
     pub(crate) fn settle_groups(&mut self) {
         let found: Vec<(String, String)> = self
             .definitions()
@@ -210,8 +211,8 @@ impl GoProject {
         }
     }
 
-    /// Adds the project's domain to PROJECT entries that lack it. Older versions of operator-sdk
-    /// omitted it.
+    /// Adds the domain of the project to PROJECT entries that lack it, as older versions of
+    /// operator-sdk left it out.
     pub(crate) fn settle_domains(&mut self) {
         let known = &mut self.project.known;
         let domain = &known.domain;
@@ -224,8 +225,8 @@ impl GoProject {
         }
     }
 
-    /// Adds kinds whose groups are declared in the source and are outside the project's domain.
-    /// PROJECT lists such kinds only if the user passed their domain to kubebuilder.
+    /// Adds kinds whose group is declared in the source but isn't in the domain of the project.
+    /// PROJECT only lists them if the user has told kubebuilder their domain.
     pub(crate) fn list_kinds_of_other_domains(&mut self) {
         let declared = self.declared_groups();
         let known = &self.project.known;
@@ -255,7 +256,7 @@ impl GoProject {
         self.project.known.resources.extend(more);
     }
 
-    /// Returns the domain and name of each kind in PROJECT that has no CRD.
+    /// Domain and name of the kinds in PROJECT that have no CRD.
     fn kinds_without_definition(&self) -> Vec<(String, String)> {
         let found = self.definitions();
         let resources = self.project.known.resources.iter();
@@ -266,8 +267,8 @@ impl GoProject {
             .collect()
     }
 
-    /// Derives the domain of a project that has none: the common suffix of its groups, or else the
-    /// domain of the first group.
+    /// Finds a domain for a project that has none. It's what all its groups end in, or else the
+    /// first group.
     pub(crate) fn find_domain(&mut self) {
         let known = &mut self.project.known;
         if !known.domain.is_empty() {
@@ -301,10 +302,9 @@ impl GoProject {
 }
 
 const DEFINITION: &str = "CustomResourceDefinition";
-/// The kustomization that lists the CRDs.
 const CRD_LIST: &str = "config/crd/kustomization.yaml";
 
-/// Returns whether an object is a CRD and not a patch for one. Patches have no versions.
+/// Whether an object is really a CRD. A patch for one has no versions.
 fn is_definition(crd: &Value) -> bool {
     crd["kind"] == DEFINITION
         && crd["spec"]["versions"].is_array()
@@ -312,7 +312,6 @@ fn is_definition(crd: &Value) -> bool {
         && crd["spec"]["names"]["kind"].is_string()
 }
 
-/// Returns whether a CRD defines a kind in a domain.
 fn is_of(crd: &Value, (domain, kind): &(String, String)) -> bool {
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
     strip_domain(group, domain).is_some() && crd["spec"]["names"]["kind"] == **kind
@@ -322,7 +321,7 @@ fn is_apart(path: &str) -> bool {
     path.split('/').any(|step| APART.contains(&step))
 }
 
-/// Returns the prefix of a path that ends in a directory with one of these names.
+/// The part of a path up to a directory that has one of these names.
 fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     let mut end = 0;
     for step in path.split_inclusive('/') {
@@ -334,8 +333,8 @@ fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     None
 }
 
-/// Reads the files with CRDs outside of `config/`, grouped by directory. Skips files that are not
-/// YAML, such as chart templates.
+/// Reads the files with CRDs outside of `config/`, by directory. What isn't YAML, e.g. the
+/// templates of a chart, is skipped.
 fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests>> {
     let mut folders: BTreeMap<String, Vec<Manifests>> = BTreeMap::new();
     let outside = paths

@@ -1,19 +1,18 @@
-//! Splits Go source into tokens, without a parser. This suffices to find calls, imports and
-//! functions, and never fails.
+//! Splits Go source into tokens. We don't need a parser to find calls, imports and functions, and
+//! this way nothing can fail.
 
-/// A token and the line it starts on.
+/// A token, and the line on which it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) line: usize,
     pub(crate) text: Text,
 }
 
-/// The text of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Text {
     /// An identifier, a keyword or a number.
     Word(String),
-    /// The content of a string literal, still escaped.
+    /// What's in a string literal, with its escapes.
     String(String),
     /// Any other character.
     Sign(char),
@@ -43,11 +42,11 @@ impl Token {
     }
 }
 
-/// Prefixes of the relevant markers.
+/// The markers that matter to us start like this.
 const MARKERS: [&str; 2] = ["kubebuilder:", "groupName="];
 
-/// Returns the tokens of the source, and the markers in its comments, without the plus, with their
-/// lines.
+/// Returns the tokens, and the markers in comments. These come with their line and without the
+/// plus.
 pub(crate) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut markers) = (Vec::new(), Vec::new());
     let mut line = 1;
@@ -107,7 +106,7 @@ fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the end of a quoted literal. An unterminated literal ends with its line.
+/// Where a quoted literal ends. If nothing terminates it, that's at the end of the line.
 fn find_end(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {

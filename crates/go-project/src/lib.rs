@@ -1,7 +1,7 @@
-//! Reads a kubebuilder project in Go: PROJECT, the manifests in config/, and the source.
+//! Reads a kubebuilder project in Go, i.e. PROJECT, the manifests in config/, and the source.
 //!
-//! The input is untrusted. Links are not followed, sizes and counts are limited, and unreadable
-//! files become findings.
+//! We don't trust the input. Links aren't followed, sizes and counts are limited, and a file that
+//! can't be read is reported rather than fatal.
 
 mod builder;
 mod expression;
@@ -33,8 +33,8 @@ pub use layout::FoundDefinition;
 pub use patches::Unfollowed;
 pub use program::Program;
 
-/// Limits: bytes in a file, and number of files. Some projects keep all their CRDs in one file of 5
-/// MB.
+/// How large a file may be in bytes, and how many files there may be. Some projects have all their
+/// CRDs in one file of 5 MB.
 const MAX_FILE: usize = 16 << 20;
 const MAX_FILES: usize = 5_000;
 
@@ -43,15 +43,15 @@ const MAX_FILES: usize = 5_000;
 pub struct GoProject {
     /// PROJECT, in format 3.
     pub project: Project,
-    /// Go module of the project, from `go.mod` or else from `repo` in PROJECT.
+    /// The Go module. It's in `go.mod`, or else in `repo` of PROJECT.
     pub repo: String,
     /// The YAML files in config/, by path.
     pub manifests: Vec<Manifests>,
     /// The source, without tests and generated files.
     pub files: Vec<GoFile>,
-    /// Generated source, of which only the imports are read.
+    /// Generated source. We only read its imports.
     generated_files: Vec<GoFile>,
-    /// Files that could not be read, with the reason.
+    /// Files that could not be read, and why.
     pub unread: Vec<(String, String)>,
     /// Parts of kustomizations that were not applied to `manifests`.
     pub unfollowed: Vec<Unfollowed>,
@@ -62,11 +62,12 @@ pub struct GoProject {
 pub struct Manifests {
     /// Path in the project.
     pub path: String,
-    /// The path where kubebuilder would scaffold the file. Equal to `path` in most projects.
+    /// Where kubebuilder would have scaffolded the file. In most projects that's the same as
+    /// `path`.
     pub place: String,
-    /// The text of the file, before patches.
+    /// The text of the file, before any patch.
     pub text: String,
-    /// The documents, with the patches of the kustomizations that list them.
+    /// The documents, after the patches of the kustomizations that list them.
     pub documents: Vec<Value>,
 }
 
@@ -74,8 +75,8 @@ impl GoProject {
     /// Reads the project in a directory.
     ///
     /// # Errors
-    /// Returns an error if PROJECT is missing, is not version 2 or 3, or belongs to rbuilder, or if
-    /// there are too many files.
+    /// Fails if PROJECT is missing, isn't version 2 or 3, or belongs to rbuilder, or if there are
+    /// too many files.
     pub fn read(tree: &Tree) -> Result<GoProject> {
         let Some(text) = tree.read(FILE)? else {
             bail!(
@@ -164,24 +165,23 @@ impl GoProject {
         }
     }
 
-    /// Returns the manifests that belong at a place in kubebuilder's layout.
+    /// The manifests that belong at a place in kubebuilder's layout.
     pub fn manifest(&self, place: &str) -> Option<&Manifests> {
         self.manifests.iter().find(|file| file.place == place)
     }
 
-    /// Returns the text of the manifests at a path.
+    /// The text of the manifests at a path.
     pub fn file_text(&self, path: &str) -> Option<String> {
         let mut files = self.manifests.iter();
         files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
-    /// Returns the first document at a place. A kustomization is a single document.
+    /// The first document at a place. For a kustomization, that's the only one.
     pub fn first_document(&self, place: &str) -> Option<&Value> {
         self.manifest(place)?.documents.first()
     }
 
-    /// Returns the documents of a kind, and their paths, from all files whose place starts with a
-    /// prefix.
+    /// The documents of a kind with their paths, from all files whose place starts with a prefix.
     pub fn documents<'a>(
         &'a self,
         place: &'a str,
@@ -200,8 +200,8 @@ impl GoProject {
     }
 }
 
-/// Parses the documents of a file. Converts `v1beta1` CRDs, which Kubernetes before 1.22 accepted,
-/// to `v1`.
+/// Parses the documents of a file. CRDs of `v1beta1`, which Kubernetes accepted before 1.22, become
+/// `v1`.
 fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     let mut documents = parse_documents(text)?;
     for document in &mut documents {
@@ -212,7 +212,7 @@ fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     Ok(documents)
 }
 
-/// Returns whether a file contains Go's standard comment for generated code.
+/// Whether the file says that it's generated, in the form that Go has standardized.
 fn is_marked_generated(text: &str) -> bool {
     let mut lines = text.lines().take_while(|line| !line.starts_with("package "));
     lines.any(|line| line.starts_with("// Code generated ") && line.ends_with(" DO NOT EDIT."))
@@ -226,8 +226,8 @@ fn is_generated_or_test(path: &str) -> bool {
     name.ends_with("_test.go") || name.starts_with("zz_generated") || is_apart
 }
 
-/// Returns the Go module of a project. Prefers `go.mod`, which imports agree with: PROJECT is not
-/// updated when a project moves.
+/// The Go module of a project. `go.mod` comes first, because imports have to agree with it, while
+/// nobody updates PROJECT when a project moves.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let all: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();

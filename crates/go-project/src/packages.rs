@@ -1,4 +1,4 @@
-//! Determines which packages are linked into programs.
+//! Which packages end up in programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use super::GoProject;
 use crate::paths::folder_of;
 
 impl GoProject {
-    /// Returns the directories of packages that a program imports, directly or indirectly. Returns
-    /// `None` if there is no program or the Go module is unknown.
+    /// The directories of all packages that a program imports, directly or indirectly. `None` if
+    /// there is no program, or if we don't know the Go module.
     pub fn linked_folders(&self) -> Option<BTreeSet<&str>> {
         if self.repo.is_empty() {
             return None;
@@ -31,7 +31,7 @@ impl GoProject {
         (!linked.is_empty()).then_some(linked)
     }
 
-    /// Returns the directory of a package, if it belongs to the project.
+    /// The directory of a package, if it's one of the project.
     fn folder_of_package<'a>(&self, path: &'a str) -> Option<&'a str> {
         match path.strip_prefix(self.repo.as_str())? {
             "" => Some(""),
@@ -39,7 +39,7 @@ impl GoProject {
         }
     }
 
-    /// Returns the API groups that the project's packages declare with `+groupName`.
+    /// The API groups that packages of the project declare with `+groupName`.
     pub fn declared_groups(&self) -> BTreeSet<&str> {
         let markers = self.files.iter().flat_map(|file| &file.markers);
         let groups = markers.filter_map(|(_, marker)| marker.strip_prefix("groupName="));

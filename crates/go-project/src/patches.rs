@@ -1,8 +1,9 @@
-//! Applies the patches of kustomizations, because clusters get the patched CRDs and Deployment.
+//! Applies the patches of kustomizations, because it's the patched CRDs and Deployment that
+//! clusters get.
 //!
-//! Changes that kubebuilder's own patches make are omitted, because the components of rbuilder's
-//! scaffold make them too: the metrics proxy, certificates and their mounts, ports, conversions,
-//! and the annotations for cert-manager's CA injector.
+//! We leave out what kubebuilder's own patches change, since components of our scaffold make the
+//! same changes, i.e. the metrics proxy, certificates and their mounts, ports, conversions, and the
+//! annotations for cert-manager's CA injector.
 
 use std::collections::BTreeSet;
 
@@ -18,44 +19,43 @@ use crate::project::{Resource, Webhooks};
 
 const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
-/// The maximum number of patches to apply. Projects have one or two per CRD.
+/// How many patches we apply. Projects have one or two for each CRD.
 const MOST_PATCHES: usize = 400;
 /// The kustomization that `make deploy` applies.
 const DEFAULT: &str = "config/default";
-/// Prefix of cert-manager annotations, which components of the scaffold set.
+/// Annotations of cert-manager start like this. Components of our scaffold set them.
 const CERTIFICATES: &str = "cert-manager.io/";
-/// The patch that makes Prometheus verify the metrics certificate. A component of the scaffold
+/// The patch with which Prometheus verifies the metrics certificate. A component of our scaffold
 /// replaces it.
 const MONITOR_PATCH: &str = "/monitor_tls_patch.yaml";
 
-/// A patch, or another part of a kustomization, that was not applied.
+/// A patch or another part of a kustomization that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// Name in the report: "patch config/default/patch.yaml".
+    /// What the report calls it, e.g. "patch config/default/patch.yaml".
     pub what: String,
     /// Why it was not applied.
     pub reason: String,
 }
 
-/// A patch in a kustomization.
 struct Patch {
-    /// The file that contains it.
+    /// The file that it is in.
     origin: String,
     documents: Vec<Value>,
-    /// The target in the kustomization, or `null` if the patch itself names its target.
+    /// Which objects the kustomization selects for it. `null` if the patch itself names its target.
     target: Value,
 }
 
 impl GoProject {
-    /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Reports
-    /// all other patches.
+    /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Any other
+    /// patch is reported.
     pub(crate) fn apply_patches(&mut self) {
         let before = self.manifests.clone();
         let read = |path: &str| documents_at(&before, path);
         let roots = self.kustomization_roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let mut reached = follow_kustomizations(&roots, &read);
-        // Patches of a directory apply before those of the directory that includes it.
+        // The patches of a directory come before those of the directory that includes it.
         reached.reverse();
         let files = self.manifests.iter_mut().flat_map(|file| {
             let path = &file.path;
@@ -88,8 +88,8 @@ impl GoProject {
                         patch.apply(&mut own, &mut unfollowed);
                     }
                 }
-                // Labels in the default kustomization are reported separately, because they may be
-                // part of the selector.
+                // Labels in the default kustomization may be part of the selector, so they are
+                // reported separately.
                 if folder != DEFAULT {
                     add_metadata(kustomization, &mut own);
                 }
@@ -122,8 +122,8 @@ impl GoProject {
         self.unfollowed = unfollowed;
     }
 
-    /// Makes the stored version of a CRD the hub of a conversion if a patch sets a webhook and
-    /// PROJECT does not record one: kubebuilder 3 does not. Returns a row if PROJECT does not have
+    /// If a patch gives a CRD a conversion webhook, its stored version becomes the hub. kubebuilder
+    /// 3 doesn't record that in PROJECT. Returns a row for the report if PROJECT doesn't even have
     /// the kind.
     fn record_conversion(&mut self, crd: &Value) -> Option<Unfollowed> {
         let (group, kind) = (
@@ -171,7 +171,7 @@ impl GoProject {
     }
 }
 
-/// A CRD or Deployment, and its state before the first patch.
+/// A CRD or Deployment, and what it was before the first patch.
 struct Object<'a> {
     path: &'a str,
     value: &'a mut Value,
@@ -183,7 +183,7 @@ fn documents_at(manifests: &[Manifests], path: &str) -> Vec<Value> {
     file.map(|file| file.documents.clone()).unwrap_or_default()
 }
 
-/// Reads the patches of a kustomization, in all three forms that kustomize has supported.
+/// Reads the patches of a kustomization, in each of the three forms that kustomize has supported.
 fn read_patches(
     list: &str,
     folder: &str,
@@ -269,7 +269,7 @@ impl Patch {
     }
 }
 
-/// Returns whether a patch only sets cert-manager annotations.
+/// Whether a patch does nothing but set annotations of cert-manager.
 fn is_of_certificates(patch: &Value) -> bool {
     if let Some(operations) = patch.as_array() {
         let is_annotation = |operation: &Value| {
@@ -291,8 +291,8 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
         Some(operations) => apply_json_patch(&mut patched, operations)?,
         None => strategic::merge(&mut patched, patch),
     }
-    // Patches cannot change the identity. With an explicit target, the patch may contain another
-    // name.
+    // A patch can't change the identity of an object, but with an explicit target it may have
+    // another name in it.
     for key in ["apiVersion", "kind"] {
         if let Some(patched) = patched.as_object_mut() {
             patched.insert(key.to_owned(), before[key].clone());
@@ -307,7 +307,7 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Restores the original conversion of a CRD. PROJECT records which webhook converts.
+/// Restores the conversion that a CRD had before. It's PROJECT that records which webhook converts.
 fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("conversion");
@@ -322,9 +322,9 @@ fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     }
 }
 
-/// The sidecar that protects metrics in older projects.
+/// In older projects, this sidecar protects metrics.
 const PROXY: &str = "kube-rbac-proxy";
-/// Flags that the scaffold sets, or whose default fits the rest of the scaffold.
+/// The scaffold sets these flags itself, or their default fits the rest of it.
 const SCAFFOLDED_FLAGS: [&str; 8] = [
     "enable-leader-election",
     "health-probe-bind-address",
@@ -335,14 +335,14 @@ const SCAFFOLDED_FLAGS: [&str; 8] = [
     "metrics-secure",
     "webhook-cert-path",
 ];
-/// Ports of metrics and webhooks.
+/// Ports for metrics and webhooks.
 const SCAFFOLDED_PORTS: [u64; 3] = [8080, 8443, 9443];
-/// Prefix of certificate paths.
+/// Paths of certificates start like this.
 const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
 /// The component config of kubebuilder 3. Its ConfigMap is reported separately.
 const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
 
-/// Removes changes to a Deployment that components of the scaffold make too.
+/// Undoes what components of our scaffold would change in the same way.
 fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     let before = &before["spec"]["template"]["spec"];
     let Some(pod) = patched.pointer_mut("/spec/template/spec") else {
@@ -381,8 +381,8 @@ fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     });
 }
 
-/// Removes new list items that `is_scaffolded` accepts. Removes the list if it is empty and was
-/// absent before.
+/// Removes items that are new and that `is_scaffolded` accepts. A list that is empty now and wasn't
+/// there before goes as well.
 fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded: &dyn Fn(&Value) -> bool) {
     let Some(items) = value.get_mut(key).and_then(Value::as_array_mut) else {
         return;
@@ -397,7 +397,6 @@ fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded:
     }
 }
 
-/// Adds the labels and annotations in a kustomization to CRDs.
 fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
     let pairs = kustomization["labels"].as_array().into_iter().flatten();
     let labels = pairs

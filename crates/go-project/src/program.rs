@@ -1,24 +1,24 @@
-//! The parts of a program in a Go file: its commands, its flags, and the controllers that it sets
-//! up.
+//! What makes a Go file part of a program: its commands, its flags, and the controllers that it
+//! sets up.
 //!
-//! Flags are declared with package `flag`, with pflag, or with a flag set of either:
-//! `cmd.Flags().StringVar(&level, "log-level", …)`, `fs.Bool("dry-run", …)`. The name may be a
-//! constant or a variable in the file.
+//! Flags may be declared with the package `flag`, with pflag, or with a flag set of either, e.g.
+//! `cmd.Flags().StringVar(&level, "log-level", …)` or `fs.Bool("dry-run", …)`. We also find the
+//! name if it's a constant or variable in the same file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexer::{Text, Token};
 
-/// The parts of a program in one file.
+/// What makes a file part of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// True if the file has `func main`.
+    /// Whether the file has `func main`.
     pub has_main: bool,
-    /// Names of cobra commands.
+    /// The names of cobra commands.
     pub commands: Vec<String>,
-    /// Names of command-line flags, and their lines.
+    /// The names of command-line flags, and their lines.
     pub flags: Vec<(usize, String)>,
-    /// Number of controllers and webhooks that are registered with a manager.
+    /// How many controllers and webhooks are registered with a manager.
     pub setups: usize,
 }
 
@@ -31,17 +31,16 @@ const SETS: [&str; 4] = [
     "LocalFlags",
     "LocalNonPersistentFlags",
 ];
-/// Prefixes of the functions that declare a flag.
+/// Functions that declare a flag start like this.
 const KINDS: [&str; 12] = [
     "Bool", "Bytes", "Count", "Duration", "Float", "Func", "IP", "Int", "String", "Text", "Uint", "Var",
 ];
 
-/// The number of tokens to search for a name. Without a limit, unterminated calls would take
-/// quadratic time.
+/// How many tokens we look at to find a name. There has to be a limit, because calls that nothing
+/// terminates would take quadratic time.
 const MAX_TOKENS: usize = 500;
 
 impl Program {
-    /// Finds the parts of a program in the tokens of a file.
     pub(crate) fn read(tokens: &[Token]) -> Program {
         let names = find_strings(tokens);
         let sets = find_sets(tokens);
@@ -71,7 +70,7 @@ impl Program {
     }
 }
 
-/// Returns whether the last tokens are a package or flag set on which a method is called.
+/// Whether these tokens end with a package or flag set, on which a method is then called.
 fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     match before {
         [.., name, open, close] if open.is_sign('(') && close.is_sign(')') => {
@@ -84,8 +83,8 @@ fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Returns the variables that hold a flag set: `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)`,
-/// `fs *pflag.FlagSet`.
+/// Variables that hold a flag set, as in `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)` or `fs
+/// *pflag.FlagSet`.
 fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -107,7 +106,7 @@ fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     found
 }
 
-/// Returns the string constants and variables of the file.
+/// The string constants and variables of the file.
 fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     let mut found = BTreeMap::new();
     for window in tokens.windows(3) {
@@ -131,8 +130,8 @@ fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     found
 }
 
-/// Returns the name in the arguments of a call that declares a flag, such as
-/// `(&level, "log-level", …)`. It is the second argument if the first is the variable.
+/// The name in a call that declares a flag, e.g. in `(&level, "log-level", …)`. If the first
+/// argument is the variable, it's the second one.
 fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) -> Option<String> {
     let position = usize::from(function.contains("Var"));
     let mut depth = 0_usize;
@@ -157,7 +156,7 @@ fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) 
             name.push(token);
         }
     }
-    // The first argument still includes the opening parenthesis.
+    // The first argument still has the opening parenthesis.
     let name = match name.as_slice() {
         [open, rest @ ..] if open.is_sign('(') => rest,
         name => name,
@@ -223,7 +222,7 @@ mod tests {
         check_flags("cmd.Flags().Lookup(\"a\")\nrootCmd.Flags().StringVar(", &[]);
     }
 
-    /// Unterminated calls must not take longer than terminated ones.
+    /// A call must not take longer to read just because nothing terminates it.
     #[test]
     fn unterminated_calls_take_linear_time() {
         for part in ["flag.String(", "NewFlagSet ", "cmd.Flags().Int("] {
