@@ -1,8 +1,8 @@
 //! The types of one version of a kind, one for each shape in its schema.
 //!
-//! Places with the same shape share a type. The shape excludes everything that a field can set for
-//! itself, such as its description, its default, or how a list is merged. It includes the
-//! descriptions of inner fields.
+//! Places of the same shape share a type. The shape leaves out whatever a field can set for itself,
+//! e.g. its description, its default, or how a list is merged, but it has the descriptions of inner
+//! fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,32 +13,30 @@ use crate::interner::Interner;
 use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf, without_field_keys};
 use crate::words::{singular, type_name};
 
-/// A Rust type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ty {
-    /// A type without parts, as a path.
+    /// The path of a type without parts.
     Leaf(&'static str),
-    /// A type of k8s-openapi, as a path.
+    /// The path of a type in k8s-openapi.
     Kubernetes(String, Arc<Schema>),
     /// A struct or enum of the file, as an index into [`Classes::list`].
     Class(usize),
     List(Box<Ty>),
     Map(Box<Ty>),
-    /// A list item or map value that may be `null`.
+    /// An item of a list or value of a map that may be `null`.
     Nullable(Box<Ty>),
 }
 
-/// A struct or an enum.
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// The schema that the type must have, without the keys that its fields set.
+    /// What the schema of the type has to be, without the keys that its fields set.
     pub(crate) schema: Arc<Schema>,
     pub(crate) body: Body,
-    /// The places that use the type, in schema order.
+    /// The places that use the type, in the order of the schema.
     pub(crate) uses: Vec<Use>,
-    /// The name. Empty until names are assigned, unless it is fixed.
+    /// Empty until we assign names, unless it's fixed.
     pub(crate) name: String,
-    /// True for the spec and the status, which are never shared.
+    /// Set for the spec and the status, because these are never shared.
     pub(crate) is_root: bool,
     /// The description in the schema of the type.
     pub(crate) doc: Option<Arc<str>>,
@@ -47,11 +45,10 @@ pub(crate) struct Class {
 #[derive(Debug)]
 pub(crate) enum Body {
     Struct(Vec<Member>),
-    /// Rust identifiers and names in JSON.
+    /// The Rust identifier and the JSON name of each variant.
     Enum(Vec<(String, String)>),
 }
 
-/// A field of a struct.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) wire: Arc<str>,
@@ -59,17 +56,15 @@ pub(crate) struct Member {
     pub(crate) ty: Ty,
 }
 
-/// A place that uses a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Use {
-    /// The path from the kind to the place, as parts of type names.
+    /// The path from the kind to this place, each step of it as part of a type name.
     pub(crate) path: Vec<String>,
     pub(crate) description: Option<Arc<str>>,
-    /// True for a field, which may have its own description, unlike an item or a value.
+    /// Whether it's a field. Unlike an item or a value, a field can have a description of its own.
     pub(crate) is_field: bool,
 }
 
-/// All classes of one version.
 pub(crate) struct Classes<'k> {
     pub(crate) list: Vec<Class>,
     by_shape: BTreeMap<usize, usize>,
@@ -87,7 +82,6 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// Adds a struct with a fixed name.
     pub(crate) fn add_root(&mut self, schema: &Schema, name: String, path: Vec<String>) -> usize {
         let id = self.push(Arc::new(schema.clone()), name, true);
         let members = self.members(schema, &path);
@@ -122,7 +116,6 @@ impl<'k> Classes<'k> {
         members
     }
 
-    /// Returns the type of a value.
     fn ty(&mut self, schema: &Schema, path: &[String], is_field: bool) -> Ty {
         let key = path.last().map_or("", String::as_str);
         match schema.schema_type {
@@ -149,7 +142,7 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// Returns the type of a list's items or a map's values.
+    /// The type of an item in a list or a value in a map.
     fn part(&mut self, schema: &Schema, path: &[String]) -> Ty {
         let mut path = path.to_vec();
         if let Some(last) = path.last_mut() {
@@ -203,13 +196,13 @@ impl<'k> Classes<'k> {
         self.note(id, schema, path, is_field)
     }
 
-    /// Returns the type for a shape, or the shape's number if there is no type yet.
+    /// The type for a shape. If there is none yet, the error has the number of the shape.
     fn known(&mut self, shape: &Schema) -> Result<usize, usize> {
         let number = self.shapes.number(shape);
         self.by_shape.get(&number).copied().ok_or(number)
     }
 
-    /// Drops the data that is only needed to look up types for further schemas.
+    /// Frees what we only need for looking up types while schemas are added.
     pub(crate) fn forget_shapes(&mut self) {
         self.by_shape = BTreeMap::new();
         self.shapes = Interner::default();
@@ -224,13 +217,13 @@ impl<'k> Classes<'k> {
         Ty::Class(id)
     }
 
-    /// Chooses the description of each type. The type of list items or map values gets their
-    /// description, because they cannot have their own. Otherwise the description of any field will
-    /// do.
+    /// Chooses a description for each type.
     pub(crate) fn describe(&mut self) {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());
             let mut of_parts = class.uses.iter().filter(|place| !place.is_field);
+            // Items and values can't have descriptions of their own, so their type has to have it.
+            // A field can, so then it matters little which one we take.
             class.doc = match (of_parts.next(), class.uses.first()) {
                 (Some(part), _) => part.description.clone(),
                 (None, Some(first)) if all_described => first
@@ -243,7 +236,7 @@ impl<'k> Classes<'k> {
     }
 }
 
-/// Returns the first sentence of a text, or its first paragraph.
+/// The first sentence, or the whole paragraph if there's no end of a sentence in it.
 fn first_sentence(text: &str) -> &str {
     let paragraph = text.split("\n\n").next().unwrap_or(text);
     let end = paragraph
@@ -253,12 +246,12 @@ fn first_sentence(text: &str) -> &str {
     paragraph[..end.unwrap_or(paragraph.len())].trim_end()
 }
 
-/// Returns whether an object may contain fields that the schema does not describe.
+/// Whether an object may have fields that the schema doesn't know.
 fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
 
-/// Returns a schema without the keys that a field sets for its value.
+/// Removes the keys that a field sets for its value.
 fn shape(schema: &Schema) -> Schema {
     let is_constraint = |key: &Key| key.subject == Subject::Object && !key.argument.is_empty();
     Schema {
@@ -268,8 +261,8 @@ fn shape(schema: &Schema) -> Schema {
     }
 }
 
-/// Returns the variants of an enum, or `None` if a value has no valid name or two values have the
-/// same name.
+/// The variants of an enum. `None` if a value can't become a name, or if two of them would have the
+/// same one.
 fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
     if schema.enumeration.is_empty() || schema.nullable {
         return None;
@@ -295,7 +288,6 @@ fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
 }
 
 impl Ty {
-    /// Calls a function for each class that the type mentions.
     pub(crate) fn each_class(&self, look: &mut dyn FnMut(usize)) {
         match self {
             Ty::Class(id) => look(*id),
@@ -304,14 +296,14 @@ impl Ty {
         }
     }
 
-    /// Returns whether the type contains a struct or an enum of the file.
+    /// Whether there's a struct or enum of the file in this type.
     pub(crate) fn has_class(&self) -> bool {
         let mut found = false;
         self.each_class(&mut |_| found = true);
         found
     }
 
-    /// Returns the path of the k8s-openapi type in this type, if any.
+    /// The k8s-openapi type in this type, if there is one.
     pub(crate) fn foreign_path(&self) -> Option<&str> {
         match self {
             Ty::Leaf(path) if path.starts_with("k8s_openapi::") => Some(path),
@@ -321,7 +313,6 @@ impl Ty {
         }
     }
 
-    /// Returns whether the value is a map.
     pub(crate) fn is_map(&self) -> bool {
         match self {
             Ty::Map(_) => true,
@@ -331,7 +322,7 @@ impl Ty {
         }
     }
 
-    /// Returns the type of a list's items or a map's values.
+    /// The type of the items of a list or the values of a map.
     pub(crate) fn part(&self) -> Option<&Ty> {
         match self {
             Ty::List(part) | Ty::Map(part) => Some(part),
@@ -340,7 +331,7 @@ impl Ty {
         }
     }
 
-    /// Returns whether the type uses `BTreeMap` in source.
+    /// Whether the source of the type needs `BTreeMap`.
     pub(crate) fn has_map(&self) -> bool {
         match self {
             Ty::Map(_) => true,

@@ -1,5 +1,5 @@
-//! Reads a published CustomResourceDefinition. Reports everything that has no counterpart in Rust
-//! source.
+//! Reads a published CustomResourceDefinition, and reports everything in it that Rust source can't
+//! express.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::clean::clean;
 use crate::v1beta1::convert_definition;
 
-/// The definition of a kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definition {
     pub(crate) group: String,
@@ -23,7 +22,6 @@ pub(crate) struct Definition {
     pub(crate) versions: Vec<Version>,
 }
 
-/// `spec.names`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Names {
@@ -35,14 +33,13 @@ pub(crate) struct Names {
     pub(crate) categories: Vec<String>,
 }
 
-/// An item of `spec.versions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) is_served: bool,
     pub(crate) is_stored: bool,
-    /// Set for a deprecated version. The inner value is the warning, or `None` for the API server's
-    /// default.
+    /// Set if the version is deprecated. The inner value is the warning, or `None` if that is left
+    /// to the API server.
     pub(crate) deprecated: Option<Option<String>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
@@ -51,7 +48,6 @@ pub(crate) struct Version {
     pub(crate) schema: Schema,
 }
 
-/// An item of `additionalPrinterColumns`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Column {
@@ -64,7 +60,6 @@ pub(crate) struct Column {
     pub(crate) priority: i32,
 }
 
-/// `subresources.scale`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Scale {
@@ -73,7 +68,7 @@ pub(crate) struct Scale {
     pub(crate) label_selector_path: Option<String>,
 }
 
-/// `spec.conversion` with the strategy `Webhook`.
+/// `spec.conversion`, if its strategy is `Webhook`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     pub(crate) service: Option<Service>,
@@ -82,7 +77,6 @@ pub(crate) struct Conversion {
     pub(crate) review_versions: Vec<String>,
 }
 
-/// The Service of a conversion webhook.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Service {
@@ -92,17 +86,16 @@ pub(crate) struct Service {
     pub(crate) port: Option<u16>,
 }
 
-/// Returns whether a document is a CustomResourceDefinition of any version.
+/// Whether a document is a CustomResourceDefinition, of whatever version.
 pub fn is_definition(document: &Value) -> bool {
     document["kind"] == "CustomResourceDefinition"
 }
 
 impl Definition {
-    /// Reads a definition. Adds a warning for everything that has no counterpart in Rust source.
+    /// Reads a definition, and warns about everything that Rust source can't express.
     ///
-    /// # Errors
-    /// Returns an error if the document is not an `apiextensions.k8s.io` definition, if names are
-    /// missing, or if the schema of a version is invalid.
+    /// Fails if the document isn't a definition of `apiextensions.k8s.io`, if names are missing, or
+    /// if a version has an invalid schema.
     pub(crate) fn read(
         document: Value,
         diagnostics: &mut Vec<Diagnostic<String>>,
@@ -228,7 +221,7 @@ const UNKNOWN_FIELDS: &str = "`preserveUnknownFields: true` is left out: `v1` do
 const REFUSED: &str =
     "correct it: the API server refuses such a definition, or no Rust type can have the name";
 
-/// Checks a name that becomes part of the source, because an invalid name could inject code.
+/// Checks a name before it becomes part of the source, since an arbitrary one could inject code.
 fn check_name(what: &str, name: &str, is_valid: fn(&str) -> bool) -> Result<(), String> {
     match is_valid(name) {
         true => Ok(()),
@@ -246,7 +239,7 @@ fn is_subdomain(text: &str) -> bool {
     text.chars().all(is_allowed) && text.split('.').all(is_part)
 }
 
-/// The API server also accepts hyphens, which a Rust type name cannot contain.
+/// The API server would accept hyphens too, but the name of a Rust type can't have any.
 fn is_type_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
@@ -271,7 +264,7 @@ fn conversion(value: &Value) -> Option<Conversion> {
     })
 }
 
-/// Removes annotations that name the tool or the command that created the definition.
+/// Drops annotations that only say which tool or command made the definition.
 fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     const OF_TOOLS: &[&str] = &[
         "controller-gen.kubebuilder.io/version",
@@ -283,7 +276,7 @@ fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, St
     annotations
 }
 
-/// Deserializes a value. `null` becomes the default.
+/// Deserializes a value. Unlike serde, we take `null` as the default.
 fn read<T: Default + for<'de> Deserialize<'de>>(value: &Value) -> Result<T, serde_json::Error> {
     if value.is_null() {
         Ok(T::default())

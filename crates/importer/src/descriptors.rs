@@ -1,4 +1,4 @@
-//! Places `#[csv(…)]` on fields, by their descriptor paths.
+//! Puts `#[csv(…)]` on fields, which descriptors refer to by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,16 +8,14 @@ use rbuilder_schema::{CsvMarkers, Descriptor, Markers};
 use crate::classes::{Body, Classes, Ty};
 use crate::structs::{FieldText, Finished};
 
-/// A field, as the index of its struct and its index in the struct.
+/// The index of the struct, and the index of the field in it.
 type FieldId = (usize, usize);
 
-/// The struct that contains the fields of `spec` or `status`, and the prefix of their paths in it.
+/// The struct with the fields of `spec` or `status`, and the prefix of their paths in there.
 pub(crate) type PartRoot = (Option<usize>, &'static str);
 
-/// Assigns descriptors to fields. If several paths lead to the same field of a type, it only gets a
-/// descriptor if all paths have the same descriptor.
-///
-/// Returns the descriptors without a field, as `spec` or `status` and a path.
+/// Gives descriptors to fields, and returns those for which there is no field, as `spec` or
+/// `status` and the path.
 pub(crate) fn place_descriptors(
     csv: &CsvMarkers,
     (spec, status): (PartRoot, PartRoot),
@@ -42,6 +40,8 @@ pub(crate) fn place_descriptors(
             .get_mut(&class)
             .and_then(|class| class.fields.get_mut(at));
         match (field, described.as_slice()) {
+            // Several paths may lead to the same field of a type, which can have a descriptor only
+            // if it's the same for all of these paths.
             (Some(field), [(_, _, first), rest @ ..]) if rest.iter().all(|(_, _, other)| other == first) => {
                 field.markers.descriptor = Some(Arc::new(Descriptor::clone(first)));
             }
@@ -51,8 +51,7 @@ pub(crate) fn place_descriptors(
     unplaced
 }
 
-/// Finds the field at a path such as `servers[0].memory` in a struct. Returns `None` inside a
-/// schema that is written out, because it hides the markers of its type.
+/// Finds the field at a path, e.g. `servers[0].memory`.
 fn find_field(
     root: usize,
     path: &str,
@@ -68,6 +67,8 @@ fn find_field(
         };
         let at = members.iter().position(|member| *member.wire == *name)?;
         let texts = finished.get(&class)?;
+        // The schema is written out in source, so the markers inside of the type would have no
+        // effect.
         if texts.markers.schema.is_some() {
             return None;
         }
@@ -80,7 +81,7 @@ fn find_field(
     None
 }
 
-/// Returns the struct that is the type of a field or a list field's items.
+/// The struct that a field has as its type, or its items do if it's a list.
 fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
     let mut markers: Option<&Markers> = Some(&field.markers);
     let mut ty = &field.ty;

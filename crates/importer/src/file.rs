@@ -19,17 +19,17 @@ use crate::words::{object_name, type_stem};
 
 /// The Rust source for a version of a kind.
 ///
-/// [`Module::new`] names the types. Then types that other files contain as well are shared, and
-/// finally all types are finished.
+/// [`Module::new`] names the types. After that, types that are in other files as well can be
+/// shared, and in the end all types are finished.
 pub(crate) struct Module<'a> {
     definition: &'a Definition,
     version: &'a Version,
     root: Root,
     pub(crate) classes: Classes<'a>,
-    /// The finished types, by index.
+    /// By the index of the type.
     pub(crate) finished: BTreeMap<usize, Finished>,
     status: Option<usize>,
-    /// The types defined in another file, by index, with the path of its module.
+    /// The types that are defined in another file, by index, with the path of its module.
     shared: BTreeMap<usize, String>,
     /// `#[csv(…)]` on the kind.
     csv: CsvKind,
@@ -69,7 +69,7 @@ impl<'a> Module<'a> {
         module
     }
 
-    /// Returns the names that are reserved for this file.
+    /// Names that no other type in this file can have.
     fn own_names(&self) -> Vec<String> {
         let kind = &type_stem(&self.definition.names.kind);
         let roots = self.classes.list.iter().filter(|class| class.is_root);
@@ -79,28 +79,27 @@ impl<'a> Module<'a> {
             .collect()
     }
 
-    /// Moves a type to the module at `path`.
     pub(crate) fn share(&mut self, id: usize, path: &str) {
         self.shared.insert(id, path.to_owned());
     }
 
-    /// Chooses the descriptions of all types, and computes their markers.
+    /// Chooses descriptions for the types and works out their markers.
     pub(crate) fn finish(&mut self) {
         self.classes.describe();
         self.finished = finish(&self.classes);
     }
 
-    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors without a field, as
-    /// `spec` or `status` and a path.
+    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors for which there is no
+    /// field, as `spec` or `status` and the path.
     pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
         self.csv = csv.of_kind.clone();
-        // Without a `Spec` struct, `spec` may be a field of the kind's struct.
+        // If there's no `Spec` struct, `spec` may be a field in the struct of the kind.
         let prefix = if self.root.no_spec { "spec." } else { "" };
         let parts = ((Some(0), prefix), (self.status, ""));
         place_descriptors(csv, parts, &self.classes, &mut self.finished)
     }
 
-    /// Returns a warning for everything that could not be preserved.
+    /// Warns about everything that we could not preserve.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let Definition { group, names, .. } = self.definition;
         let place = format!("{}.{group}, version {}", names.plural, self.version.name);
@@ -117,7 +116,6 @@ impl<'a> Module<'a> {
         })
     }
 
-    /// Returns the text of the file.
     pub(crate) fn print(&self) -> String {
         let names = &self.definition.names;
         let head = format!(
@@ -128,7 +126,7 @@ impl<'a> Module<'a> {
         let has_map = own().filter_map(|id| self.finished.get(&id)).any(has_map);
         let imported = find_imports(own().map(|id| &self.classes.list[id]), &self.own_names());
         let mut text = print_uses(has_map, &imported, true);
-        // Re-export the shared types, so that their paths do not depend on sharing.
+        // Re-export shared types, so that the path to a type doesn't depend on whether it's shared.
         let shared = self.shared.iter();
         let shared = shared.map(|(id, path)| (path.as_str(), self.classes.list[*id].name.as_str()));
         text += &print_shared_uses("pub ", shared);
@@ -146,7 +144,6 @@ impl<'a> Module<'a> {
         head + &allow_doc_lints(&text) + &text
     }
 
-    /// Returns the attributes of the struct that defines the kind.
     fn kind_attributes(&self) -> String {
         let status = self.status.map(|status| self.classes.list[status].name.as_str());
         let args = kube_args(self.definition, self.version, &self.root, status);

@@ -1,10 +1,10 @@
-//! Computes the markers that give a Rust type a particular schema.
+//! Finds the markers that give a Rust type a certain schema.
 //!
-//! This module does not predict the effect of markers. It proposes markers for the difference
-//! between two schemas and runs the schema builder that both front ends use. If the result differs
-//! from the expected schema, the schema is written out in source (`schema = { … }`). If that
-//! differs as well or contains errors, the user is warned. So a change in the meaning of a marker
-//! makes the output longer but never wrong.
+//! We don't try to predict what markers do. Instead, we propose markers for the difference between
+//! two schemas and run the schema builder that both front ends use. If it gives anything else than
+//! the schema that we want, the schema is written out in source (`schema = { … }`), and if that
+//! differs too or has errors, we warn the user. This way, a change in what a marker means can make
+//! the output longer, but never wrong.
 
 use std::sync::Arc;
 
@@ -13,18 +13,15 @@ use rbuilder_schema::{
     Container, Key, Markers, Role, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
 };
 
-/// Markers that do not result in the expected schema.
+/// What we have if no markers give the schema that we want.
 pub(crate) struct Misfit {
-    /// The closest markers.
+    /// The markers that come closest.
     pub(crate) markers: Markers,
-    /// The reason why they do not fit.
+    /// Why they don't fit.
     pub(crate) reason: String,
 }
 
-/// Returns the markers that turn `own`, the schema of a Rust type, into `wanted`.
-///
-/// # Errors
-/// Returns a misfit if there are no such markers.
+/// Finds markers that turn `own`, the schema of a Rust type, into `wanted`.
 pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Misfit>> {
     if *wanted == **own {
         return Ok(Markers::default());
@@ -46,7 +43,7 @@ pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Mis
     }
 }
 
-/// Returns the reason why a schema cannot be written out in source.
+/// Why a schema can't be written out in source, if that's so.
 fn problem(schema: &Schema) -> Option<String> {
     let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
     let error = diagnostics.into_iter().find(Diagnostic::is_error)?;
@@ -56,7 +53,7 @@ fn problem(schema: &Schema) -> Option<String> {
     })
 }
 
-/// Returns a message about the first key that differs.
+/// A message about the first key that differs.
 fn first_difference(wanted: &Schema, made: &Schema) -> String {
     let json = |schema: &Schema| serde_json::to_value(schema).unwrap_or_default();
     let (wanted, made) = (json(wanted), json(made));
@@ -69,7 +66,7 @@ fn first_difference(wanted: &Schema, made: &Schema) -> String {
     format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
 }
 
-/// Returns a value's schema with these markers applied.
+/// What the schema builder makes of a value with these markers.
 pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     let container = Container {
         shape: Shape::Transparent(0),
@@ -83,7 +80,7 @@ pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     assemble(&container, &[slot]).ok()
 }
 
-/// Returns the marker that writes out the schema.
+/// The marker that writes out the schema.
 pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     let schema = Schema {
         description: None,
@@ -96,7 +93,6 @@ pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     }
 }
 
-/// Returns the keys set by `description = "…"`.
 pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Schema>> {
     let stated = Schema {
         description: Some(description?),
@@ -105,17 +101,17 @@ pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Sch
     Some(Box::new(stated))
 }
 
-/// Returns the description to set. An empty description removes the type's.
+/// The description to set, if it differs. An empty one removes that of the type.
 fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
     let differs = wanted.description != own.description;
     differs.then(|| wanted.description.clone().unwrap_or_default())
 }
 
-/// Returns markers for every key that differs.
+/// Markers for all keys that differ.
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
     let is_stated = |key: &Key| match key.role {
         Role::Words => !key.is_same(wanted, own),
-        // A field cannot have a different type than the program reads.
+        // A field can't have another type than the one that the program reads.
         _ => !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own),
     };
     let mut stated = wanted.only(is_stated);

@@ -1,5 +1,5 @@
-//! Numbers schemas, so that equal schemas are found by number. Comparing or serializing a schema
-//! again at each level above it would take quadratic time.
+//! Numbers schemas, so that we can look up equal ones. It would take quadratic time to compare or
+//! serialize a schema again on each level above it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,17 +7,16 @@ use std::sync::Arc;
 
 use rbuilder_schema::Schema;
 
-/// Assigns numbers to schemas. Equal schemas get the same number.
+/// Assigns the same number to equal schemas.
 #[derive(Default)]
 pub(crate) struct Interner {
-    /// Numbers by content: the schema without its parts, and the numbers of the parts.
+    /// Numbers by content, which is the schema without its parts, plus the numbers of these parts.
     by_content: BTreeMap<String, usize>,
-    /// Numbered parts by address. Holding the `Arc` prevents other parts from reusing the address.
+    /// Numbered parts by address. We hold the `Arc` so that no other part can get the same address.
     by_address: BTreeMap<*const Schema, (Arc<Schema>, usize)>,
 }
 
 impl Interner {
-    /// Returns the number of a schema.
     pub(crate) fn number(&mut self, schema: &Schema) -> usize {
         let mut content = serde_json::to_string(&without_parts(schema)).unwrap_or_default();
         for (name, property) in &schema.properties {
@@ -48,7 +47,7 @@ impl Interner {
     }
 }
 
-/// Returns a schema without the parts that are numbered separately.
+/// Removes the parts that get a number of their own.
 fn without_parts(schema: &Schema) -> Schema {
     Schema {
         properties: BTreeMap::new(),

@@ -9,22 +9,21 @@ use crate::definition::{Column, Conversion, Definition, Scale, Version};
 use crate::print::{Meta, literal, rule_arg, string_literal};
 use crate::words::object_name;
 
-/// The shape of objects in a single version.
+/// What the objects of a version look like.
 #[derive(Debug, Default)]
 pub(crate) struct Root {
     /// The schema of the struct that derives `CustomResource`.
     pub(crate) spec: Schema,
-    /// True if its fields are next to `metadata` instead of in `spec`.
+    /// Whether its fields are beside `metadata` rather than in `spec`.
     pub(crate) no_spec: bool,
     pub(crate) status: Option<Schema>,
-    /// The remaining keys of the root schema.
+    /// What's left of the schema of the whole object.
     rest: Schema,
     optional_spec: bool,
     description: Option<Arc<str>>,
 }
 
 impl Root {
-    /// Splits the schema of a version into its parts.
     pub(crate) fn new(version: &Version) -> Root {
         let mut rest = version.schema.clone();
         rest.schema_type = None;
@@ -35,7 +34,7 @@ impl Root {
             status: take_struct("status", &mut properties),
             ..Root::default()
         };
-        // If the status is not an object, keep its schema, without a type.
+        // A status that is no object can't be a struct. Keep its schema on the root.
         rest.properties.extend(properties.remove_entry("status"));
         let is_alone = properties.len() == 1;
         if let Some(spec) = take_struct("spec", &mut properties).filter(|_| is_alone) {
@@ -49,14 +48,14 @@ impl Root {
         root
     }
 
-    /// Returns the rules of the root, which `#[kube(validation = …)]` may express.
+    /// The rules of the whole object. `#[kube(validation = …)]` can express most of them.
     fn rules(&self) -> &[Cel] {
         &self.rest.validations
     }
 }
 
-/// Returns the schema of an object without `spec`: all fields except `apiVersion`, `kind` and
-/// `metadata`. Rules and alternatives stay on the root, because they may refer to the metadata.
+/// For an object without `spec`, the schema of its fields except for `apiVersion`, `kind` and
+/// `metadata`. Rules and alternatives may refer to the metadata, so they stay on the root.
 fn fields_of_root(
     version: &Version,
     mut properties: BTreeMap<Arc<str>, Arc<Schema>>,
@@ -77,14 +76,13 @@ fn fields_of_root(
     }
 }
 
-/// Removes and returns a field if its schema can be a struct.
+/// Removes a field and returns its schema, if that can be a struct.
 fn take_struct(name: &str, properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Option<Schema> {
     properties.get(name).filter(|schema| is_struct(schema))?;
     properties.remove(name).map(|schema| Schema::clone(&schema))
 }
 
-/// Removes the fields that every object has, and returns those with constraints. Their descriptions
-/// do not matter, because the API server replaces them.
+/// Removes the fields that every object has, and returns those that have constraints.
 fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<str>, Arc<Schema>)> {
     let types = [
         ("apiVersion", SchemaType::String),
@@ -98,6 +96,7 @@ fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<
         };
         let plain = Schema {
             schema_type: Some(schema_type),
+            // The API server replaces these descriptions, so they don't matter.
             description: schema.description.clone(),
             ..Schema::default()
         };
@@ -108,7 +107,6 @@ fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<
     constrained
 }
 
-/// Returns whether the schema can be a struct.
 fn is_struct(schema: &Schema) -> bool {
     schema.schema_type == Some(SchemaType::Object)
         && schema.additional_properties.is_none()
@@ -116,7 +114,6 @@ fn is_struct(schema: &Schema) -> bool {
         && !schema.embedded_resource
 }
 
-/// Returns the arguments of `#[kube(…)]`.
 pub(crate) fn kube_args(
     definition: &Definition,
     version: &Version,
@@ -181,10 +178,10 @@ pub(crate) fn kube_args(
     args
 }
 
-/// Returns the arguments of `#[crd(…)]` on a kind. Each becomes an attribute.
+/// The arguments of `#[crd(…)]` on a kind, each of which becomes an attribute.
 pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) -> Vec<Meta> {
     let mut args = Vec::new();
-    // Settings of the entire definition are on the stored version.
+    // What goes for the whole definition is set on the stored version.
     if version.is_stored {
         for (name, pairs) in [
             ("annotation", &definition.annotations),
@@ -261,8 +258,8 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
             string_literal(&service.namespace),
         ));
         args.extend(service.port.map(|port| Meta::assign("service_port", port)));
-        // Without a path, the API server calls `/`. Without the argument, the generator would write
-        // `/convert`.
+        // If there's no path, the API server calls `/`, whereas the generator would write
+        // `/convert` if there's no argument.
         let path = service.path.as_deref().unwrap_or("/");
         args.push(Meta::assign("path", string_literal(path)));
     }
@@ -277,7 +274,7 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
     Meta::list("conversion", args)
 }
 
-/// Returns whether kube's `validation` can express a rule.
+/// Whether kube's `validation` can express a rule.
 fn is_kube_rule(rule: &Cel) -> bool {
     rule.optional_old_self.is_none() && !(rule.message.is_some() && rule.message_expression.is_some())
 }
@@ -311,7 +308,7 @@ fn kube_rule(rule: &Cel) -> Meta {
     Meta::assign("validation", text)
 }
 
-/// Returns `cel(…)` for each rule. Each becomes an attribute.
+/// `cel(…)` for each rule, because each becomes an attribute.
 pub(crate) fn rule_args(rules: &[Cel]) -> Vec<Meta> {
     rules.iter().map(rule_arg).collect()
 }

@@ -1,5 +1,5 @@
-//! Files and modules. Each version has a folder, which is inside a folder for its group if there
-//! are several groups.
+//! Files and modules. Each version has a folder. If there are several groups, it's inside a folder
+//! for the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,35 +19,36 @@ use rbuilder_catalogue::Minor;
 /// A Rust source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Path relative to the folder of the types: `v1/certificate.rs`.
+    /// Where it is in the folder of the types, e.g. `v1/certificate.rs`.
     pub path: String,
-    /// The content.
+    /// What's in it.
     pub text: String,
 }
 
 /// A folder of modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleFolder {
-    /// Path relative to the folder of the types. Empty for that folder itself.
+    /// Where it is in the folder of the types. Empty for that folder itself.
     pub path: String,
-    /// The sorted names of the modules.
+    /// The names of the modules, sorted.
     pub modules: Vec<String>,
-    /// The text of `mod.rs`, for folders without one.
+    /// What to put into `mod.rs` if there is none yet.
     pub text: String,
 }
 
-/// The types for a set of definitions. There are no files if the diagnostics contain an error.
+/// The types for several definitions. If there's an error among the diagnostics, there are no
+/// files.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// The source files, sorted by path: one for each version of a kind.
+    /// The source files sorted by path, one for each version of a kind.
     pub files: Vec<SourceFile>,
     /// The folders that declare them as modules, sorted by path.
     pub folders: Vec<ModuleFolder>,
-    /// Errors, and a warning for everything that could not be preserved.
+    /// Errors, and a warning for everything that we could not preserve.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Parsed definitions. They take less memory than the documents.
+/// Parsed definitions, which take less memory than the documents they come from.
 #[derive(Debug, Default)]
 pub struct Definitions {
     read: Vec<Definition>,
@@ -55,7 +56,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads a document. Ignores documents that are not definitions.
+    /// Reads a document, unless it's something else than a definition.
     pub fn add(&mut self, document: Value) {
         if !is_definition(&document) {
             return;
@@ -66,13 +67,13 @@ impl Definitions {
         }
     }
 
-    /// Returns whether no document was a definition.
+    /// Whether none of the documents was a definition.
     pub fn is_empty(&self) -> bool {
         self.read.is_empty() && self.diagnostics.is_empty()
     }
 
-    /// Writes the types of all versions. For the parameters, see
-    /// [`import_definitions`](crate::import_definitions).
+    /// Writes the types of all versions. [`import_definitions`](crate::import_definitions) says
+    /// what the parameters mean.
     pub fn import(&self, minor: Minor, shares: bool) -> Imported {
         import(self, minor, shares)
     }
@@ -138,10 +139,9 @@ fn import(read: &Definitions, minor: Minor, shares: bool) -> Imported {
     }
 }
 
-/// The name of modules with shared types.
 const SHARED: &str = "shared";
 
-/// Moves types that several files contain to shared modules.
+/// Moves types that are in several files to modules that they share.
 fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedType> {
     let files: Vec<(&str, &Classes<'_>)> = modules
         .iter()
@@ -150,7 +150,8 @@ fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedT
         .collect();
     let found = find_shared(&files);
     for shared in &found {
-        // A type's description depends on all of its uses, so tell each file about all of them.
+        // The description of a type depends on all of its uses, so every file has to know about
+        // those in the others.
         let uses = shared.uses().iter();
         let uses: Vec<Use> = uses
             .flat_map(|(file, id)| modules[*file].classes.list[*id].uses.clone())
@@ -181,15 +182,13 @@ fn check_duplicates(definitions: &[&Definition], diagnostics: &mut Vec<Diagnosti
     }
 }
 
-/// A folder of modules.
 #[derive(Default)]
 struct Folder {
     doc: String,
-    /// The names of the modules.
     modules: BTreeSet<String>,
 }
 
-/// Adds the folders on the path to a version.
+/// Adds the folders on the way to a version.
 fn register(
     steps: &[String],
     definition: &Definition,

@@ -1,15 +1,15 @@
-//! Converts CustomResourceDefinitions to Rust types without loss: `rbuilder manifests` generates
-//! the same definitions from them.
+//! Turns CustomResourceDefinitions into Rust types without loss, i.e. `rbuilder manifests`
+//! generates the same definitions from them.
 //!
 //! ```text
 //! documents ─▶ definitions ─▶ shapes, one type each ─▶ names ─▶ markers ─▶ source text
 //! ```
 //!
-//! To find a field's markers, the importer runs the schema builder of `rbuilder-schema`, which also
-//! creates the manifests. If the result differs from the definition, the schema is written out in
-//! source. If even that cannot preserve something, there is a warning for each cause.
+//! To find the markers of a field, we run the schema builder of `rbuilder-schema`, which also makes
+//! the manifests. If it gives anything else than the definition has, the schema is written out in
+//! source. Where even that loses something, there is a warning for each cause.
 //!
-//! This crate performs no I/O: it takes documents as JSON values and returns source text.
+//! This crate does no I/O. It takes documents as JSON values and returns source text.
 
 mod classes;
 mod clean;
@@ -42,14 +42,16 @@ pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
 
-/// An error or a warning about a place in a definition: its name, the version, and a field path.
+/// An error or warning about a place in a definition, i.e. its name, the version, and the path of a
+/// field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
-/// Writes the types of all versions of the definitions. Ignores documents that are not definitions.
+/// Writes the types of all versions of the definitions. Documents that are something else are
+/// ignored.
 ///
-/// `minor` is the Kubernetes version for which the program enables k8s-openapi. If `shares` is set,
-/// a type needed in several files is written once, in a module `shared` in their common folder.
-/// Otherwise, every file is self-contained.
+/// `minor` is the version of Kubernetes that the program enables in k8s-openapi. With `shares`, a
+/// type that several files need is written only once, in a module `shared` of their common folder.
+/// Without it, every file stands on its own.
 pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
     let mut definitions = Definitions::default();
     for document in documents {

@@ -1,7 +1,7 @@
-//! Lints that descriptions may violate: they are written for `kubectl explain`, and rustdoc parses
-//! them as Markdown.
+//! Lints that a description may violate. Descriptions are written for `kubectl explain`, but
+//! rustdoc takes them as Markdown.
 
-/// A lint, and whether a line of a description may violate it.
+/// A lint, and whether a line could violate it.
 type Lint = (&'static str, fn(&str) -> bool);
 
 const LINTS: &[Lint] = &[
@@ -13,7 +13,7 @@ const LINTS: &[Lint] = &[
     ("rustdoc::invalid_html_tags", |line| line.contains('<')),
 ];
 
-/// Returns attributes that allow the lints violated by a file's documentation, or an empty string.
+/// Attributes that allow just those lints that the documentation in a file may violate.
 pub(crate) fn allow_doc_lints(source: &str) -> String {
     let docs = || {
         source
@@ -28,18 +28,18 @@ pub(crate) fn allow_doc_lints(source: &str) -> String {
     }
 }
 
-/// Returns whether a line is a list item or a quote.
+/// Whether a line could be a list item or a quote.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     let number = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
     line.starts_with(['-', '*', '>']) || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
-/// Returns whether rustdoc would compile part of a text as an example.
+/// Whether rustdoc would compile a part of the text as an example.
 ///
-/// Rustdoc compiles blocks that are indented by four columns, and fenced blocks without another
-/// language. This function also returns true for an indented paragraph of a list item, which
-/// rustdoc does not compile, because finding the end of an item requires a Markdown parser.
+/// It does so with anything that's indented by four columns, and with fenced blocks unless they
+/// name another language. An indented paragraph in a list item is an exception, but we'd need a
+/// Markdown parser to know where an item ends, so we return true for that as well.
 pub(crate) fn has_example(text: &str) -> bool {
     let (mut is_fenced, mut is_after_blank) = (false, true);
     for line in text.split('\n') {

@@ -1,20 +1,21 @@
-//! Type names: the last key on the path to a type, with as few further keys as necessary to be
-//! unique in the file.
+//! Names of types. A type is named after the last key on its path, with only as many other keys as
+//! it takes to be unique in the file.
 //!
-//! A field at `spec.solvers[].http01.ingress` is named `Ingress`. If another type has the same last
-//! key, the name also contains the nearest key that is not on the other type's path:
-//! `Http01Ingress`. If there is no such key, it contains two keys; if these are not enough either,
-//! it contains as many keys as necessary from the end of the path.
+//! For example, the field at `spec.solvers[].http01.ingress` gets the type `Ingress`. If there's
+//! another type with this last key, we add the nearest key that isn't on the path of the other one,
+//! which gives `Http01Ingress`. Failing that we add two keys, and failing that as many from the end
+//! of the path as it takes.
 //!
-//! A type used in several places is named after their most frequent key. Names only depend on the
-//! schema of a single version, so adding another definition to a folder does not change them.
+//! A type that is used in several places is named after the key that they have most often. A name
+//! depends on nothing but the schema of a single version, so it doesn't change when another
+//! definition is added to the folder.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Class, Classes};
 
-/// Names that would shadow names in the generated code.
+/// These would shadow names in the generated code.
 const TAKEN: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -47,7 +48,7 @@ const TAKEN: &[&str] = &[
     "Vec",
 ];
 
-/// Names all types of a version. No type may have a name from `taken`.
+/// Names all types of a version. Names in `taken` aren't available.
 pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
     let mut given: BTreeSet<String> = TAKEN.iter().map(|name| (*name).to_owned()).collect();
     given.extend(taken.iter().cloned());
@@ -62,7 +63,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             .or_default()
             .push(at);
     }
-    // Name unique keys first, so that longer names do not take their names.
+    // Start with unique keys, because otherwise a longer name might take one of theirs.
     let (single, several): (Vec<_>, Vec<_>) = groups.into_values().partition(|group| group.len() == 1);
     for group in single.into_iter().chain(several) {
         for at in &group {
@@ -75,7 +76,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             let name = candidates
                 .into_iter()
                 .find(|name| is_name(name) && !given.contains(name));
-            // The key may be the name of the kind or its status.
+            // The key may be what the kind or its status is called.
             let last = paths[*at].last().map_or("", String::as_str);
             let mut name = name.unwrap_or_else(|| format!("{last}Value"));
             while given.contains(&name) {
@@ -87,8 +88,8 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
     }
 }
 
-/// Returns the possible names of a type, best first: its key alone, its key with one or two keys
-/// that distinguish it from the others in the group, and the ends of its path.
+/// Names that a type could have, best first: only its key, then its key with one or two others that
+/// tell it apart from the rest of the group, then the ends of its path.
 fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     let Some((last, before)) = path.split_last() else {
         return Vec::new();
@@ -120,7 +121,7 @@ fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     names
 }
 
-/// Joins keys into a single name. If a key starts with the preceding keys, it replaces them.
+/// Joins keys to a name. A key that starts with those before it replaces them.
 fn joined(keys: &[&String]) -> String {
     keys.iter()
         .fold(String::new(), |name, key| match key.starts_with(name.as_str()) {
@@ -133,8 +134,8 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// Returns the path that a type is named after. Among the places with the most frequent key, this
-/// is the shortest path, or the first if there are several.
+/// The path that a type is named after. Of the places with the most frequent key it's the shortest,
+/// and of these the first.
 fn naming_path(class: &Class) -> Vec<String> {
     let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
     if is_empty_struct && class.uses.len() > 1 {

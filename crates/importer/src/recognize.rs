@@ -1,9 +1,9 @@
 //! Recognizes Kubernetes types by their schemas.
 //!
-//! Field names are not enough: `{key, name, optional}` may select from a Secret or from a
-//! ConfigMap. So a type is only used if rbuilder generates exactly the same schema for it,
-//! including the descriptions of fields. If a word differs, e.g. in a type from an older Kubernetes
-//! version, we generate a struct.
+//! The names of fields aren't enough. For example, `{key, name, optional}` may select from a Secret
+//! as well as from a ConfigMap. So we only use a type if rbuilder generates exactly the same schema
+//! for it, including the descriptions of its fields. If as much as a word differs, e.g. because
+//! it's from an older version of Kubernetes, we generate a struct.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{Role, Schema, SchemaType, known};
 
-/// The types in a Kubernetes minor version, indexed by the names of their fields.
+/// The types in a minor version of Kubernetes, by the names of their fields.
 pub(crate) struct KubernetesTypes {
     by_fields: BTreeMap<Vec<Arc<str>>, Vec<KubernetesType>>,
 }
@@ -39,8 +39,8 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// Finds a type with this schema, ignoring the value's description. If there are several,
-    /// returns the type whose name is most similar to the field's name.
+    /// Finds a type with this schema. The description of the value itself doesn't matter. If there
+    /// are several types, we take the one that is named most like the field.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
         let wanted = without_field_keys(schema);
@@ -63,7 +63,6 @@ impl KubernetesTypes {
     }
 }
 
-/// Returns the length of the common prefix.
 fn shared_start(a: &str, b: &str) -> usize {
     a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
@@ -72,12 +71,12 @@ fn fields(schema: &Schema) -> Vec<Arc<str>> {
     schema.properties.keys().map(Arc::clone).collect()
 }
 
-/// Returns a schema without the keys that a field can override.
+/// Removes the keys that a field can override.
 pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     schema.without(|key| key.role == Role::Words || matches!(key.name, "default" | "nullable"))
 }
 
-/// Returns the leaf type of a value without fields.
+/// The type of a value that has no fields.
 pub(crate) fn leaf(schema: &Schema) -> &'static str {
     const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
     const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";
@@ -104,5 +103,5 @@ pub(crate) fn leaf(schema: &Schema) -> &'static str {
     }
 }
 
-/// Any object, under the name that the generator uses.
+/// An object of any kind. The generator calls it this.
 pub(crate) const ANY_OBJECT: &str = "serde_json::Map";

@@ -1,11 +1,11 @@
-//! Merges warnings with the same cause.
+//! Merges warnings that have the same cause.
 
 use std::collections::BTreeMap;
 
 use crate::Diagnostic;
 
-/// Merges warnings with the same message into the first, which then mentions a second place and
-/// counts the rest. Does not change errors.
+/// Merges warnings of the same message into the first of them, which then mentions a second place
+/// and counts the rest. Errors stay as they are.
 pub(crate) fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut kept = Vec::new();

@@ -1,10 +1,10 @@
-//! Generates a sample for a kind: an object that its schema accepts.
+//! Makes a sample of a kind, i.e. an object that its schema accepts.
 //!
-//! The sample contains only the required fields. Each has the simplest valid value: the default or
-//! the example in the schema, the first value of an enum, the number closest to 1, or the shortest
-//! matching string. If fields exclude or require each other, the first alternative that the schema
-//! accepts is used. CEL rules are not evaluated, but if a rule requires one of several fields, the
-//! first of them is set.
+//! The sample has only the required fields, each with the simplest value that is valid. That may be
+//! a default or example in the schema, the first value of an enum, the number closest to 1, or the
+//! shortest string that matches. If fields exclude or require each other, we take the first
+//! alternative that the schema accepts. We don't evaluate CEL rules, but if one requires any of
+//! several fields, we set the first of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::words::split_words;
 
-/// Name used for generated objects, and prefix of unconstrained strings.
+/// The name of the objects we make, and what a string starts with if nothing constrains it.
 const EXAMPLE: &str = "example";
 
-/// Maximum number of alternatives to try in one place, so that nested lists of alternatives
-/// terminate.
+/// How many alternatives we try in one place. Nested lists of alternatives would otherwise take
+/// forever.
 const MOST_TRIES: usize = 64;
 
-/// Maximum number of items, entries or characters. A larger sample would not be readable.
+/// How many items, entries or characters we add at most. Nobody could read a larger sample.
 const MOST: u64 = 64;
 
-/// Returns a value that the schema accepts. `key` is the field name.
+/// A value that the schema accepts. `key` is the name of the field.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     if !schema.all_of.is_empty() {
         return sample_within(&with_bounds_of_parts(schema), key);
@@ -33,7 +33,7 @@ pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     sample_within(schema, key)
 }
 
-/// Returns a value for a schema that includes the bounds in its `allOf`.
+/// Like [`sample_value`], once the bounds in `allOf` are part of the schema.
 fn sample_within(schema: &Schema, key: &str) -> Value {
     for value in [&schema.default, &schema.example].into_iter().flatten() {
         if !value.is_null() && validate(value, schema).is_ok() && matches_pattern(value, schema) {
@@ -62,8 +62,7 @@ fn matches_pattern(value: &Value, schema: &Schema) -> bool {
     Pattern::parse(pattern).is_ok_and(|pattern| pattern.is_match(text) == Some(true))
 }
 
-/// Returns an object with the required fields, and with the fields of the first alternative that is
-/// valid.
+/// An object with the required fields, plus those of the first alternative that makes it valid.
 fn object(schema: &Schema) -> Value {
     let mut fields = Map::new();
     for name in &schema.required {
@@ -106,8 +105,8 @@ fn object(schema: &Schema) -> Value {
         .unwrap_or(plain)
 }
 
-/// Returns variants of the value with one more optional field each, for constraints that only
-/// specify what must not be absent.
+/// The value with one more optional field, for each of them. This helps if a constraint only says
+/// what must not be absent.
 fn with_each_field(value: &Value, schema: &Schema) -> Vec<Value> {
     let Value::Object(fields) = value else {
         return Vec::new();
@@ -140,7 +139,7 @@ fn add_field(fields: &mut Map<String, Value>, schema: &Schema, name: &str) {
     fields.insert(name.to_owned(), value);
 }
 
-/// Adds fields or entries until the minimum is reached.
+/// Adds fields or entries until there are enough.
 fn fill_up(fields: &mut Map<String, Value>, schema: &Schema) {
     let least = schema.min_properties.unwrap_or(0).min(MOST) as usize;
     for name in schema.properties.keys() {
@@ -162,7 +161,7 @@ fn numbered(text: &str, at: usize) -> String {
     }
 }
 
-/// Returns a schema's lists of alternatives. Each requires a choice.
+/// The lists of alternatives in a schema. Each of them demands a choice.
 fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     let mut lists: Vec<&[Schema]> = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -175,7 +174,7 @@ fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     lists
 }
 
-/// Returns the value with everything that an alternative requires.
+/// Adds whatever an alternative requires.
 fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     if let Some(value) = branch.enumeration.first() {
         return value.clone();
@@ -202,8 +201,8 @@ fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     value
 }
 
-/// Returns the first field of every CEL rule that requires one of several fields, unless one of
-/// them is set. Recognizes `has(self.a) || has(self.b)`, and the rule that controller-gen and
+/// For each CEL rule that requires any of several fields, the first of them, unless one is set
+/// already. We recognize `has(self.a) || has(self.b)`, and the rule that controller-gen and
 /// rbuilder generate for "exactly one of".
 fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut wanted = BTreeSet::new();
@@ -248,8 +247,8 @@ fn list(schema: &Schema, key: &str) -> Value {
     Value::from(made)
 }
 
-/// Changes an item of a set, or the keys of an item in a list of type `map`, so that all items are
-/// distinct.
+/// Makes items distinct. In a set, the item itself changes, and in a list of type `map` its keys
+/// do.
 fn tell_apart(item: &mut Value, list: &Schema, items: &Arc<Schema>, at: usize) {
     let other = |schema: &Schema, value: &Value| match value {
         _ if !schema.enumeration.is_empty() => schema.enumeration[at % schema.enumeration.len()].clone(),
@@ -281,7 +280,7 @@ fn int_or_string(schema: &Schema, key: &str) -> Value {
     }
 }
 
-/// Returns the integer within the bounds that is closest to 1.
+/// The integer that is closest to 1 within the bounds.
 fn whole_number(schema: &Schema) -> i64 {
     let bound = |number: &Option<Number>, round: fn(f64) -> f64| {
         let number = number.as_ref()?;
@@ -311,7 +310,7 @@ fn number(schema: &Schema) -> Value {
     let near = whole_number(schema);
     let whole = Value::from(near);
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
-    // Check the bounds here: for integers, the API server truncates the bound.
+    // Check the bounds here too, because the API server truncates them for integers.
     let is_within = of(&schema.minimum).is_none_or(|least| least <= near as f64)
         && of(&schema.maximum).is_none_or(|most| near as f64 <= most);
     if is_within && validate(&whole, schema).is_ok() {
@@ -325,8 +324,8 @@ fn number(schema: &Schema) -> Value {
     }
 }
 
-/// Returns a valid string: an example of the format, a match of the pattern, or the words in the
-/// field's name.
+/// A valid string, which is an example of the format, or the words in the name of the field, or
+/// something that matches the pattern.
 fn string(schema: &Schema, key: &str) -> String {
     if let Some(example) = schema.format.as_deref().and_then(example_of_format) {
         return example.to_owned();
@@ -374,7 +373,7 @@ fn string(schema: &Schema, key: &str) -> String {
     })
 }
 
-/// Returns a string that matches the pattern, with as few repetitions as possible.
+/// A string that matches the pattern with as few repetitions as possible.
 fn shortest_match(pattern: &Pattern, fits: &dyn Fn(&str) -> bool) -> Option<String> {
     for (times, letter) in (0..=MOST as usize).flat_map(|times| [(times, 0), (times, 1)]) {
         let mut into = times;

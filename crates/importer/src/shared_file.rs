@@ -8,13 +8,13 @@ use crate::lints::allow_doc_lints;
 use crate::sharing::{SharedType, mentioned};
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 
-/// The types shared by the files in a folder, and the types from parent folders that they refer to.
+/// The types that files in a folder share, and those from folders above that they refer to.
 pub(crate) struct SharedFile<'a> {
     folder: &'a str,
     modules: &'a [Module<'a>],
     /// All shared types, by file and index.
     by_place: BTreeMap<(usize, usize), &'a SharedType>,
-    /// The types in this file.
+    /// The types that go into this file.
     own: Vec<&'a SharedType>,
 }
 
@@ -37,8 +37,9 @@ impl<'a> SharedFile<'a> {
         &self.modules[file].classes.list[id]
     }
 
-    /// Returns the types in parent folders that this file refers to, with the path of their module
-    /// and whether they are imported. A type whose name is already used is referred to by path.
+    /// The types from folders above that this file refers to, with the path of their module and
+    /// whether we import them. If the name is already taken, we refer to the type by its path
+    /// instead.
     fn types_above(&self) -> BTreeMap<(usize, usize), (String, bool)> {
         let mut taken: BTreeSet<&str> = self
             .own
@@ -64,7 +65,6 @@ impl<'a> SharedFile<'a> {
         found
     }
 
-    /// Returns the text of the file.
     pub(crate) fn print(&self) -> String {
         let above = self.types_above();
         let name = |first: &(usize, usize)| self.modules[first.0].classes.list[first.1].name.as_str();
@@ -105,8 +105,8 @@ impl<'a> SharedFile<'a> {
     }
 }
 
-/// Returns the path of the module `shared` in the folder `to`, as seen from a file in the folder
-/// `from`. `to` must be `from` or a parent of it.
+/// The path of the module `shared` in the folder `to`, as seen from a file in the folder `from`.
+/// The former must be the latter or one of its parents.
 pub(crate) fn module_path(from: &str, to: &str) -> String {
     let depth = |folder: &str| folder.split('/').filter(|step| !step.is_empty()).count();
     let up = depth(from).saturating_sub(depth(to)) + 1;

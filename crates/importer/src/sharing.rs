@@ -1,12 +1,12 @@
-//! Type sharing: a type that several files contain is written once, in a module `shared`.
+//! Writes a type that is in several files only once, in a module `shared`.
 //!
-//! A type is shared if several files contain it with the same name and schema, and all types that
-//! it refers to are shared as well. It is written to `shared.rs` in the deepest common folder. If
-//! two shared types in a folder would have the same name, the type used in more files wins, then
-//! the first. The other type stays in its files.
+//! A type is shared if several files have it with the same name and schema, and if everything that
+//! it refers to is shared as well. It goes into `shared.rs` of the deepest folder that these files
+//! have in common. If two types there would have the same name, the one in more files wins, or else
+//! the first. The other one stays in its files.
 //!
-//! Names are assigned before types are shared, and files re-export the shared types. So adding a
-//! definition to a folder may move a type, but its old path stays valid.
+//! The names are given before that, and the files re-export what is shared. So when another
+//! definition is added to the folder, a type may move but keeps its old path.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +17,16 @@ use crate::interner::Interner;
 /// A type in the module `shared` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedType {
-    /// The folder, relative to the folder of the types.
+    /// Relative to the folder of the types.
     pub(crate) folder: String,
-    /// The first occurrence, as (file index, type index).
+    /// Where it occurs first, as file and index.
     pub(crate) first: (usize, usize),
-    /// All occurrences, as (file index, type index).
+    /// Where it occurs, as files and indices.
     uses: Vec<(usize, usize)>,
 }
 
-/// Finds types shared by several files. `files` contains the folder and the named types of each
-/// file.
+/// Finds the types that several files share. `files` has the folder of each, and its types, which
+/// must have names already.
 pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
     let mut found: BTreeMap<usize, SharedType> = BTreeMap::new();
     let mut identities = Identities::default();
@@ -58,7 +58,8 @@ pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
         .filter(|(_, shared)| taken.insert((shared.folder.as_str(), name(shared))))
         .map(|(identity, _)| identity)
         .collect();
-    // Shared types must only refer to shared types.
+    // A shared type must not refer to one that isn't shared. Removing a type may break others, so
+    // repeat.
     loop {
         let is_closed = |identity: &usize| identities.parts[*identity].iter().all(|part| kept.contains(part));
         let (closed, open): (BTreeSet<usize>, BTreeSet<usize>) = kept.iter().copied().partition(is_closed);
@@ -74,13 +75,11 @@ pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
 }
 
 impl SharedType {
-    /// Returns all occurrences, as (file index, type index).
     pub(crate) fn uses(&self) -> &[(usize, usize)] {
         &self.uses
     }
 }
 
-/// Returns the deepest common folder.
 fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     let mut end = 0;
     for (step, other) in one.split('/').zip(other.split('/')) {
@@ -92,18 +91,17 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..end.saturating_sub(1)).unwrap_or(one)
 }
 
-/// Assigns numbers to types, so that types with equal names, schemas and references have the same
-/// number.
+/// Gives the same number to types of the same name and schema if what they refer to is also the
+/// same.
 #[derive(Default)]
 struct Identities {
     known: BTreeMap<(String, usize, Vec<usize>), usize>,
     schemas: Interner,
-    /// The referenced types, by number.
+    /// What each type refers to, by number.
     parts: Vec<Vec<usize>>,
 }
 
 impl Identities {
-    /// Returns the numbers of all types in a file.
     fn of_file(&mut self, classes: &Classes<'_>) -> Vec<usize> {
         let mut numbers = vec![None; classes.list.len()];
         for id in 0..classes.list.len() {
@@ -135,7 +133,7 @@ impl Identities {
     }
 }
 
-/// Returns the types that a type's fields refer to, in order.
+/// What the fields of a type refer to, in order.
 pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
     let mut parts = Vec::new();
     if let Body::Struct(members) = &class.body {

@@ -1,5 +1,5 @@
-//! Imports a kind into a project that has separate files for it: the source of each version, and a
-//! sample.
+//! Imports a kind into a project where each kind has files of its own. We make the source of each
+//! version, and a sample.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,46 +16,45 @@ use crate::repeated::merge_repeated;
 use crate::sample::sample_value;
 use crate::words::object_name;
 
-/// A kind and the source of its types.
+/// A kind, and the source of its types.
 #[derive(Clone, Debug)]
 pub struct ImportedKind {
-    /// The API group: `shop.example.com`.
+    /// The API group, e.g. `shop.example.com`.
     pub group: String,
-    /// The kind: `Gadget`.
+    /// The kind, e.g. `Gadget`.
     pub kind: String,
-    /// The name of the struct for the entire object. This is the kind, unless that name is
-    /// reserved.
+    /// The struct for the whole object. It's called like the kind, unless that name is reserved.
     pub object: String,
-    /// The resource name: `gadgets`.
+    /// The name of the resource, e.g. `gadgets`.
     pub plural: String,
-    /// True if the kind is namespaced.
+    /// Whether the kind is namespaced.
     pub is_namespaced: bool,
-    /// True if a webhook converts objects between versions.
+    /// Whether a webhook converts objects between the versions.
     pub is_converted: bool,
-    /// The versions, by name.
+    /// The versions, sorted by name.
     pub versions: Vec<ImportedVersion>,
-    /// A warning for everything that could not be preserved.
+    /// A warning for everything that we could not preserve.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// A version of a kind.
 #[derive(Clone, Debug)]
 pub struct ImportedVersion {
-    /// The name: `v1alpha1`.
+    /// The name, e.g. `v1alpha1`.
     pub name: String,
-    /// True for the storage version.
+    /// Whether objects are stored in this version.
     pub is_stored: bool,
     /// The source of its types.
     pub text: String,
-    /// The descriptors without a field, as `spec` or `status` and a path.
+    /// The descriptors for which there is no field, as `spec` or `status` and the path.
     pub unplaced: BTreeSet<(&'static str, String)>,
-    /// A sample object, without `apiVersion`, `kind` and `metadata`.
+    /// A sample object without `apiVersion`, `kind` and `metadata`.
     pub sample: Map<String, Value>,
 }
 
-/// Writes the types for all of a definition's versions.
+/// Writes the types for all versions of a definition.
 ///
-/// `minor` is the Kubernetes version for which the program enables k8s-openapi. `csv` contains the
+/// `minor` is the version of Kubernetes that the program enables in k8s-openapi. `csv` has the
 /// `#[csv(…)]` markers of the versions.
 ///
 /// # Errors
@@ -102,8 +101,7 @@ pub fn import_kind(
     })
 }
 
-/// Generates a sample without a status and without the fields that every object has. It contains
-/// the spec even if that is optional, because kube's types always contain one.
+/// A sample without a status, and without the fields that every object has.
 fn sample_of(version: &Version) -> Map<String, Value> {
     let mut schema: Schema = version.schema.clone();
     for name in ["apiVersion", "kind", "metadata", "status"] {
@@ -111,6 +109,7 @@ fn sample_of(version: &Version) -> Map<String, Value> {
         schema.required.remove(name);
     }
     if schema.properties.contains_key("spec") {
+        // Even if the spec is optional, kube's types always have one.
         schema.required.insert(Arc::from("spec"));
     }
     match sample_value(&schema, "") {

@@ -11,18 +11,18 @@ use crate::recognize::ANY_OBJECT;
 use crate::structs::{FieldText, Finished, is_camel_case, is_doc_comment};
 use crate::words::{VARIANT_RULES, identifier};
 
-/// Prints the types for a definition.
+/// Prints the types of a definition.
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
-    /// The imported k8s-openapi types. Others are referred to by path.
+    /// The k8s-openapi types that are imported. We refer to all others by path.
     pub(crate) imported: &'a BTreeSet<String>,
-    /// Returns the name of a type in this file.
+    /// What a type is called in this file.
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
 }
 
 impl Printer<'_> {
-    /// Prints a type. `kind` contains the attributes if the struct defines a kind.
+    /// Prints a type. If it's the struct that defines a kind, `kind` has its attributes.
     pub(crate) fn print_class(&self, id: usize, kind: Option<&str>, text: &mut String) {
         let class = &self.classes.list[id];
         let Some(finished) = self.finished.get(&id) else {
@@ -57,7 +57,7 @@ impl Printer<'_> {
             .iter()
             .any(|field| is_plain(field) && has_snake_case(&field.ident))
         {
-            // Otherwise the generator warns that nobody chose these names.
+            // Otherwise the generator would warn that nobody has chosen these names.
             *text += "#[serde(rename_all = \"snake_case\")]\n";
         }
         if finished.fields.is_empty() && !finished.keeps_unknown {
@@ -135,7 +135,7 @@ impl Printer<'_> {
     }
 }
 
-/// Returns the k8s-openapi types that can be imported without a name conflict.
+/// The k8s-openapi types that we can import without a conflict of names.
 pub(crate) fn find_imports<'c>(
     classes: impl Iterator<Item = &'c Class>,
     taken: &[String],
@@ -164,8 +164,7 @@ pub(crate) fn find_imports<'c>(
     paths
 }
 
-/// Prints the imports of std and of other crates. `has_kind` is true for a file that defines a
-/// kind.
+/// Prints what is imported from std and other crates. `has_kind` is for a file that defines a kind.
 pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: bool) -> String {
     let mut text = String::new();
     if has_map {
@@ -184,8 +183,8 @@ pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: b
     text + "use rbuilder::CrdSchema;\nuse serde::{Deserialize, Serialize};\n"
 }
 
-/// Prints the imports from modules `shared` as a separate block. `names` contains modules and
-/// names. Returns an empty string if there are none.
+/// Prints what is imported from modules `shared`, as a block of its own. `names` has pairs of
+/// module and name.
 pub(crate) fn print_shared_uses<'n>(
     visibility: &str,
     names: impl Iterator<Item = (&'n str, &'n str)>,
@@ -195,7 +194,7 @@ pub(crate) fn print_shared_uses<'n>(
         modules.entry(module).or_default().push(name);
     }
     let mut text = String::new();
-    // rustfmt sorts `super::super` before `super::shared`.
+    // Go backwards, because rustfmt puts `super::super` before `super::shared`.
     for (module, mut names) in modules.into_iter().rev() {
         names.sort_by_key(|name| order(name));
         text += if text.is_empty() { "\n" } else { "" };
@@ -204,12 +203,12 @@ pub(crate) fn print_shared_uses<'n>(
     text
 }
 
-/// Returns whether a finished type uses `BTreeMap` in source.
+/// Whether the source of a finished type needs `BTreeMap`.
 pub(crate) fn has_map(finished: &Finished) -> bool {
     finished.keeps_unknown || finished.fields.iter().any(|field| field.ty.has_map())
 }
 
-/// Returns the key by which rustfmt sorts names. It compares numbers by value.
+/// How rustfmt sorts names, which is with the numbers in them taken by value.
 fn order(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let (mut word, mut number) = (String::new(), None);
@@ -231,7 +230,7 @@ fn order(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// Prints `use module::{A, B};` on as many lines as rustfmt uses.
+/// Prints `use module::{A, B};` on as many lines as rustfmt would.
 fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     if let [name] = names {
         return format!("{visibility}use {module}::{name};\n");
@@ -243,7 +242,7 @@ fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     let mut text = format!("{visibility}use {module}::{{\n   ");
     let (mut width, mut is_first_line) = (3, true);
     for (at, name) in names.iter().enumerate() {
-        // If everything fits on the first line, rustfmt does not count the last comma.
+        // As long as there is only one line, rustfmt doesn't count the comma after the last name.
         let is_only_line = is_first_line && at + 1 == names.len();
         if width + name.len() + 2 >= WIDTH + usize::from(is_only_line) {
             text += "\n   ";
@@ -272,7 +271,7 @@ fn print_doc(text: Option<&str>, indent: usize) -> String {
 
 fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: usize) -> String {
     let args = marker_args(markers, ty);
-    // On a kind, `#[kube(…)]` only contains kube's own keys.
+    // On a kind, `#[kube(…)]` only has the keys of kube itself.
     let name = if indent > 0 { "kube" } else { "crd" };
     let mut text = String::new();
     if !args.is_empty() {
@@ -284,7 +283,6 @@ fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: us
     text
 }
 
-/// Returns whether a field name has several words in snake case.
 fn has_snake_case(name: &str) -> bool {
     name.trim_matches('_').contains('_')
 }

@@ -1,4 +1,4 @@
-//! Finishes classes: computes the markers that give each field its schema.
+//! Finishes classes, i.e. finds the markers that give each field its schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,40 +14,33 @@ use crate::lints::has_example;
 use crate::recognize::ANY_OBJECT;
 use crate::words::{camel_case, field_name};
 
-/// A type that is ready to be printed.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// The fields of a struct.
     pub(crate) fields: Vec<FieldText>,
-    /// True if a struct preserves fields that the schema does not define.
+    /// Whether a struct keeps fields that the schema doesn't know.
     pub(crate) keeps_unknown: bool,
-    /// Markers on the type.
     pub(crate) markers: Markers,
-    /// The schema of the type.
     pub(crate) own: Arc<Schema>,
-    /// True if the type can derive `Default`.
     pub(crate) has_default: bool,
-    /// What could not be preserved, as a field name and a message. The name is empty for the type
-    /// itself.
+    /// What we could not preserve, as name of the field and message. The name is empty if it's
+    /// about the type itself.
     pub(crate) lost: Vec<(String, String)>,
 }
 
-/// A field that is ready to be printed.
 #[derive(Debug)]
 pub(crate) struct FieldText {
     /// Without `r#`.
     pub(crate) ident: String,
     pub(crate) wire: Arc<str>,
     pub(crate) ty: Ty,
-    /// True if the type is an `Option`.
     pub(crate) is_option: bool,
-    /// True if the field may be absent.
+    /// Whether the field may be absent.
     pub(crate) is_optional: bool,
     pub(crate) doc: Option<String>,
     pub(crate) markers: Markers,
 }
 
-/// Finishes all classes of a version. Returns them by index.
+/// Finishes all classes of a version, by index.
 pub(crate) fn finish(classes: &Classes<'_>) -> BTreeMap<usize, Finished> {
     let mut finished = BTreeMap::new();
     for id in 0..classes.list.len() {
@@ -155,7 +148,7 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
         lost.push((String::new(), misfit.reason));
         Markers::default()
     });
-    // A schema that is written out drops its fields' markers.
+    // Writing out a schema drops the markers of its fields.
     if markers.schema.is_some() && dropped_object_meta(&wanted).is_some() {
         markers.embedded_object_meta = Some(false);
     }
@@ -173,17 +166,19 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
     }
 }
 
-/// Returns whether the API server drops metadata in a field's value. Ignores structs in this file,
-/// whose fields have their own markers. Import the definition unchanged: only the user knows
-/// whether the metadata is needed.
+/// Whether the API server drops metadata in the value of a field. A struct in this file doesn't
+/// count, since its fields have markers of their own.
+///
+/// Such a definition is imported as it is, because only the user knows whether the metadata is
+/// needed.
 fn drops_object_meta(class: &Class, member: &Member) -> bool {
     let is_metadata =
         &*member.wire == "metadata" && is_bare(&member.schema) && !class.schema.embedded_resource;
     !member.ty.has_class() && (is_metadata || dropped_object_meta(&member.schema).is_some())
 }
 
-/// Assembles the schema from the fields like both front ends. Writes out the schema of every field
-/// with an error.
+/// Assembles the schema from the fields, as both front ends do. If there's an error about a field,
+/// its schema is written out instead.
 fn assemble_fields(
     members: &[Member],
     fields: &mut [FieldText],
@@ -251,7 +246,7 @@ fn flattened(slot: usize) -> Field {
     }
 }
 
-/// Returns a type's schema without field markers.
+/// The schema of a type before any markers on the field.
 fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     match ty {
         Ty::Leaf("String") => of_type(SchemaType::String).into(),
@@ -268,7 +263,7 @@ fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     }
 }
 
-/// Returns whether a type is known to implement `Default`.
+/// Whether we know that a type implements `Default`.
 fn can_default(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> bool {
     match ty {
         Ty::Class(id) => finished.get(id).is_some_and(|class| class.has_default),
@@ -292,8 +287,8 @@ fn undocumented(text: Option<&str>) -> Option<Arc<str>> {
     text.filter(|text| !is_doc_comment(text)).map(Arc::from)
 }
 
-/// Returns whether a doc comment can contain this description: `rbuilder-syntax` must read it
-/// unchanged, and rustdoc must not compile any part of it.
+/// Whether a description can be a doc comment. `rbuilder-syntax` has to read it back unchanged, and
+/// rustdoc must not compile any part of it.
 pub(crate) fn is_doc_comment(text: &str) -> bool {
     let is_lost = |line: &str| {
         let start = line.trim_start();
@@ -302,7 +297,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
             || line.starts_with("---")
             || start.starts_with('+')
     };
-    // rustc rejects these in comments.
+    // rustc doesn't allow these in comments.
     let turns_text = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !text.is_empty()
         && text == text.trim()
@@ -313,7 +308,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
         && !has_example(text)
 }
 
-/// Returns whether `rename_all = "camelCase"` results in the field's name.
+/// Whether `rename_all = "camelCase"` gives the field the right name.
 pub(crate) fn is_camel_case(field: &FieldText) -> bool {
     camel_case(&field.ident) == *field.wire
 }

@@ -1,6 +1,5 @@
-//! Converts JSON names to Rust names.
+//! Turns JSON names into Rust names.
 
-/// Keywords that can be raw identifiers.
 const RAW: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -8,10 +7,9 @@ const RAW: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Keywords that cannot be raw identifiers.
 const NEVER: &[&str] = &["self", "Self", "super", "crate", "_", ""];
 
-/// Spellings that would otherwise be split within a word.
+/// Without this, we would split these names within a word.
 const WHOLE: &[(&str, &str)] = &[
     ("IPv", "Ipv"),
     ("OAuth", "Oauth"),
@@ -19,7 +17,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("GitLab", "Gitlab"),
 ];
 
-/// Splits a name into lower-case words: `podCIDRs` becomes `pod`, `cidrs`.
+/// Splits a name into words of lower case, e.g. `podCIDRs` into `pod` and `cidrs`.
 pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut name = name.to_owned();
     for (from, to) in WHOLE {
@@ -43,7 +41,7 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether an upper-case letter starts a word: after a lower-case letter, or after an
+/// Whether an upper-case letter starts a word, because it comes after a lower-case letter or an
 /// abbreviation.
 fn begins_word(letters: &[char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| letters.get(before));
@@ -51,13 +49,13 @@ fn begins_word(letters: &[char], at: usize) -> bool {
     if before.is_ascii_lowercase() || before.is_ascii_digit() {
         return true;
     }
-    // The plural of an abbreviation, such as `CIDRs`, is one word.
+    // In `CIDRs`, the plural belongs to the abbreviation.
     let is_plural = letters.get(at + 1) == Some(&'s')
         && letters.get(at + 2).is_none_or(|next| !next.is_ascii_lowercase());
     before.is_ascii_uppercase() && !is_plural && letters.get(at + 1).is_some_and(char::is_ascii_lowercase)
 }
 
-/// Returns the name of a field, without `r#`: `podCIDRs` becomes `pod_cidrs`.
+/// The name of a field without `r#`, e.g. `pod_cidrs` for `podCIDRs`.
 pub(crate) fn field_name(wire: &str) -> String {
     let name = split_words(wire).join("_");
     if name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -69,7 +67,7 @@ pub(crate) fn field_name(wire: &str) -> String {
     }
 }
 
-/// Returns a name as written in source: `r#type`.
+/// A name the way it's written in source, e.g. `r#type`.
 pub(crate) fn identifier(name: &str) -> String {
     if RAW.contains(&name) {
         format!("r#{name}")
@@ -78,13 +76,13 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// Returns the name of a type or variant: `podCIDRs` becomes `PodCidrs`. Empty if the name contains
-/// no letters or digits.
+/// The name of a type or variant, e.g. `PodCidrs` for `podCIDRs`. Empty if there are no letters or
+/// digits in it.
 pub(crate) fn type_name(wire: &str) -> String {
     split_words(wire).iter().map(|word| capitalized(word)).collect()
 }
 
-/// Returns the name of a file and module.
+/// The name of a file, and of its module.
 pub(crate) fn module_name(kind: &str) -> String {
     let name = kind.to_ascii_lowercase();
     match name.as_str() {
@@ -94,8 +92,8 @@ pub(crate) fn module_name(kind: &str) -> String {
     }
 }
 
-/// Kinds that cannot be the name of a struct in their file: keywords, and names that would shadow a
-/// type that the file or derived code uses without a path.
+/// These kinds can't be what a struct is called. They are keywords, or would shadow a type that the
+/// file or derived code uses without a path.
 const HIDDEN_KINDS: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -109,14 +107,13 @@ const HIDDEN_KINDS: &[&str] = &[
     "Vec",
 ];
 
-/// Returns the kind with a capital first letter, as the prefix of its types. The API server also
-/// accepts kinds that start with a lower-case letter.
+/// The kind with its first letter in upper case, which is what its types start with. For the API
+/// server, it may also be lower case.
 pub(crate) fn type_stem(kind: &str) -> String {
     capitalized(kind)
 }
 
-/// Returns the name of the struct for the entire object. This is the kind, unless that name is
-/// reserved.
+/// The struct for the whole object. It's called like the kind, unless that name is reserved.
 pub(crate) fn object_name(kind: &str) -> String {
     let stem = type_stem(kind);
     if HIDDEN_KINDS.contains(&stem.as_str()) {
@@ -126,7 +123,7 @@ pub(crate) fn object_name(kind: &str) -> String {
     }
 }
 
-/// Returns the folder name of a group or version: `cert-manager.io` becomes `cert_manager_io`.
+/// The folder of a group or version, e.g. `cert_manager_io` for `cert-manager.io`.
 pub(crate) fn folder_name(text: &str) -> String {
     let name: String = text
         .chars()
@@ -151,8 +148,8 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns the singular of a list or map name: `policies` becomes `policy`. Words that only look
-/// like a plural are unchanged.
+/// The singular of the name of a list or map, e.g. `policy` for `policies`. Words that only look
+/// like a plural stay as they are.
 pub(crate) fn singular(name: &str) -> String {
     const NO_PLURALS: &[&str] = &[
         "series",
@@ -184,14 +181,14 @@ pub(crate) fn singular(name: &str) -> String {
     }
 }
 
-/// Returns the name that serde's `camelCase` creates from a field name.
+/// What serde's `camelCase` makes of the name of a field.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut words = field.split('_').filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default().to_owned();
     first + &words.map(capitalized).collect::<String>()
 }
 
-/// A serde `rename_all` rule for variants, and its implementation.
+/// The name of a serde `rename_all` rule, and what it does.
 pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
 
 /// serde's `rename_all` rules for variants.
@@ -210,7 +207,7 @@ pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("kebab-case", |name| snake_of(name, '-')),
 ];
 
-/// Converts to snake case like serde, which inserts a separator before every upper-case letter.
+/// Snake case as serde does it, with a separator before every single upper-case letter.
 fn snake_of(name: &str, mark: char) -> String {
     let mut made = String::new();
     for (at, letter) in name.char_indices() {

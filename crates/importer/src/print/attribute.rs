@@ -1,35 +1,31 @@
-//! Prints attributes in rustfmt's layout.
+//! Prints attributes the way rustfmt lays them out.
 //!
-//! rustfmt formats attributes whose arguments are names, literals, and lists of these, and leaves
-//! other attributes alone. If an argument is an array, a map or a negative number, any layout is
-//! stable, so we use the same layout.
+//! rustfmt only formats attributes if their arguments are names, literals, and lists of these. With
+//! an array, a map or a negative number, any layout is stable, so we use the same one for them.
 
 use super::WIDTH;
 
-/// The maximum width of several arguments on a single line (rustfmt's `attr_fn_like_width`).
+/// How wide several arguments on a line may be (rustfmt's `attr_fn_like_width`).
 const ARGUMENTS: usize = 70;
 
-/// An attribute argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Meta {
-    /// `name`, `name = value` or a value, as source text.
+    /// `name`, `name = value` or just a value, as source text.
     Text(String),
     /// `name(…)`.
     List(String, Vec<Meta>),
 }
 
 impl Meta {
-    /// `name`.
     pub(crate) fn word(name: &str) -> Meta {
         Meta::Text(name.to_owned())
     }
 
-    /// `name = value`. The value is source text.
+    /// `name = value`, where the value is source text.
     pub(crate) fn assign(name: &str, value: impl std::fmt::Display) -> Meta {
         Meta::Text(format!("{name} = {value}"))
     }
 
-    /// `name(…)`.
     pub(crate) fn list(name: &str, items: Vec<Meta>) -> Meta {
         Meta::List(name.to_owned(), items)
     }
@@ -47,17 +43,16 @@ fn joined(items: &[Meta]) -> String {
     items.join(", ")
 }
 
-/// Prints `#[name(…)]`, indented.
 pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    // rustfmt reserves one column on a field, and one for each nested list.
+    // rustfmt keeps one column free if it's on a field, and one more for each nested list.
     let end = WIDTH - usize::from(indent > 0);
     let whole = Meta::List(name.to_owned(), items);
     format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, end - 1))
 }
 
-/// Prints an argument that starts at `column` in a line with the given indentation. If it fits on
-/// one line, it ends before the column `end`.
+/// Prints an argument at `column` of a line with this indentation. On one line, it has to end
+/// before the column `end`.
 fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     let Meta::List(name, items) = meta else {
         return meta.one_line();
@@ -69,7 +64,7 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
         _ if fits && (items.len() < 2 || joined(items).chars().count() <= ARGUMENTS) && all_fit(items) => {
             line
         }
-        // A list that is the only argument continues the line of its parent.
+        // A list goes on in the line of its parent if it's the only argument.
         [only @ Meta::List(..)] => {
             let start = column + name.chars().count() + 1;
             format!("{name}({})", print(only, indent, start, end - 2))
@@ -86,7 +81,7 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     }
 }
 
-/// Returns the depth of nested lists in the arguments.
+/// How deeply lists are nested in the arguments.
 fn nesting(items: &[Meta]) -> usize {
     let depths = items.iter().map(|item| match item {
         Meta::Text(_) => 0,
@@ -95,7 +90,7 @@ fn nesting(items: &[Meta]) -> usize {
     depths.max().unwrap_or(0)
 }
 
-/// Returns whether every list in the arguments, at any depth, is short enough for a single line.
+/// Whether each list in the arguments, at whatever depth, is short enough to go on a line.
 fn all_fit(items: &[Meta]) -> bool {
     items.iter().all(|item| match item {
         Meta::Text(_) => true,

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Meta, literal, string_literal};
 
-/// Returns the arguments of `#[csv(…)]` on a field.
 pub(crate) fn csv_args(descriptor: &Descriptor) -> Vec<Meta> {
     let mut args = text_args(&descriptor.display_name, &descriptor.description);
     if !descriptor.x_descriptors.is_empty() {
@@ -16,7 +15,7 @@ pub(crate) fn csv_args(descriptor: &Descriptor) -> Vec<Meta> {
     args
 }
 
-/// Returns the arguments of `#[csv(…)]` on a kind, one list for each attribute.
+/// The arguments of `#[csv(…)]` on a kind, one list per attribute.
 pub(crate) fn kind_csv_args(kind: &CsvKind) -> Vec<Vec<Meta>> {
     let mut texts = text_args(&kind.display_name, &kind.description);
     texts.extend(kind.order.map(|order| Meta::assign("order", order)));

@@ -7,8 +7,8 @@ use crate::classes::Ty;
 
 use super::{Meta, literal, string_literal};
 
-/// Returns the arguments of `#[crd(…)]` for markers, without the rules, which get their own
-/// attributes.
+/// The arguments of `#[crd(…)]` for markers. Rules aren't among them, because they get attributes
+/// of their own.
 pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     let mut args = Vec::new();
     if let Some(schema) = &markers.schema {
@@ -84,7 +84,7 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     args
 }
 
-/// `cel(rule = "…", message = "…")`.
+/// E.g. `cel(rule = "…", message = "…")`.
 pub(crate) fn rule_arg(cel: &Cel) -> Meta {
     let mut args = vec![Meta::assign("rule", string_literal(&cel.rule))];
     let texts = [
@@ -106,7 +106,7 @@ pub(crate) fn rule_arg(cel: &Cel) -> Meta {
     Meta::list("cel", args)
 }
 
-/// Prints a schema as in a manifest.
+/// A schema as it would be in a manifest.
 fn schema_literal(schema: &Schema) -> String {
     literal(&serde_json::to_value(schema).unwrap_or_default())
 }
@@ -126,7 +126,7 @@ fn validation_args(constraints: &Schema) -> Vec<Meta> {
     stated.filter_map(arg).collect()
 }
 
-/// Formats a key's value as in a manifest.
+/// The value of a key as it would be in a manifest.
 fn value_of(key: &Key, schema: &Schema) -> Value {
     let alone = schema.only(|other| other.name == key.name);
     let mut value = serde_json::to_value(alone).unwrap_or_default();

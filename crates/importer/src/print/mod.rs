@@ -1,9 +1,10 @@
-//! Prints Rust source in the layout of rustfmt's defaults.
+//! Prints Rust source the way rustfmt lays it out by default.
 //!
-//! We do not run rustfmt: it may not be installed, and it would take seconds for the files of a
-//! large project. prettyplease would be another dependency of the command, and would parse what was
-//! just printed. Instead, `attribute` implements the rules for the few forms that we print.
-//! `cargo xtask import` compares thousands of attributes with rustfmt.
+//! We don't run rustfmt itself, because it may not be installed, and would take seconds for the
+//! files of a large project. prettyplease would be one more dependency of the command, and would
+//! have to parse what we have just printed. Since we only print a few forms, `attribute` has the
+//! rules for these. `cargo xtask import` compares thousands of attributes with what rustfmt makes
+//! of them.
 
 mod attribute;
 mod csv;
@@ -17,5 +18,4 @@ pub(crate) use markers::{marker_args, rule_arg};
 pub(crate) use types::{TypeText, print_typed};
 pub(crate) use value::{literal, string_literal};
 
-/// Maximum width of a line.
 pub(crate) const WIDTH: usize = 100;

@@ -1,8 +1,7 @@
-//! Prints the types of fields in rustfmt's layout.
+//! Prints the types of fields the way rustfmt lays them out.
 
 use super::WIDTH;
 
-/// A type with its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeText {
     name: String,
@@ -25,7 +24,7 @@ impl TypeText {
         format!("{}<{}>", self.name, arguments.join(", "))
     }
 
-    /// Prints the type on as many lines as necessary. The first line continues a line that ends at
+    /// Prints the type on as many lines as it takes. The first one continues a line that ends at
     /// `column`.
     fn lines(&self, indent: usize, column: usize) -> String {
         let line = self.one_line();
@@ -41,7 +40,6 @@ impl TypeText {
     }
 }
 
-/// Prints a field of a struct.
 pub(crate) fn print_typed(name: &str, ty: &TypeText) -> String {
     const INDENT: usize = 4;
     let start = format!("{}{name}:", " ".repeat(INDENT));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns a string literal, raw if that is easier to read.
+/// A string literal, which is raw if that's easier to read.
 pub(crate) fn string_literal(text: &str) -> String {
     let is_plain = !text.contains(['\\', '"']) || text.chars().any(|letter| letter.is_control());
     if is_plain {
@@ -15,7 +15,7 @@ pub(crate) fn string_literal(text: &str) -> String {
     format!("r{marks}\"{text}\"{marks}")
 }
 
-/// Prints a value on one line: `["a"]`, `{ "k": -1 }`, `null`.
+/// Prints a value on a single line, e.g. `["a"]`, `{ "k": -1 }` or `null`.
 pub(crate) fn literal(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
