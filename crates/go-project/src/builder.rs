@@ -76,6 +76,7 @@ impl Builder {
         let has_word = |word: &str| arguments.iter().any(|token| token.is_word(word));
         let generation =
             has_word("GenerationChangedPredicate") || has_word("TypedGenerationChangedPredicate");
+        // Inside of `Or` or `Not`, it doesn't limit the events to changes of the generation.
         let generation = generation && !has_word("Or") && !has_word("Not");
         let predicates = predicates_of(name, arguments);
         let is_taken = generation && is_generation_alone(predicates) && TAKEN.contains(&name);

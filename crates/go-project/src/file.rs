@@ -107,6 +107,7 @@ impl GoFile {
                             break;
                         }
                     }
+                    // A dot import.
                     Text::Sign('.') => {}
                     Text::Sign(_) => break,
                 }
@@ -150,6 +151,7 @@ impl GoFile {
             .filter(|at| tokens[*at].word().is_some_and(|word| BUILDERS.contains(&word)))
             .collect();
         for (number, start) in starts.iter().enumerate() {
+            // A chain ends at the latest where the next one starts, or with its function.
             let limit = starts.get(number + 1).copied().unwrap_or(tokens.len());
             let line = tokens[*start].line;
             let end = self

@@ -63,6 +63,7 @@ pub(crate) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
             }
             end
         } else if let Some(comment) = rest.strip_prefix("/*") {
+            // The `/*` is not part of `comment`, so this is two more than for the `*/` alone.
             comment.find("*/").map_or(rest.len(), |end| end + 4)
         } else if first == '`' {
             let end = rest[1..].find('`').map_or(rest.len(), |end| end + 2);

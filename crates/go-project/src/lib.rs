@@ -119,6 +119,8 @@ impl GoProject {
         for path in &paths {
             found.read_file(tree, path);
         }
+        // The order matters, because most of these steps rely on what the ones before have
+        // corrected.
         found.find_domain();
         found.set_places();
         found.read_definitions_elsewhere(tree, &paths);

@@ -27,6 +27,7 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
         return;
     }
     clean_keys(keys, path, lost);
+    // At the root, it can't be anything else than an object.
     if depth == 0 && !keys.contains_key("type") {
         keys.insert("type".into(), "object".into());
     }

@@ -112,6 +112,7 @@ impl Definition {
                 "expected the API version `apiextensions.k8s.io/v1`, found `{found}`"
             )));
         }
+        // Take the versions out, because it would be expensive to clone their schemas.
         let mut versions = document.pointer_mut("/spec/versions").map(Value::take);
         let spec = &document["spec"];
         let names: Names =

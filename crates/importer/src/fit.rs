@@ -125,6 +125,7 @@ fn difference(wanted: &Schema, own: &Schema) -> Markers {
         },
         map_type: changed(&wanted.map_type, &own.map_type),
     };
+    // The rules of a field come before those of its type.
     let before = wanted.validations.len().saturating_sub(own.validations.len());
     Markers {
         stated: (stated != Schema::default()).then(|| Box::new(stated)),

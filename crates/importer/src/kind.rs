@@ -36,6 +36,8 @@ impl Root {
         };
         // A status that is no object can't be a struct. Keep its schema on the root.
         rest.properties.extend(properties.remove_entry("status"));
+        // If there's anything beside `spec`, the struct of the kind has to have all of these
+        // fields.
         let is_alone = properties.len() == 1;
         if let Some(spec) = take_struct("spec", &mut properties).filter(|_| is_alone) {
             root.spec = spec;
@@ -206,6 +208,7 @@ pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) 
     rest.validations.retain(|rule| !is_kube_rule(rule));
     let mut keys = serde_json::to_value(&rest).unwrap_or_default();
     if root.description.is_none() && root.spec.description.is_some() {
+        // Without this, the description of the spec would end up on the whole object.
         keys["description"] = "".into();
     }
     if keys.as_object().is_some_and(|keys| !keys.is_empty()) {

@@ -139,6 +139,7 @@ fn is_name(name: &str) -> bool {
 fn naming_path(class: &Class) -> Vec<String> {
     let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
     if is_empty_struct && class.uses.len() > 1 {
+        // There's nothing in it, so the name of one place would be misleading in the others.
         return vec!["Empty".into()];
     }
     let key = |at: usize| class.uses[at].path.last();

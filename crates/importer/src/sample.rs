@@ -210,6 +210,7 @@ fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<Str
         let asks = ["== 1", ">= 1", "> 0", "||", "!="]
             .iter()
             .any(|sign| rule.rule.contains(sign));
+        // A rule like `!has(self.a) || has(self.b)` only demands a field under some condition.
         let is_conditional =
             rule.rule.contains("!has(") || rule.rule.contains('?') || rule.rule.contains("oldSelf");
         let named: Vec<&str> = rule

@@ -185,6 +185,7 @@ fn assemble_fields(
     slots: &[Slot],
     keeps_unknown: bool,
 ) -> Schema {
+    // If there are errors, try once more with the schemas of those fields written out.
     for _ in 0..2 {
         let mut list: Vec<Field> = fields
             .iter()

@@ -70,6 +70,7 @@ fn convert_spec(spec: &mut Map<String, Value>) {
         let client = conversion.remove("webhookClientConfig");
         let reviews = conversion.remove("conversionReviewVersions");
         if let Some(client) = client {
+            // This is the default in `v1beta1`. In `v1`, the field is required.
             let reviews = reviews.unwrap_or_else(|| json!(["v1beta1"]));
             let webhook = json!({ "clientConfig": client, "conversionReviewVersions": reviews });
             conversion.insert("webhook".into(), webhook);

@@ -86,6 +86,7 @@ pub(crate) fn type_name(wire: &str) -> String {
 pub(crate) fn module_name(kind: &str) -> String {
     let name = kind.to_ascii_lowercase();
     match name.as_str() {
+        // These would be files with a meaning of their own.
         "mod" | "lib" | "main" | "shared" => format!("{name}_kind"),
         name if NEVER.contains(&name) => format!("{name}_kind"),
         _ => name,

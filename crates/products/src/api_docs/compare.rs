@@ -41,6 +41,7 @@ pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let mut absent = BTreeSet::new();
     for path in paths {
         let in_versions: Vec<Option<&Form>> = forms.iter().map(|forms| forms.get(path)).collect();
+        // The set is sorted, so an object comes before its fields.
         if ancestors(path).any(|above| absent.contains(above)) {
             continue;
         }

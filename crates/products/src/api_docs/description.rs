@@ -148,6 +148,7 @@ pub(super) fn first_sentence(text: &str) -> String {
         return String::new();
     };
     match text.split_once(". ") {
+        // The dot may belong to an abbreviation.
         Some((sentence, _)) if !sentence.ends_with("e.g") && !sentence.ends_with("i.e") => {
             format!("{sentence}.")
         }
@@ -220,6 +221,7 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
             closes.then(|| (Span::Link(address, address), address.len() + 2))
         }
         b'h' if is_word_start => {
+            // Punctuation after an address belongs to the sentence around it.
             let address = web_address(text)?.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
             Some((Span::Link(address, address), address.len()))
         }

@@ -375,6 +375,7 @@ fn text(plain: &str) -> String {
     for c in plain.chars() {
         match c {
             '*' | '_' | '`' | '[' | ']' | '\\' | '|' => escaped.extend(['\\', c]),
+            // Jekyll and Hugo would take `{{` as one of their own tags.
             '{' => escaped.push_str("&#123;"),
             '\n' | '\r' => escaped.push(' '),
             c if c.is_control() => escaped.push('\u{fffd}'),
@@ -400,6 +401,7 @@ fn code(value: &str) -> String {
     }
     let longest = value.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);
+    // CommonMark strips a space on both sides, so that a span can start or end with a backtick.
     let space = if value.starts_with('`') || value.ends_with('`') {
         " "
     } else {
@@ -419,6 +421,7 @@ fn codes(words: impl Iterator<Item = impl AsRef<str>>) -> String {
 fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells
         .iter()
+        // Some of them are escaped already, because they come from `text`.
         .map(|cell| cell.replace("\\|", "|").replace('|', "\\|"))
         .collect();
     format!("| {} |\n", cells.join(" | "))

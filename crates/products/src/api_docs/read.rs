@@ -125,6 +125,7 @@ impl Manifests {
     fn add_document(&mut self, text: &str) -> Result<()> {
         let head = match scan_head(text) {
             Some(head) => head,
+            // An empty document is `null`, hence the `Option`.
             None => parse::<Option<Head>>(text)?.unwrap_or_default(),
         };
         let (Some(api_version), Some(kind)) = (head.api_version, head.kind) else {
@@ -207,6 +208,7 @@ impl Manifests {
         let mut names = BTreeSet::new();
         let mut shared = BTreeSet::new();
         for (_, kind) in self.definitions.keys() {
+            // Anchors are in lower case, so kinds can clash even if their case differs.
             if !names.insert(kind.to_lowercase()) {
                 shared.insert(kind.to_lowercase());
             }

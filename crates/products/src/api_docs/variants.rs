@@ -58,6 +58,7 @@ fn required_paths(schema: &Schema, tag: &str, above: &str) -> Option<Vec<String>
         properties: Default::default(),
         ..schema.clone()
     };
+    // It demands more than the presence of fields.
     if bare != Schema::default() {
         return None;
     }

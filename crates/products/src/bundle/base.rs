@@ -56,6 +56,7 @@ impl Base {
             return Ok(Base::default());
         };
         let mut documents = read_documents(&path, &text)?;
+        // Ignore empty documents, e.g. after a final `---`.
         documents.retain(|document| !document.value.is_null());
         let document = match <[Document; 1]>::try_from(documents) {
             Ok([document]) => document.value,

@@ -195,6 +195,8 @@ pub fn make_bundle(
     for (path, value) in metadata_files(options) {
         bundle.files.insert(path, yaml::to_string(&value));
     }
+    // Check this before adding the Dockerfile, which isn't part of what the lifecycle manager
+    // unpacks.
     bundle.warnings.extend(check_bundle(&bundle.files));
     bundle
         .files
@@ -330,6 +332,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     }
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
+        // The lifecycle manager creates everything in the namespace that the user chooses.
         metadata.remove("namespace");
     }
     let api_version = object["apiVersion"]

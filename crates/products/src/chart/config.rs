@@ -328,6 +328,7 @@ impl Reader<'_> {
         depth: usize,
     ) -> Result<()> {
         self.warn_unknown(folder, map, conditions);
+        // The components of the root are features, which `read` adds in an order of its own.
         let components = if folder == ROOT { None } else { Some("components") };
         for key in ["resources"].into_iter().chain(components) {
             for entry in self.resolve_entries(folder, map, key) {

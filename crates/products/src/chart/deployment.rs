@@ -403,6 +403,7 @@ impl<'a> Manager<'a> {
         let both = ["args", "extraArgs"].map(|path| self.references.value(path));
         let [arguments, extra] = &both;
         let given = format!("concat ({arguments} | default list) ({extra} | default list)");
+        // Add the flag with the port of the probes, unless the user passes it among the arguments.
         let all = match health {
             Some(_) => {
                 let port = self.references.value(HEALTH_PORT);
@@ -543,6 +544,7 @@ impl<'a> Manager<'a> {
             };
             let control = format!("if {reason}");
             let is_same = |part: &&mut Part| matches!(part, Part::Block(known, _) if *known == control);
+            // Entries with the same condition share a block.
             match parts.iter_mut().find(is_same) {
                 Some(Part::Block(_, items)) => items.push(item),
                 _ => {

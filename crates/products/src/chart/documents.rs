@@ -318,6 +318,7 @@ impl Documents<'_> {
         let path = self.references.value("watchNamespaces");
         let mut narrowed = object.clone();
         if object.kind() == "ClusterRoleBinding" {
+            // A RoleBinding to the same ClusterRole grants its rules in one namespace only.
             narrowed.value["kind"] = json!("RoleBinding");
         }
         let mut parts = self.parts(&inner, &narrowed, None);

@@ -105,6 +105,7 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     for object in config
         .objects
         .iter()
+        // It's for whoever installs the chart to choose a namespace.
         .filter(|object| object.kind() != "Namespace")
     {
         let is_manager = std::ptr::eq(object, deployment);

@@ -432,6 +432,7 @@ impl References {
         let [_, namespace, default] = &self.namespaces;
         literals.push(Literal::new(default.clone(), release.clone()));
         if namespace != default && !namespace.is_empty() {
+            // Unlike the default, this one may be an ordinary word.
             literals.push(Literal::word(namespace.clone(), release));
         }
         literals

@@ -146,6 +146,7 @@ fn print_item(out: &mut String, node: &Node, indent: usize) {
             let start = out.len();
             print_parts(out, parts, indent + 2);
             if out.len() > start + indent {
+                // Put the dash into the indentation of the first line.
                 out.replace_range(start + indent..=start + indent, "-");
             }
         }

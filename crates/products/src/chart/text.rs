@@ -63,6 +63,7 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     };
     let action = |action: &str| match is_one_line {
         true => action.replace('\'', "''"),
+        // Between double quotes, the strings in an action have to be Go's raw ones.
         false => action.replace('"', "`"),
     };
     let (mut quoted, mut from) = (String::new(), 0);

@@ -170,6 +170,7 @@ impl<'a> Channel<'a> {
         let stranded: Vec<&str> = self.names().filter(is_stranded).collect();
         match stranded.is_empty() {
             true => Ok(()),
+            // If there is a cycle, that's why the versions are stranded.
             false => Err(self.find_cycle().unwrap_or(ChannelFault::Stranded(stranded))),
         }
     }

@@ -47,6 +47,7 @@ pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     let Some(schema) = text_of(&value["schema"]) else {
         bail!("{place}: expected a document with a `schema`, such as `{CHANNEL}`");
     };
+    // Documents of other schemas aren't for the lifecycle manager.
     let Some((_, noun, fields)) = SCHEMAS.iter().find(|(known, ..)| *known == schema) else {
         return Ok(());
     };
@@ -111,6 +112,7 @@ fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
             bail!("{place}: {}", fault.message(&of));
         }
     }
+    // A bundle can do without an image if the catalog itself has its objects.
     let has_objects = items(&bundle["properties"]).any(|property| property["type"] == "olm.bundle.object");
     if text_of(&bundle["image"]).is_none() && !has_objects {
         bail!("{place}: expected an `image` in {of}");
@@ -423,6 +425,8 @@ fn advise_on_release(
     let options = release.options;
     let own = options.csv_name(&options.version);
     let replaced = replaced_by(release.csv);
+    // The catalog takes `replaces` from the ClusterServiceVersion, and the user has edited it
+    // there.
     if options.channels[0] == channel && replaced != options.replaced.as_deref() {
         let path = options.csv_path();
         return Some(match &options.replaced {
