@@ -1,7 +1,7 @@
 //! Finds conflict markers.
 
-/// Returns the number of the first line with a conflict marker, counted from 1. Such a marker comes
-/// from [`merge_scaffold`](crate::edit::merge::merge_scaffold) or from git.
+/// Finds the first line with a conflict marker, counted from 1. Such a marker comes from
+/// [`merge_scaffold`](crate::edit::merge::merge_scaffold) or from git.
 pub fn find_conflict(text: &str) -> Option<usize> {
     const ALL_MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];
     let is_marked = |line: &str| ALL_MARKERS.iter().any(|marker| line.starts_with(marker));

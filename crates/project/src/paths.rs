@@ -1,6 +1,6 @@
 //! Paths with `/` as separator, as all paths in a project are written.
 
-/// Returns the directory of a file. Empty for a file at the top.
+/// The directory of a file, or nothing for a file at the top.
 pub fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -5,7 +5,7 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Returns a word for a shell, quoted if necessary.
+/// Writes a word for a shell. It is only quoted if it has to be.
 pub fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
     match word.chars().all(is_plain) {

@@ -43,19 +43,19 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
 }
 
-/// Returns the path of a program in a directory, or `None` if the directory is relative.
+/// Finds a program in a directory, which must not be relative.
 pub fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     (folder.is_absolute() && program.is_file()).then_some(program)
 }
 
-/// Returns a directory outside of all projects in which to run a program.
+/// A directory outside of any project, in which we can run a program.
 #[allow(dead_code)] // the build script only asks about its own checkout
 pub fn neutral_folder(program: &Path) -> &Path {
     program.ancestors().last().unwrap_or(program)
 }
 
-/// Returns a git command that ignores the variables set by hooks and other tools, starts no file
+/// Prepares a call of git that ignores the variables set by hooks and other tools, starts no file
 /// system monitor, takes no locks and never prompts.
 pub fn git_command(git: &Path) -> Command {
     let mut command = Command::new(git);

@@ -46,12 +46,12 @@ impl Requirement {
         })
     }
 
-    /// Returns the crate's name in Rust code, e.g. `gateway_api` for `gateway-api`.
+    /// The crate's name in Rust code, e.g. `gateway_api` for `gateway-api`.
     pub fn crate_name(&self) -> String {
         self.package.replace('-', "_")
     }
 
-    /// Returns the line for `[dependencies]`, e.g. `gateway-api = "0.22"`.
+    /// The line for `[dependencies]`, e.g. `gateway-api = "0.22"`.
     pub fn line(&self) -> String {
         format!(
             "{} = \"{}\"",
@@ -61,8 +61,8 @@ impl Requirement {
     }
 }
 
-/// Returns the crates that a package lists in the given tables, as they are named in Rust code. The
-/// set is empty if the text is not TOML.
+/// Lists the crates in the given tables, as they are named in Rust code. There are none if the text
+/// is not TOML.
 pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return BTreeSet::new();
@@ -74,8 +74,8 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Returns the paths of the local packages that are needed to build a package, except for the
-/// rbuilder library. The list is empty if the text is not TOML.
+/// Lists the paths of the local packages that are needed to build a package. The rbuilder library
+/// is not among them. There are none if the text is not TOML.
 pub fn list_paths(text: &str) -> Vec<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return Vec::new();
@@ -91,7 +91,7 @@ pub fn list_paths(text: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// Returns the name of a package's library in Rust code, or `None` if the text doesn't name one.
+/// The name of a package's library in Rust code, if the text names one.
 pub fn library_name(text: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let name = |table: &str| Some(document.get(table)?.get("name")?.as_str()?.replace('-', "_"));

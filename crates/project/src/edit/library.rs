@@ -32,7 +32,7 @@ const TABLES: [&str; 5] = [
 pub struct Dependencies {
     /// The source of each dependency that specifies one.
     pub sources: Vec<Record>,
-    /// True if a dependency inherits its source with `workspace = true`.
+    /// Whether a dependency inherits its source with `workspace = true`.
     pub inherits: bool,
     /// Workspace members as listed.
     pub members: Vec<String>,

@@ -101,7 +101,7 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
     Merged::clean(text)
 }
 
-/// Returns the lines with conflict markers left by [`merge_scaffold`], counted from 1.
+/// Lists the lines with conflict markers left by [`merge_scaffold`], counted from 1.
 pub fn find_markers(text: &str) -> Vec<usize> {
     let lines = text.lines().enumerate();
     let marked = lines.filter(|(_, line)| MARKERS.iter().any(|marker| line.starts_with(marker)));
@@ -112,7 +112,7 @@ pub fn find_markers(text: &str) -> Vec<usize> {
 struct Form {
     has_mark: bool,
     is_windows: bool,
-    /// True if the last line does not end in a newline.
+    /// Whether the last line lacks its newline.
     is_open: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct OutputSettings<'a> {
     pub crd_file: Option<&'a str>,
     /// Files of CRDs that are located elsewhere, by CRD name. Merged with existing entries.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
-    /// True if an error only blocks the manifests that it affects.
+    /// Whether an error blocks nothing but the manifests that it affects.
     pub keep_going: bool,
 }
 
@@ -172,7 +172,7 @@ pub enum SkipReason {
 /// The end of the comment on a CRD that cannot be replaced.
 pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
-/// Returns the items in the `skip` list of a package. The list is empty if the text is not TOML.
+/// Lists what a package has in `skip`. There's nothing if the text is not TOML.
 pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     let Ok(mut document) = parse(text) else {
         return Vec::new();
@@ -226,9 +226,9 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Returns the reason why `adopt` added an item. The item's only comment must be on a line above it
-/// in `adopt`'s format, i.e. it starts with a source location or ends with [`RUN_AGAIN`]. With any
-/// other comment we assume that the user has a reason to skip the kind.
+/// Why `adopt` added an item. The item's only comment must be on a line above it in `adopt`'s
+/// format, i.e. it starts with a source location or ends with [`RUN_AGAIN`]. With any other comment
+/// we assume that the user has a reason to skip the kind.
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
@@ -316,7 +316,7 @@ fn one_line(reason: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// Returns rbuilder's table in the metadata, and creates it if necessary.
+/// Gets rbuilder's table in the metadata, and creates it if necessary.
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();

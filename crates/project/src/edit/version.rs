@@ -32,8 +32,8 @@ struct Argument {
 }
 
 impl Argument {
-    /// Returns the range to remove with the argument. This includes the comma after it. The last
-    /// argument has none, so there we take the comma before it.
+    /// What to remove with the argument. That's the comma after it, or the one before it if it's
+    /// the last argument.
     fn place_with_comma(&self) -> Range<usize> {
         match (self.next, self.previous) {
             (Some(next), _) => self.place.start..next,
@@ -73,7 +73,7 @@ impl<'a> Definition<'a> {
         Ok(definition)
     }
 
-    /// Returns the plural, if it is specified.
+    /// The plural, if it is specified.
     pub fn plural(&self) -> Option<&str> {
         self.string("plural")
     }
@@ -84,8 +84,8 @@ impl<'a> Definition<'a> {
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source of the arguments that must be the same in all versions of a kind, except
-    /// for plural and scope.
+    /// The source of the arguments that must be the same in all versions of a kind. Plural and
+    /// scope are not included.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -175,8 +175,8 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// Returns the ranges of the arguments that deprecate a version, because a new version isn't
-    /// deprecated. Each range includes a comma.
+    /// Where the arguments are that deprecate a version, because a new version isn't deprecated.
+    /// Each range includes a comma.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
@@ -209,7 +209,7 @@ impl<'a> Definition<'a> {
         Some((at..at, format!(",{gap}storage = false")))
     }
 
-    /// Returns the whitespace before an argument, i.e. a newline with indentation, or a space.
+    /// The whitespace before an argument, i.e. a newline with indentation, or a space.
     fn gap_before(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indent = &self.text[line..at];

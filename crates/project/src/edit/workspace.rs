@@ -117,7 +117,7 @@ fn has_comma(rest: &str) -> bool {
     code.into_iter().any(|code| code.contains(','))
 }
 
-/// Returns the indentation at a position, or `None` if other text precedes it on the line.
+/// The indentation at a position, or `None` if there's other text before it on the line.
 fn indent_at(text: &str, place: usize) -> Option<&str> {
     let start = text[..place].rfind('\n')? + 1;
     let before = &text[start..place];

@@ -30,8 +30,8 @@ pub(super) enum Built {
     },
 }
 
-/// Returns the commit that this command was built from. There is none if git was missing during the
-/// build. Debug builds have none either, since they change without a commit.
+/// The commit that this command was built from. There is none if git was missing during the build.
+/// Debug builds have none either, since they change without a commit.
 pub fn recorded_commit() -> Option<&'static str> {
     let commit = env!("RBUILDER_COMMIT");
     (!commit.is_empty()).then_some(commit)
@@ -70,7 +70,7 @@ fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     }
 }
 
-/// Returns the rbuilder checkout that this command was built from, if it still exists.
+/// The rbuilder checkout that this command was built from, if it still exists.
 pub(super) fn find_checkout() -> Option<PathBuf> {
     let folder = std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).ok()?;
     find_library(&folder).filter(|library| *library == folder.join(FOLDER))?;
@@ -88,7 +88,7 @@ pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the URL that Cargo recorded when it installed this command. The keys of `.crates2.json`
+/// Reads the URL that Cargo recorded when it installed this command. The keys of `.crates2.json`
 /// next to `bin/` look like `rbuilder-cli 0.1.0
 /// (git+https://git.example.com/rbuilder?branch=main#0123abc)`.
 fn read_installed_url(commit: &str) -> Option<String> {

@@ -233,7 +233,7 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Returns the relative path from one directory to another. Both must be absolute.
+/// How to get from one directory to another. Both must be absolute.
 fn relative_path(from: &Path, to: &Path) -> PathBuf {
     let common = from
         .iter()

@@ -10,8 +10,8 @@ use std::process::ExitStatus;
 
 use crate::programs::{LIMIT, ask as ask_program, find_program, git_command};
 
-/// Returns the commit that is checked out. Returns `None` if the directory is not the root of a
-/// work tree, or if git is missing.
+/// Reads which commit is checked out. `None` if the directory is not the root of a work tree, or if
+/// git is missing.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
     // The checkout may be inside the repository of a different project.

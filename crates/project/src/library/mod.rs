@@ -158,7 +158,7 @@ impl Library {
         Ok(Library::Path { path })
     }
 
-    /// Returns the form of the source.
+    /// Which form of source this is.
     pub fn form(&self) -> LibraryForm {
         match self {
             Library::Version { .. } => LibraryForm::Version,
@@ -167,7 +167,7 @@ impl Library {
         }
     }
 
-    /// Returns the keys and values of the source as in Cargo.toml.
+    /// The keys and values of the source as in Cargo.toml.
     pub fn keys(&self) -> Vec<(&'static str, &str)> {
         match self {
             Library::Version { version } => vec![("version", version)],
@@ -176,8 +176,8 @@ impl Library {
         }
     }
 
-    /// Returns the content of the dependency's inline table, e.g. `package = "rbuilder-runtime",
-    /// version = "0.1.0"`.
+    /// What goes into the dependency's inline table, e.g. `package = "rbuilder-runtime", version =
+    /// "0.1.0"`.
     pub fn dependency(&self) -> String {
         let keys = std::iter::once(("package", PACKAGE)).chain(self.keys());
         let pairs: Vec<String> = keys
@@ -186,8 +186,7 @@ impl Library {
         pairs.join(", ")
     }
 
-    /// Returns the command that installs `rbuilder` from the same source. From a registry, it
-    /// installs the given version.
+    /// How to install `rbuilder` from the same source. From a registry, it's the given version.
     pub fn install_command(&self, version: &str) -> String {
         let package = COMMAND;
         let source = match self {
@@ -198,7 +197,7 @@ impl Library {
         format!("cargo install --locked {source}")
     }
 
-    /// Returns the source as seen from a project directory that is `depth` levels below the root.
+    /// The same source, as seen from a project directory that is `depth` levels below the root.
     #[must_use]
     pub fn seen_from(&self, depth: usize) -> Library {
         match self {
@@ -220,7 +219,7 @@ impl Display for Library {
     }
 }
 
-/// Returns the path of the `rbuilder` command in the checkout that contains the library.
+/// Where the `rbuilder` command is in the checkout that contains the library.
 fn command_beside(library: &str) -> String {
     let library = library.trim_end_matches('/');
     let checkout = library

@@ -16,7 +16,7 @@ pub enum LibraryForm {
 }
 
 impl LibraryForm {
-    /// Returns the name, as in flags and variables.
+    /// What flags and variables call it.
     pub fn name(self) -> &'static str {
         match self {
             LibraryForm::Version => "version",

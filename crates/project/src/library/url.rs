@@ -3,7 +3,7 @@
 
 const SCHEMES: [&str; 4] = ["https", "http", "ssh", "git"];
 
-/// Returns the URL of a remote in Cargo's notation if others can fetch from it.
+/// Turns the URL of a remote into Cargo's notation. `None` if others can't fetch from it.
 pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     let remote = remote.trim();
     if !remote.chars().all(is_url_character) {

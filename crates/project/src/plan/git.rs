@@ -60,7 +60,7 @@ fn covers(entry: &[u8], path: &[u8]) -> bool {
             && path[..entry.len()].eq_ignore_ascii_case(entry))
 }
 
-/// Returns the directory that contains the index, if `top` is the root of a work tree.
+/// The directory that contains the index, if `top` is the root of a work tree.
 fn repository(top: &Path) -> Result<Option<PathBuf>, String> {
     let dot = top.join(".git");
     match std::fs::metadata(&dot) {

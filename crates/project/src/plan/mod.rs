@@ -57,7 +57,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns `create`, `edit`, `replace` or `delete`.
+    /// `create`, `edit`, `replace` or `delete`.
     pub fn verb(&self) -> &'static str {
         match self {
             Change::Create { .. } => "create",
@@ -67,7 +67,7 @@ impl Change {
         }
     }
 
-    /// Returns the current content, which is empty if the file does not exist.
+    /// The current content, which is empty if the file does not exist.
     pub fn before(&self) -> &str {
         match self {
             Change::Create { .. } => "",
@@ -77,7 +77,7 @@ impl Change {
         }
     }
 
-    /// Returns the new content, or `None` if the file is deleted.
+    /// The new content, or `None` if the file is deleted.
     pub fn after(&self) -> Option<&str> {
         match self {
             Change::Create { after } | Change::Edit { after, .. } | Change::Replace { after, .. } => {
@@ -110,12 +110,12 @@ pub struct FileMove {
 }
 
 impl Plan {
-    /// Returns the changes by path.
+    /// All changes by path.
     pub fn changes(&self) -> &BTreeMap<String, Change> {
         &self.changes
     }
 
-    /// Returns the files that need no change.
+    /// The files that need no change.
     pub fn unchanged(&self) -> impl Iterator<Item = &str> {
         self.unchanged
             .iter()
@@ -133,7 +133,7 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    /// Returns the content of a file with the changes planned so far.
+    /// Reads a file as it is with the changes planned so far.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.

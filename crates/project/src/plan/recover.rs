@@ -24,7 +24,7 @@ const LARGEST: u64 = crate::tree::LARGEST;
 /// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// True if the old tree was restored, false if the new tree was completed.
+    /// True if the old tree was restored, and false if the new one was completed.
     pub undone: bool,
     /// The files of the interrupted command.
     pub files: Vec<String>,

@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::{Change, Plan};
 use crate::project::BASE;
 
-/// Returns one line for each change. `show` converts a file's path to one that the user can open.
+/// Describes each change in a line. `show` converts a file's path to one that the user can open.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
@@ -37,7 +37,7 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first.
+/// Renders the plan as a unified diff for `git apply` and `patch -p1`, code first.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
     // Nobody reads compressed texts, so leave them out.
@@ -70,8 +70,8 @@ pub fn render_diff(plan: &Plan) -> String {
         .collect()
 }
 
-/// Returns the `diff --git` line for a file. Without it, git would treat the diff as part of the
-/// preceding move.
+/// The `diff --git` line for a file. Without it, git would treat the diff as part of the preceding
+/// move.
 fn git_header(path: &str, change: &Change) -> String {
     let mode = match change {
         Change::Create { .. } => "new file mode 100644\n",
@@ -90,7 +90,7 @@ fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
 }
 
-/// Returns the plan as JSON. `applied` says whether the files were written.
+/// Renders the plan as JSON. `applied` says whether the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = shown_changes(plan)
         .map(|(path, change)| match plan.moved_from(path) {

@@ -79,7 +79,7 @@ impl Entry {
     }
 }
 
-/// Returns the lines of both texts, with common lines only once.
+/// Combines the lines of both texts, with common lines only once.
 fn unite_lines(one: &str, other: &str) -> String {
     let diff = TextDiff::from_lines(one, other);
     diff.iter_all_changes().map(|change| change.value()).collect()
@@ -110,7 +110,7 @@ impl ScaffoldBase {
         base
     }
 
-    /// Returns the text of a file, unless the file is foreign or unknown.
+    /// The text of a file, unless the file is foreign or unknown.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.0.get(path)? {
             Entry::Text { text, .. } => Some(text),
@@ -118,7 +118,7 @@ impl ScaffoldBase {
         }
     }
 
-    /// Returns the texts by path, except PROJECT.
+    /// The texts by path, except PROJECT.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let paths = self.0.keys().filter(|path| *path != FILE);
         paths.filter_map(|path| Some((path.as_str(), self.text(path)?)))
@@ -129,7 +129,7 @@ impl ScaffoldBase {
         self.0.contains_key(path)
     }
 
-    /// Returns the files at scaffolded paths that existed before the project was scaffolded.
+    /// The files at scaffolded paths that existed before the project was scaffolded.
     pub fn foreign(&self) -> impl Iterator<Item = &str> {
         let entries = self.0.iter().filter(|(_, entry)| **entry == Entry::Foreign);
         entries.map(|(path, _)| path.as_str())
@@ -162,7 +162,7 @@ impl ScaffoldBase {
         self.0.remove(path);
     }
 
-    /// Returns the text of the file [`BASE`].
+    /// Prints the file [`BASE`].
     pub fn print(&self) -> String {
         let mut text = HEADING.to_owned();
         for (path, entry) in &self.0 {

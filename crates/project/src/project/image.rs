@@ -60,7 +60,7 @@ impl Image {
         }
     }
 
-    /// Returns the template context for a kind. `group` is the API group without the domain.
+    /// What templates need to know about a kind. `group` is the API group without the domain.
     pub fn context(&self, group: &str, singular: &str) -> ImageContext {
         ImageContext {
             name: self.name.clone(),
@@ -85,8 +85,8 @@ impl Image {
     }
 }
 
-/// Returns the environment variable that overrides the image of a kind. It contains the group,
-/// because kinds in different groups may have the same name.
+/// The environment variable that overrides the image of a kind. It contains the group, because
+/// kinds in different groups may have the same name.
 fn variable_name(group: &str, singular: &str) -> String {
     let parts = ["RELATED_IMAGE", group, singular];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();

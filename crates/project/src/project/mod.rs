@@ -65,10 +65,10 @@ pub struct Known {
     pub domain: String,
     /// Name of the project.
     pub project_name: String,
-    /// True if the directories of APIs are grouped by API group.
+    /// Whether the directories of APIs are grouped by API group.
     #[serde(default)]
     pub multigroup: bool,
-    /// True if the manager only watches its own namespace.
+    /// Whether the manager only watches its own namespace.
     #[serde(default)]
     pub namespaced: bool,
     /// Resources, one entry per kind and version.
@@ -95,8 +95,7 @@ pub struct Own {
     /// Source of the library. Projects from older commands do not record it.
     #[serde(default)]
     pub library: Option<Library>,
-    /// True if `init` made the project its own workspace because a workspace above does not list
-    /// it.
+    /// Set if `init` made the project its own workspace because a workspace above does not list it.
     #[serde(default)]
     pub workspace: bool,
     /// Path of the project in its workspace, e.g. `crates/shop`. It is empty if the project isn't a
@@ -220,25 +219,25 @@ impl Project {
         resources.iter().try_for_each(Resource::check_source)
     }
 
-    /// Returns the misspelled keys in PROJECT.
+    /// Finds the keys in PROJECT that are misspelled.
     pub fn misspelled_keys(&self) -> Vec<MisspelledKey> {
         keys::find_misspelled_keys(&self.all)
     }
 
-    /// Returns the root file of the manager's binary.
+    /// The root file of the manager's binary.
     pub fn main_file(&self) -> &str {
         let package = self.known.rbuilder.package.as_ref();
         package.map_or("src/main.rs", |package| package.main.as_str())
     }
 
-    /// Returns the name of the manager's binary.
+    /// The name of the manager's binary.
     pub fn binary(&self) -> &str {
         let package = self.known.rbuilder.package.as_ref();
         package.map_or(BINARY, |package| package.binary.as_str())
     }
 
-    /// Returns the command that generates the manifests and runs the tests. It uses the scaffolded
-    /// Makefile, if the project has it.
+    /// How to generate the manifests and run the tests. The command uses the scaffolded Makefile,
+    /// if the project has it.
     pub fn test_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make manifests test",
@@ -246,8 +245,8 @@ impl Project {
         }
     }
 
-    /// Returns the command that deploys an image of the manager. It uses the scaffolded Makefile,
-    /// if the project has it.
+    /// How to deploy an image of the manager. The command uses the scaffolded Makefile, if the
+    /// project has it.
     pub fn deploy_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make deploy IMG=<image>",
@@ -271,7 +270,7 @@ impl Project {
         self.all.contains_key("layout") && self.foreign_layout().is_none()
     }
 
-    /// Returns the layout if a different tool created the project.
+    /// The layout, if a different tool created the project.
     pub fn foreign_layout(&self) -> Option<String> {
         let layouts = match self.all.get("layout")? {
             Value::Array(layouts) => layouts.clone(),
@@ -326,8 +325,8 @@ impl Project {
         self.scaffolded.contains(path, text)
     }
 
-    /// Returns a kind's domain. This is the requested domain, the recorded domain, or the project's
-    /// domain.
+    /// The domain of a kind. A requested domain comes first, then the recorded one, then that of
+    /// the project.
     pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
         let mut recorded = own
@@ -341,7 +340,7 @@ impl Project {
         }
     }
 
-    /// Returns the project without any record of scaffolded files, for a release's templates.
+    /// The project without any record of scaffolded files, for a release's templates.
     #[must_use]
     pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
         let mut project = self.clone();
@@ -366,7 +365,7 @@ impl Project {
         project
     }
 
-    /// Returns the version of the command that scaffolded the project or last updated its scaffold.
+    /// The version of the command that scaffolded the project or last updated its scaffold.
     pub fn cli_version(&self) -> Option<&str> {
         self.all.get(CLI_VERSION)?.as_str()
     }
@@ -380,7 +379,7 @@ impl Project {
         self.release
     }
 
-    /// Returns the record of scaffolded files.
+    /// The record of scaffolded files.
     pub fn scaffolded_files(&self) -> &ScaffoldedFiles {
         &self.scaffolded
     }
@@ -411,7 +410,7 @@ impl Project {
         self.scaffolded.has(path)
     }
 
-    /// Returns the text of PROJECT.
+    /// Prints PROJECT.
     pub fn print(&self) -> String {
         let known = &self.known;
         let mut all = self.all.clone();

@@ -83,7 +83,7 @@ pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the module of a controller.
+/// The module of a controller.
 pub fn controller_module(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -160,8 +160,8 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns a group's Rust module in a multi-group project. We replace `-` and `.` with `_`, prefix
-/// a leading digit with `_`, and append `_group` to a name that cannot be a module. The empty group
+/// The Rust module of a group in a multi-group project. We replace `-` and `.` with `_`, prefix a
+/// leading digit with `_`, and append `_group` to a name that cannot be a module. The empty group
 /// has an empty module.
 pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
@@ -197,8 +197,8 @@ pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the rank of a version in Kubernetes' version priority. The highest rank has priority,
-/// e.g. `v1alpha1` < `v1beta1` < `v1` < `v2`.
+/// Where a version comes in Kubernetes' version priority. The highest rank has priority, e.g.
+/// `v1alpha1` < `v1beta1` < `v1` < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -260,7 +260,7 @@ pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the path for importing a kind, and the name under which other modules use it.
+/// How to import a kind: the path, and the name under which other modules use it.
 ///
 /// If a scaffolded file already uses the name, we import the version's module instead, whose name
 /// never conflicts.
@@ -272,8 +272,7 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
     }
 }
 
-/// Returns the path for importing a foreign kind's type, and the name under which other modules use
-/// it. For the project's own kinds, see [`kind_import`].
+/// Like [`kind_import`], but for the type of a foreign kind.
 pub fn foreign_import(path: &str) -> (String, String) {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
@@ -286,8 +285,8 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
 }
 
-/// Returns the kind in snake case, for module, file and variable names. If none of these can have
-/// the name, we append `_kind`.
+/// The kind in snake case, for module, file and variable names. If none of these can have the name,
+/// we append `_kind`.
 pub fn module_name(kind: &str) -> String {
     let module = kind.to_snake_case();
     if is_taken_module(&module) {
@@ -297,13 +296,13 @@ pub fn module_name(kind: &str) -> String {
     }
 }
 
-/// Returns the plural of a kind in lower case, as kubebuilder does.
+/// The plural of a kind in lower case, as kubebuilder does it.
 pub fn plural_of(kind: &str) -> String {
     pluralize(&kind.to_lowercase())
 }
 
-/// Returns the Cargo package name. This is the project name, unless it is invalid or the name of a
-/// dependency.
+/// The name of the Cargo package. That's the name of the project, unless it is invalid or the name
+/// of a dependency.
 pub fn package_name(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
     if !is_module(&ident) || PACKAGES.contains(&project_name) {

@@ -20,7 +20,7 @@ pub struct AdoptedPackage {
     pub binary: String,
     /// Root file of that binary, e.g. `src/main.rs`.
     pub main: String,
-    /// True if the binary accepts the arguments of rbuilder's manager, and thus has its probes and
+    /// Whether the binary accepts the arguments of rbuilder's manager, and thus has its probes and
     /// metrics.
     #[serde(default)]
     pub manager: bool,
@@ -31,8 +31,8 @@ pub struct AdoptedPackage {
 }
 
 impl AdoptedPackage {
-    /// Returns the crate name that tests and `main` import. Without a library, this is the name
-    /// that it would have.
+    /// The crate name that tests and `main` import. Without a library, this is the name that it
+    /// would have.
     pub fn crate_ident(&self) -> String {
         match self.library.as_str() {
             "" => self.name.replace('-', "_"),

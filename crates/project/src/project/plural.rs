@@ -158,7 +158,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("o", "oes"),
 ];
 
-/// Returns the plural of a lower-case word. A plural stays as it is.
+/// The plural of a word in lower case. A plural stays as it is.
 pub(super) fn pluralize(word: &str) -> String {
     let own = || ALONE.iter().chain(COMPOUNDED);
     if own().any(|(_, plural)| *plural == word) {

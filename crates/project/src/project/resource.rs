@@ -26,7 +26,7 @@ pub struct Resource {
     /// Set if the types are in this project.
     #[serde(default)]
     pub api: Option<Api>,
-    /// True if the project has a controller for the kind.
+    /// Whether the project has a controller for the kind.
     #[serde(default)]
     pub controller: bool,
     /// The controllers of the kind, if at least one of them has a name. `controller` is not set
@@ -63,7 +63,7 @@ pub struct NamedController {
     pub name: String,
 }
 
-/// Returns the word for a kind's scope: `namespaced` or `cluster-scoped`.
+/// Either `namespaced` or `cluster-scoped`.
 pub fn describe_scope(is_namespaced: bool) -> &'static str {
     if is_namespaced {
         "namespaced"
@@ -82,13 +82,13 @@ pub struct Webhooks {
     /// Version of the configuration format, e.g. `v1`.
     #[serde(default)]
     pub webhook_version: String,
-    /// True if there is a defaulting webhook.
+    /// Whether there is a defaulting webhook.
     #[serde(default)]
     pub defaulting: bool,
-    /// True if there is a validating webhook.
+    /// Whether there is a validating webhook.
     #[serde(default)]
     pub validation: bool,
-    /// True if this is the hub version of the conversion.
+    /// Whether this is the hub version of the conversion.
     #[serde(default)]
     pub conversion: bool,
     /// Spoke versions, which are converted to and from the hub version.
@@ -157,10 +157,10 @@ pub struct Api {
     /// Version of the CRD format, e.g. `v1`.
     #[serde(default)]
     pub crd_version: String,
-    /// True if the kind is namespaced.
+    /// Whether the kind is namespaced.
     #[serde(default)]
     pub namespaced: bool,
-    /// True if the types were generated from a CRD. kubebuilder has no such key.
+    /// Whether the types were generated from a CRD. kubebuilder has no such key.
     #[serde(default)]
     pub imported: bool,
 }
@@ -176,7 +176,7 @@ impl Resource {
         self.same_kind(other) && self.version == other.version
     }
 
-    /// Returns the API group with the domain. For the core group of Kubernetes it is empty.
+    /// The API group with the domain. It is empty for the core group of Kubernetes.
     pub fn qualified_group(&self) -> String {
         if self.core && self.group == "core" {
             return String::new();
@@ -186,7 +186,7 @@ impl Resource {
         parts.join(".")
     }
 
-    /// Returns the flags that identify this version of the kind, as formatted by [`naming_flags`].
+    /// The flags that identify this version of the kind, as formatted by [`naming_flags`].
     pub fn naming_flags(&self) -> String {
         naming_flags(&self.group, &self.version, &self.kind)
     }
@@ -223,12 +223,12 @@ impl Resource {
         self.controller || !self.controllers.is_empty()
     }
 
-    /// Returns the name of an unnamed controller, which is the kind in lower case.
+    /// What a controller without a name is called, i.e. the kind in lower case.
     pub fn default_controller(&self) -> String {
         self.kind.to_lowercase()
     }
 
-    /// Returns the names of all of the kind's controllers.
+    /// The names of all controllers of the kind.
     pub fn controller_names(&self) -> Vec<String> {
         let named = self.controllers.iter().map(|controller| controller.name.clone());
         let default = self.controller.then(|| self.default_controller());
@@ -288,7 +288,7 @@ impl Resource {
         .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
     }
 
-    /// Returns the entry for PROJECT. We start with the existing entry `written`, to preserve keys
+    /// Makes the entry for PROJECT. We start with the existing entry `written`, to preserve keys
     /// that we don't know.
     pub(super) fn print(&self, written: Option<&Value>) -> Value {
         let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
@@ -340,9 +340,9 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
     }
 }
 
-/// Returns the part of an API group before the domain, e.g. `crew` for `crew.example.com`. For the
-/// domain itself, this is an empty string. A group such as `fooexample.com` is in a different
-/// domain, so the result is `None`.
+/// The part of an API group before the domain, e.g. `crew` for `crew.example.com`. For the domain
+/// itself, this is an empty string. A group such as `fooexample.com` is in a different domain, so
+/// the result is `None`.
 pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     match group.strip_suffix(domain)? {
         own if own.is_empty() || domain.is_empty() => Some(own),
@@ -350,7 +350,7 @@ pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns the flags that identify a version of a kind, for printed commands, e.g. `--group cache
+/// The flags that identify a version of a kind in a command that we print, e.g. `--group cache
 /// --version v1 --kind Cup`. Without a group there is no such flag, because a shell would drop its
 /// empty value.
 pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
@@ -361,7 +361,7 @@ pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     format!("{group}--version {version} --kind {kind}")
 }
 
-/// Returns the group and version as shown to users.
+/// How we show a group and version to users.
 pub fn shown_version(group: &str, version: &str) -> String {
     match group {
         "" => version.to_owned(),

@@ -102,7 +102,7 @@ impl ScaffoldedFiles {
         self.0.contains_key(path)
     }
 
-    /// Returns the paths of the recorded files.
+    /// The paths of the recorded files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -112,7 +112,7 @@ impl ScaffoldedFiles {
         self.0.is_empty()
     }
 
-    /// Returns the text of the record.
+    /// Prints the record.
     pub fn print(&self) -> String {
         let mut text = HEADING.to_owned();
         for (path, hashes) in &self.0 {

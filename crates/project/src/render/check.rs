@@ -35,7 +35,7 @@ pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<(
     check_spokes(project, resource)
 }
 
-/// Returns a kind in a different group, in a project that only supports a single group.
+/// Finds a kind in a different group, in a project that only supports a single group.
 pub fn find_other_group<'p>(project: &'p Project, wanted: &Resource) -> Option<&'p Resource> {
     let is_other = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
     let mut known = project.known.resources.iter();

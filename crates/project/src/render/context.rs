@@ -7,7 +7,6 @@ use crate::hash::fnv1a_32;
 use crate::library::Library;
 use crate::project::{Project, names};
 
-/// Returns the versions used in scaffolds by this version of the command.
 fn current_versions() -> Versions {
     Versions {
         rbuilder: env!("CARGO_PKG_VERSION").into(),
@@ -19,7 +18,7 @@ fn current_versions() -> Versions {
     }
 }
 
-/// Returns the name of the project's library in Rust code.
+/// The name of the project's library in Rust code.
 pub fn crate_ident(project: &Project) -> String {
     match &project.known.rbuilder.package {
         Some(package) => package.crate_ident(),
@@ -27,7 +26,7 @@ pub fn crate_ident(project: &Project) -> String {
     }
 }
 
-/// Returns the template context of a project.
+/// What templates need to know about a project.
 pub fn project_context(project: &Project) -> ProjectContext {
     let known = &project.known;
     let adopted = known.rbuilder.package.as_ref();
@@ -83,13 +82,13 @@ pub fn project_context(project: &Project) -> ProjectContext {
     }
 }
 
-/// Returns how many directories below its workspace a member is.
+/// How many directories below its workspace a member is.
 pub fn member_depth(member: &str) -> usize {
     member.split('/').filter(|part| !part.is_empty()).count()
 }
 
-/// Returns the path of the image's build context in the repository. This is the workspace, or the
-/// project if it is not a workspace member.
+/// The build context of the image, as a path in the repository. That's the workspace, or the
+/// project if it is not a member of one.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,

@@ -134,8 +134,7 @@ impl Line {
         }
     }
 
-    /// Returns the file of a declared module that may contain further modules, or `None` for other
-    /// lines.
+    /// The file of a declared module that may contain further modules. `None` for any other line.
     pub fn inner_module(&self) -> Option<String> {
         let What::Module { name, .. } = &self.what else {
             return None;
@@ -144,7 +143,7 @@ impl Line {
         Some(format!("{folder}/{name}/mod.rs"))
     }
 
-    /// Returns the line as people write it.
+    /// The line as people write it.
     pub fn shown(&self) -> String {
         let shown_module = |name: &str, is_public: bool| match is_public {
             true => format!("pub mod {name};"),
@@ -174,7 +173,7 @@ impl Line {
     }
 }
 
-/// Returns the lines for a kind's parts that are in `files`.
+/// The lines for those parts of a kind that are in `files`.
 pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     let mut lines = Vec::new();
     if api.resource {
@@ -210,7 +209,7 @@ pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     lines
 }
 
-/// Returns the line for the crate that defines an external kind's types, if a command added it.
+/// The line for the crate that defines an external kind's types, if a command added it.
 ///
 /// # Errors
 /// Fails if PROJECT contains an invalid crate.
@@ -222,7 +221,7 @@ pub fn crate_line(resource: &Resource) -> Result<Option<Line>> {
     Ok(Some(Line::new("Cargo.toml", What::Dependency(requirement))))
 }
 
-/// Returns the lines for a kind's webhooks. `types` is the file with the kind's types.
+/// The lines for a kind's webhooks. `types` is the file with the kind's types.
 pub fn webhook_lines(
     project: &Project,
     (api, webhook): (&ApiContext, &WebhookContext),
@@ -258,7 +257,7 @@ pub fn webhook_lines(
     lines
 }
 
-/// Returns the lines for a kind's generated manifests. `rbuilder manifests` adds the same lines.
+/// The lines for a kind's generated manifests, which are the ones that `rbuilder manifests` adds.
 pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
     let crd = ApiPlaces::of(project, resource).context().crd_file;
     let crd = crd.strip_prefix("config/crd/").filter(|_| resource.api.is_some());

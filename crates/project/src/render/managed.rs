@@ -18,8 +18,8 @@ const PODS: ManagedKind = ManagedKind {
     plural: "pods",
 };
 
-/// Returns the kind of the objects that Kubernetes creates for objects of a kind. For example, a
-/// controller for ReplicaSets mostly deals with their Pods.
+/// The kind of the objects that Kubernetes creates for objects of a kind. For example, a controller
+/// for ReplicaSets mostly deals with their Pods.
 pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     match (resource.core, resource.path.as_str()) {
         (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {

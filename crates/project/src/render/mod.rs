@@ -49,7 +49,7 @@ pub struct Scaffold {
 }
 
 impl Scaffold {
-    /// Returns the paths of the files below a directory.
+    /// Lists the files below a directory.
     pub fn find_below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let is_below = move |path: &&String| {
             let rest = path.strip_prefix(folder);
@@ -58,8 +58,7 @@ impl Scaffold {
         self.files.keys().filter(is_below).map(String::as_str)
     }
 
-    /// Returns the command that restores a file, or the files in a directory. Returns `None` if it
-    /// is not scaffolded.
+    /// How to restore a file, or the files in a directory. `None` if it is not scaffolded.
     pub fn restore_command(&self, path: &str) -> Option<String> {
         let is_scaffolded = self.files.contains_key(path) || self.find_below(path).next().is_some();
         is_scaffolded.then(|| format!("`rbuilder update --restore {path}`"))
@@ -309,18 +308,18 @@ impl<'p> Drawing<'p> {
     }
 }
 
-/// Returns the path of the API types.
+/// Where the API types are.
 pub fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// Returns the names that a version's module re-exports from a kind's module. Imported types may
-/// have the same names as those of another kind, so then it's only the kind itself.
+/// The names that a version's module re-exports from a kind's module. Imported types may have the
+/// same names as those of another kind, so then it's only the kind itself.
 fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }
 
-/// Returns the name of an image component if a file is its kustomization.
+/// If a file is the kustomization of an image component, the name of that component.
 fn image_component(path: &str) -> Option<&str> {
     let folder = path.strip_prefix("config/manager/")?;
     folder.strip_suffix("/kustomization.yaml")

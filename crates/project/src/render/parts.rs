@@ -86,7 +86,7 @@ impl Parts {
         self.lines.extend(other.lines);
     }
 
-    /// Returns a file.
+    /// Finds a file by its path.
     pub fn find(&self, path: &str) -> Option<&Rendered> {
         self.files.iter().find(|file| file.path == path)
     }

@@ -19,7 +19,7 @@ fn group_path(project: &Project, resource: &Resource) -> String {
     }
 }
 
-/// Returns the path of the sample for a kind.
+/// Where the sample for a kind is.
 pub fn sample_file(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),
@@ -28,8 +28,8 @@ pub fn sample_file(group: &str, version: &str, kind: &str) -> String {
     format!("config/samples/{group}{version}_{}.yaml", kind.to_lowercase())
 }
 
-/// Returns a controller's module, named after the controller, or after the kind if the controller
-/// has no name.
+/// The module of a controller, named after the controller, or after the kind if the controller has
+/// no name.
 pub fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
         names::module_name(&resource.kind)
@@ -38,7 +38,7 @@ pub fn controller_module(resource: &Resource, name: &str) -> String {
     }
 }
 
-/// Returns the Rust path of a controller.
+/// The Rust path of a controller.
 pub fn controller_path(project: &Project, resource: &Resource, name: &str) -> String {
     format!(
         "controller::{}{}",
@@ -58,16 +58,16 @@ pub struct ApiPlaces<'a> {
     pub types: bool,
     /// Name of the included controller.
     pub controller: Option<String>,
-    /// True if this is not the kind's first version. The file names then contain the version.
+    /// Set unless this is the kind's first version. The file names then contain the version.
     pub further: bool,
-    /// True if there is no earlier version.
+    /// Whether there is no earlier version.
     pub stored: bool,
-    /// True if objects are namespaced.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
 }
 
 impl<'a> ApiPlaces<'a> {
-    /// Returns the paths for a kind in PROJECT.
+    /// The paths for a kind in PROJECT.
     pub fn of(project: &'a Project, resource: &'a Resource) -> Self {
         let mut family = project
             .known
@@ -95,8 +95,8 @@ impl<'a> ApiPlaces<'a> {
         places
     }
 
-    /// Returns the paths for the types and for each recorded controller. There is one entry per
-    /// controller, or a single entry if the kind has none.
+    /// The paths for the types and for each recorded controller. There is one entry per controller,
+    /// or a single entry if the kind has none.
     pub fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
         let first = ApiPlaces {
             types: resource.api.is_some(),
@@ -110,8 +110,7 @@ impl<'a> ApiPlaces<'a> {
         names.into_iter().map(place).collect()
     }
 
-    /// Returns the same parts of the kind in a variant of the project, e.g. with a different
-    /// layout.
+    /// The same parts of the kind in a variant of the project, e.g. with a different layout.
     pub fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
     where
         'a: 'b,
@@ -139,7 +138,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns the template context.
+    /// What templates need to know about the kind.
     pub fn context(&self) -> ApiContext {
         let Resource {
             group,
@@ -241,7 +240,6 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns how to import the kind's type.
     fn import(&self, api_path: &str) -> ImportedKind {
         let Resource {
             kind, version, path, ..

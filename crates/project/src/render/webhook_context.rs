@@ -10,7 +10,7 @@ use crate::edit::rust;
 use crate::labels::NAME_LABEL;
 use crate::project::{Project, Resource, Webhooks};
 
-/// Returns the template context for the webhooks of a kind.
+/// What templates need to know about the webhooks of a kind.
 pub fn webhook_context(
     project: &Project,
     resource: &Resource,
@@ -80,7 +80,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// Returns a webhook's marker, formatted like rustfmt would.
+/// The marker of a webhook, formatted like rustfmt would.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -169,7 +169,7 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
 /// Maximum width of attribute arguments that rustfmt keeps on one line.
 const MARKER_WIDTH: usize = 70;
 
-/// Returns the expression that builds the `Webhook`, formatted like rustfmt would.
+/// The expression that builds the `Webhook`, formatted like rustfmt would.
 fn chain(webhooks: &Webhooks, spokes: &[SpokeContext], kind: &str) -> String {
     let mut calls = Vec::new();
     for (is_wanted, name, handler, path) in [

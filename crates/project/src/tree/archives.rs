@@ -143,7 +143,7 @@ impl OpenArchive {
     }
 }
 
-/// Returns Cargo's home directory, which we look up like Cargo does.
+/// Cargo's home directory, which we look up like Cargo does.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {

@@ -157,7 +157,7 @@ impl Area {
     }
 }
 
-/// Returns the repository that contains a directory. Both paths are resolved.
+/// Finds the repository that contains a directory. Both paths are resolved.
 pub fn find_repository(folder: &Path) -> Option<PathBuf> {
     let top = folder
         .ancestors()
@@ -210,7 +210,7 @@ pub(super) fn is_absent(error: &std::io::Error) -> bool {
     )
 }
 
-/// Returns the text of an error without the path, which the diagnostic already shows.
+/// What an error says, without the path, which the diagnostic already shows.
 pub(super) fn describe_io_error(error: &std::io::Error) -> String {
     error.kind().to_string()
 }

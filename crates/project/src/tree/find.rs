@@ -25,8 +25,7 @@ pub enum Search {
     PastPackages,
 }
 
-/// Returns the nearest project above a directory that is not a project itself, or `None` if there
-/// is none.
+/// Finds the nearest project above a directory that is not a project itself.
 ///
 /// The search ends at a repository, at another user's directory and at an unreadable directory. If
 /// somebody leaves a file in /tmp, it must not decide which programs `rbuilder run` starts below

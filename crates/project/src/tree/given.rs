@@ -10,8 +10,8 @@ use fs_err as fs;
 use super::{LARGEST, with_slashes};
 use crate::disk::{read_bounded, too_large};
 
-/// Returns the text of a file, or of all files in a directory whose names `is_wanted` accepts,
-/// sorted. Each text comes with its path for messages.
+/// Reads a file, or all files in a directory whose names `is_wanted` accepts, sorted. Each text
+/// comes with its path for messages.
 ///
 /// # Errors
 /// Fails if the path does not exist, or if a file is not valid UTF-8 of at most 64 MiB.

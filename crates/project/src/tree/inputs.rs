@@ -21,7 +21,7 @@ pub struct InputFile {
     pub path: String,
     /// The content.
     pub text: String,
-    /// True if the user named the file itself instead of a directory that contains it.
+    /// Whether the user named the file itself rather than a directory that contains it.
     pub is_named: bool,
 }
 

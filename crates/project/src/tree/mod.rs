@@ -107,22 +107,22 @@ impl Tree {
         }
     }
 
-    /// Returns the files of a tree in memory.
+    /// The files of a tree in memory.
     pub fn into_files(self) -> BTreeMap<String, String> {
         self.memory.unwrap_or_default()
     }
 
-    /// Returns the path of the directory.
+    /// Where the directory is.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the path of the directory as shown in messages.
+    /// The directory as messages show it.
     pub fn shown(&self) -> String {
         display_root(&self.root)
     }
 
-    /// Returns the name of the directory, which is the default name of a project.
+    /// The name of the directory, which is the default name of a project.
     pub fn folder_name(&self) -> Option<String> {
         let absolute = std::path::absolute(&self.root).ok()?;
         let absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
@@ -229,7 +229,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// Returns the open project directory, or `None` if it does not exist yet.
+    /// The open project directory, or `None` if it does not exist yet.
     fn folder(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));
@@ -276,14 +276,14 @@ impl Tree {
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Returns the path, relative to the project, of the manifest `levels` directories above it.
+/// The manifest `levels` directories above the project, as a path relative to it.
 pub fn manifest_above(levels: usize) -> String {
     format!("{}{MANIFEST}", "../".repeat(levels))
 }
 
-/// Returns the number of levels if the path names a manifest above the project, e.g.
-/// `../../Cargo.toml`. The manifest of the workspace that the project joins is the only file
-/// outside the project that a plan may change.
+/// How many levels above the project a manifest is, e.g. 2 for `../../Cargo.toml`. `None` for any
+/// other path. The manifest of the workspace that the project joins is the only file outside the
+/// project that a plan may change.
 pub(crate) fn levels_above(path: &str) -> Option<usize> {
     let levels = path.matches("../").count();
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
@@ -323,7 +323,7 @@ pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     }
 }
 
-/// Returns the path of a project directory as shown in messages.
+/// A project directory as messages show it.
 pub fn display_root(root: &Path) -> String {
     if root == Path::new(".") {
         "this directory".to_owned()
@@ -335,7 +335,7 @@ pub fn display_root(root: &Path) -> String {
 /// How many parent directories we search for Cargo manifests.
 const MOST_ANCESTORS: usize = 32;
 
-/// Returns the Cargo manifests in the directories above a project, nearest first, each with its
+/// Reads the Cargo manifests in the directories above a project, nearest first, each with its
 /// directory.
 pub fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     let root = resolve_path(root);

@@ -4,7 +4,7 @@
 //! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to resolved paths, which
 //! neither Cargo nor make understands.
 
-/// Returns a path as we write it to files, with `/` and without the `\\?\` prefix.
+/// A path as we write it to files, with `/` and without the `\\?\` prefix.
 pub fn with_slashes(path: &str) -> String {
     without_verbatim_prefix(path).replace('\\', "/")
 }

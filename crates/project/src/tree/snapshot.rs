@@ -36,7 +36,7 @@ impl Snapshot {
         Snapshot(files)
     }
 
-    /// Returns the paths of files that differ or exist in only one of the two snapshots.
+    /// Which files differ, or exist in only one of the two snapshots.
     pub fn changed_since<'a>(&'a self, before: &'a Snapshot) -> Vec<&'a str> {
         let paths = self
             .0
@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the direct subdirectories of a project to watch for changes.
+/// The direct subdirectories of a project in which we watch for changes.
 pub fn watched_folders(root: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(root)
         .min_depth(1)

@@ -34,8 +34,8 @@ pub(super) struct SourceTexts {
 }
 
 impl Tree {
-    /// Returns the source after the planned changes. `planned` contains texts by path, or `None`
-    /// for deleted files.
+    /// The source as it will be after the planned changes. `planned` contains texts by path, or
+    /// `None` for deleted files.
     pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
         let texts: BTreeMap<String, Text> = planned
             .into_iter()
@@ -71,7 +71,7 @@ impl SourceTexts {
 }
 
 impl TreeSources {
-    /// Returns the number of Rust files read so far.
+    /// How many Rust files have been read so far.
     pub fn rust_files_read(&self) -> usize {
         let texts = self.known.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
@@ -200,8 +200,8 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Returns the CRD names that occur in manifests and templates in a directory. Directories for
-/// tests don't count.
+/// Finds the CRD names that occur in manifests and templates in a directory. Directories for tests
+/// don't count.
 fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_own = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();

@@ -30,8 +30,8 @@ pub struct Viewpoint {
 }
 
 impl Viewpoint {
-    /// Returns the viewpoint of a directory in a project. The project directory itself needs none,
-    /// and neither do directories outside the project.
+    /// The viewpoint of a directory in a project. The project directory itself needs none, and
+    /// neither do directories outside the project.
     pub fn new(project: &Path, dir: &Path) -> Option<Viewpoint> {
         let project = plain_absolute(project)?;
         let dir = plain_absolute(dir)?;
@@ -43,7 +43,7 @@ impl Viewpoint {
         (!below.is_empty()).then_some(Viewpoint { project, below })
     }
 
-    /// Returns a project file's path relative to the viewpoint.
+    /// Makes the path of a project file relative to the viewpoint.
     pub fn show_path(&self, path: &str) -> String {
         if is_absolute(path) || is_archived(path) {
             return path.to_owned();
@@ -65,7 +65,7 @@ impl Viewpoint {
         shown + &path[path.len() - folder_end..]
     }
 
-    /// Returns a message with paths relative to the viewpoint, in which `make` runs in the project
+    /// Makes the paths in a message relative to the viewpoint, and lets `make` run in the project
     /// directory.
     pub fn show_message(&self, text: &str) -> String {
         text.split_inclusive('\n')
@@ -160,7 +160,7 @@ impl Viewpoint {
     }
 }
 
-/// Returns a directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
+/// A directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
 ///
 /// We resolve links, because the system also resolves a link before it applies a `..` in a
 /// message's path.
@@ -187,8 +187,8 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\']) || has_drive()
 }
 
-/// Returns the length of the word at the start of a text. A word consists of characters that are
-/// common in paths.
+/// How long the word at the start of a text is. A word consists of characters that are common in
+/// paths.
 fn word_length(text: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '~' | '$');
     text.find(|c| !is_part(c)).unwrap_or(text.len())

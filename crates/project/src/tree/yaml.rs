@@ -12,8 +12,8 @@ const MAX_FOLDERS: usize = 20_000;
 pub(super) const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
-    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted.
-    /// Hidden directories, links and directories with files written by other programs are skipped.
+    /// Finds all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Hidden directories,
+    /// links and directories with files written by other programs are skipped.
     ///
     /// # Errors
     /// Fails if a directory cannot be read.
@@ -21,8 +21,7 @@ impl Tree {
         self.find_files(may_have_manifests)
     }
 
-    /// Returns the paths of all files that `is_wanted` accepts. Searches like
-    /// [`find_yaml`](Tree::find_yaml).
+    /// Finds all files that `is_wanted` accepts. Searches like [`find_yaml`](Tree::find_yaml).
     ///
     /// # Errors
     /// Fails if a directory cannot be read.

@@ -6,8 +6,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     rbuilder_yaml::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
-/// Returns the entries of a list according to the YAML parser. There are none if the value is not a
-/// list.
+/// The entries of a list as the YAML parser sees them. There are none if the value is not a list.
 pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
     let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -44,7 +44,7 @@ pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
     wanted
 }
 
-/// Returns the entries of a list in order. A missing list has none.
+/// The entries of a list in order. A missing list has none.
 pub fn entries(text: &str, key: &str) -> Vec<String> {
     let (_, body) = split_mark(text);
     match find(body, key) {
@@ -333,8 +333,8 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// Returns the line ending before a position, since a file may mix them. For the first line we take
-/// the ending after it.
+/// The line ending before a position, since a file may mix them. For the first line we take the
+/// ending after it.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {

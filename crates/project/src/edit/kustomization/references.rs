@@ -19,7 +19,7 @@ const LISTS: [&str; 10] = [
 const OBJECTS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 
-/// Returns the local files and directories that a kustomization refers to. Inline objects and URLs
+/// Lists the local files and directories that a kustomization refers to. Inline objects and URLs
 /// are skipped. The order is by key: first plain lists such as `resources`, then patches, then
 /// generators.
 pub fn list_references(kustomization: &Value) -> Vec<String> {

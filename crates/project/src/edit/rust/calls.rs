@@ -23,7 +23,7 @@ impl Call {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// Returns the argument if there is exactly one and it is an identifier.
+    /// The argument, if there is exactly one and it is an identifier.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// Returns the tokens of the stream and of each group in it, but skips attributes.
+/// The tokens of the stream and of each group in it. Attributes are skipped.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];
@@ -135,7 +135,7 @@ fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Returns the variables that `let` binds to an expression with a matching call.
+/// Finds the variables that `let` binds to an expression with a matching call.
 pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> bool) -> Vec<String> {
     let mut variables = Vec::new();
     for level in levels(tokens) {

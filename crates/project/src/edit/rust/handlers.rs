@@ -328,8 +328,7 @@ impl<'e> Edit<'e> {
         functions.filter_map(text).collect()
     }
 
-    /// Returns lines that import traits. These are the names that the scaffold imports but never
-    /// mentions.
+    /// Lines that import traits. These are the names that the scaffold imports but never mentions.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {

@@ -159,7 +159,6 @@ fn is_from_self(item: &Item) -> bool {
     matches!(&import.tree, UseTree::Path(path) if path.ident == "self")
 }
 
-/// Returns the modules from which names are re-exported.
 fn first_segments(tree: &UseTree) -> Vec<String> {
     match tree {
         UseTree::Path(path) if path.ident == "self" => first_segments(&path.tree),

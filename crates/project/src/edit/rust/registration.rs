@@ -59,7 +59,7 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
     Ok(source.with(chain.extended(&source, &[added], close)))
 }
 
-/// Returns a statement to add at the start of `register` by hand.
+/// What users should add at the start of `register` if we can't.
 fn by_hand(register: &ItemFn, added: &str) -> String {
     match parameter(register) {
         Some(pattern) => {

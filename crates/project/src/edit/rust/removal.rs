@@ -176,14 +176,14 @@ pub fn remove_function(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Returns the tokens of a function, including its attributes and documentation. Returns `None` if
-/// the text is not Rust or lacks the function.
+/// The tokens of a function with its attributes and documentation. `None` if the text is not Rust
+/// or lacks the function.
 pub fn function_tokens(text: &str, name: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
 }
 
-/// Returns the top-level function with the given name, even if it is a test.
+/// Finds a function at the top level, even if it is a test.
 fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     file.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == name => Some(function),

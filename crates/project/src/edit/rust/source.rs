@@ -57,7 +57,7 @@ impl<'t> Source<'t> {
         Ok(Source { text, file, head })
     }
 
-    /// Returns the text with the additions. Additions at the same position keep their order.
+    /// Inserts the additions. Those at the same position keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);
@@ -71,7 +71,7 @@ impl<'t> Source<'t> {
         edited
     }
 
-    /// Returns the line ending used near a position, since a file may mix them.
+    /// The line ending used near a position, since a file may mix them.
     fn line_end(&self, at: usize) -> &'static str {
         let before = self.text[..at].rfind('\n');
         let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
@@ -123,8 +123,8 @@ impl<'t> Source<'t> {
         self.lines_after(item, lines)
     }
 
-    /// Returns the start of the line in a gap at which the comments of the next item start.
-    /// Comments at the start of the file are its heading and stay at the top.
+    /// Where in a gap the comments of the next item start. Comments at the start of the file are
+    /// its heading and stay at the top.
     fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
         let mut starts = line_starts(self.text, gap.clone());
         if is_first {
@@ -141,7 +141,7 @@ impl<'t> Source<'t> {
         Some(if is_first { last } else { at })
     }
 
-    /// Returns the ranges of the inner attributes and the items, in order.
+    /// Where the inner attributes and the items are, in order.
     fn parts(&self) -> Vec<Range<usize>> {
         let attributes = self
             .file
@@ -178,7 +178,7 @@ pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     starts
 }
 
-/// Returns the length of the block comment at the start of a text. Block comments nest.
+/// How long the block comment at the start of a text is. Block comments nest.
 fn comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < text.len() {
@@ -199,7 +199,7 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a byte order mark and a `#!` line.
+/// How much of the text is a byte order mark and a `#!` line.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {

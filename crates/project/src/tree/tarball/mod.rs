@@ -98,8 +98,7 @@ fn read(
     Ok(found)
 }
 
-/// Returns the path of a member relative to the directory of the package, or `None` for that
-/// directory itself.
+/// The path of a member below the directory of the package, or `None` for that directory itself.
 fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String> {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -195,8 +194,7 @@ impl Members<'_> {
     }
 }
 
-/// Returns the name in a header. The POSIX format may store the beginning of a long path in a
-/// second field.
+/// The name in a header. The POSIX format may store the beginning of a long path in a second field.
 fn name_of(header: &[u8; BLOCK]) -> String {
     let name = text_of(&header[..100]);
     let prefix = text_of(&header[345..500]);
@@ -206,8 +204,8 @@ fn name_of(header: &[u8; BLOCK]) -> String {
     }
 }
 
-/// Returns a field up to its first zero byte. A name that is not UTF-8 cannot belong to a module,
-/// so we don't need its text.
+/// A field up to its first zero byte. A name that is not UTF-8 cannot belong to a module, so we
+/// don't need its text.
 fn text_of(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("\u{fffd}")
@@ -218,7 +216,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 8).ok()
 }
 
-/// Returns the value of `path` from records such as `20 path=a/b/c`.
+/// The value of `path` in records such as `20 path=a/b/c`.
 fn posix_path(content: &[u8]) -> Option<&[u8]> {
     let mut rest = content;
     while !rest.is_empty() {

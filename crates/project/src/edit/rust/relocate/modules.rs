@@ -38,7 +38,7 @@ pub(super) enum Name {
 
 #[derive(Clone, Debug)]
 pub(super) struct UsePath {
-    /// True if it starts with `::`.
+    /// Whether it starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<String>,
 }
@@ -285,7 +285,7 @@ impl<'t> Modules<'t> {
         self.read_file(&own(&file, folder))
     }
 
-    /// Returns where a module is after the moves, or `None` if it is gone.
+    /// Where a module is after the moves, or `None` if it is gone.
     pub(super) fn target(&self, module: ModuleId) -> Option<Vec<String>> {
         let module = &self.all[module];
         match module.is_library {
@@ -312,7 +312,7 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
-/// Returns the name of an item in the type namespace. Only such items compete with modules for a
+/// The name of an item in the type namespace, because only such items compete with modules for a
 /// name.
 fn declared_type(item: &Item) -> Option<String> {
     let ident = match item {
@@ -327,7 +327,7 @@ fn declared_type(item: &Item) -> Option<String> {
     Some(strip_raw_prefix(&ident.to_string()))
 }
 
-/// Returns the value of a `path` attribute, and the byte offset of the attribute.
+/// The value of a `path` attribute, and the byte offset of the attribute.
 fn path_attribute(module: &ItemMod) -> Option<(String, usize)> {
     module.attrs.iter().find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else {

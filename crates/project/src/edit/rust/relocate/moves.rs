@@ -50,7 +50,7 @@ impl ModuleMoves {
             .map(|(from, _)| from.as_slice())
     }
 
-    /// Returns a module's path after the moves, or `None` if the module ceases to exist.
+    /// Where a module is after the moves, or `None` if it ceases to exist.
     pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
         // The closest module above that moves takes this module along.
         for length in (0..=module.len()).rev() {
@@ -61,7 +61,7 @@ impl ModuleMoves {
         Some(module.to_vec())
     }
 
-    /// Returns the names of the modules that the moves create, by parent module.
+    /// The names of the modules that the moves create, by parent module.
     pub(super) fn added(&self) -> BTreeMap<Vec<String>, BTreeSet<String>> {
         let mut added: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
         for (_, to) in self.iter() {
@@ -73,7 +73,7 @@ impl ModuleMoves {
         added
     }
 
-    /// Returns what happens to a file.
+    /// What happens to a file.
     pub fn file(&self, path: &str) -> FileFate {
         let Some(below) = path.strip_prefix("src/") else {
             return FileFate::Stays;

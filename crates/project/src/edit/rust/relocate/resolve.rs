@@ -78,7 +78,7 @@ impl<'m, 't> Resolver<'m, 't> {
         Some((self.module(module).parent?, How::Start))
     }
 
-    /// Returns the library if a path in another crate names it.
+    /// The library, if a path in another crate names it.
     fn find_crate(&self, from: ModuleId, name: &str) -> Option<(ModuleId, How)> {
         let root = self.modules.library_root?;
         let is_library = name == self.modules.library && !self.module(from).is_library;

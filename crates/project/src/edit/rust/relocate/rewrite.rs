@@ -9,7 +9,7 @@ use super::resolve::{Hop, How};
 /// A path as written, without generic arguments.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenPath {
-    /// True if it starts with `::`.
+    /// Whether it starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<Segment>,
 }
@@ -57,8 +57,8 @@ pub(super) struct Rewrite<'r, 't> {
 }
 
 impl Rewrite<'_, '_> {
-    /// Returns the edits after which the path names the same modules as before the move. The error
-    /// is a phrase about the path, because the caller knows where it is.
+    /// Finds the edits after which the path names the same modules as before the move. The error is
+    /// a phrase about the path, because the caller knows where it is.
     pub(super) fn edits(&self) -> Result<Vec<Edit>, String> {
         let mut edits = Vec::new();
         let Some(last) = self.hops.len().checked_sub(1) else {

@@ -22,7 +22,8 @@ use crate::paths::folder_of;
 
 pub(super) type FileEdits = BTreeMap<String, Vec<Edit>>;
 
-/// Returns the edits for all paths in all modules, or else all places that cannot be edited.
+/// Collects the edits for all paths in all modules. If some can't be edited, we list all of those
+/// instead.
 pub(super) fn scan_modules(
     modules: &Modules<'_>,
     moves: &ModuleMoves,
