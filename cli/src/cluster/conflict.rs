@@ -12,7 +12,7 @@ pub(super) struct Conflict {
     pub(super) field: String,
 }
 
-/// Returns the conflicts in kubectl's standard error. There are none if kubectl failed for another
+/// Finds the conflicts in kubectl's standard error. There are none if kubectl failed for another
 /// reason.
 pub(super) fn find_conflicts(stderr: &str) -> Vec<Conflict> {
     let mut conflicts = Vec::new();

@@ -112,13 +112,13 @@ impl Kubectl {
         self.prefix.iter().chain(&self.target)
     }
 
-    /// Returns the selected context's kubeconfig, including its credentials, as self-contained
+    /// Reads the kubeconfig of the selected context, including its credentials, as self-contained
     /// text.
     pub(crate) fn read_kubeconfig(&self) -> Result<String> {
         self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
     }
 
-    /// Returns the output of `kubectl version` as JSON. We run kubectl outside of the project and
+    /// Reads the output of `kubectl version` as JSON. We run kubectl outside of the project and
     /// with a time limit.
     pub(crate) fn read_version(&self) -> Result<String> {
         let arguments = ["version", "--client", "--output=json"];
@@ -186,14 +186,14 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Returns the objects that `kubectl get` finds with these arguments. Objects that don't exist
+    /// Lists the objects that `kubectl get` finds with these arguments. Objects that don't exist
     /// are no error.
     pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         self.get(arguments, "")
     }
 
-    /// Returns the current state of the given objects, without those that are missing in the
-    /// cluster. `objects` is a document for kubectl.
+    /// Reads the current state of the given objects, without those that are missing in the cluster.
+    /// `objects` is a document for kubectl.
     pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
         self.get(&["-f", "-"], objects)
     }

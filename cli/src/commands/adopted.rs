@@ -118,7 +118,7 @@ impl Example {
     }
 }
 
-/// Returns the dependencies that are missing in the manifest, as a new package would declare them.
+/// Finds the dependencies that the manifest lacks, as a new package would declare them.
 fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Result<Vec<Missing>> {
     let manifest = match tree.read(MANIFEST) {
         Ok(text) => text.unwrap_or_default(),
@@ -200,7 +200,7 @@ fn find_missing_modules(
     Ok(missing)
 }
 
-/// Returns the lines that are missing in `main` to register the controllers.
+/// Finds the lines that `main` lacks to register the controllers.
 fn find_missing_start(
     tree: &Tree,
     package: &AdoptedPackage,

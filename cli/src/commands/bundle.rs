@@ -247,7 +247,7 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Returns the project's catalog. If the user deleted its file, we take the last written catalog,
+/// Reads the project's catalog. If the user deleted its file, we take the last written catalog,
 /// because its releases are published.
 fn read_catalog(
     plan: &Plan,
@@ -322,7 +322,7 @@ fn unique(values: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the package's version if bundles allow it.
+/// The package's version, if bundles allow it.
 fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
     let text = plan.read(tree, "Cargo.toml")?.unwrap_or_default();
     let manifest = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();

@@ -9,8 +9,8 @@ use crate::project::{FILE, Project};
 /// The version to which projects are updated.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the version of the command that scaffolded the project. Fails if it is invalid or newer
-/// than this command.
+/// The version of the command that scaffolded the project. Fails if it is invalid or newer than
+/// this command.
 pub(super) fn check_version(project: &Project) -> Result<String> {
     let from = project.cli_version().unwrap_or_default();
     if compare_versions(from, VERSION).is_none() {

@@ -45,7 +45,7 @@ fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Returns the first role that is referenced by a binding and grants nothing.
+/// Finds the first role that is referenced by a binding and grants nothing.
 fn find_empty_role(objects: &[Value]) -> Option<String> {
     let is_empty = |role: &&Value| {
         let kind = &role["kind"];

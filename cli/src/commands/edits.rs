@@ -45,7 +45,7 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that defines a kind. This is usually the scaffolded file, but the user may have
+/// Finds the file that defines a kind. This is usually the scaffolded file, but the user may have
 /// moved the type to another file in the module of its version.
 pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));

@@ -71,7 +71,7 @@ fn find(words: &str) -> Result<&'static Code> {
     }
 }
 
-/// Returns the explanation, and whether the command corrects the mistake.
+/// The explanation, followed by whether the command corrects the mistake.
 fn explain(code: &Code) -> String {
     let correction = if code.is_corrected() {
         "\n`rbuilder manifests --fix` corrects the wrong example.\n"
@@ -117,7 +117,7 @@ fn describe(code: &Code) -> Value {
     })
 }
 
-/// Returns docs/codes.md.
+/// What docs/codes.md should say.
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for subject in SUBJECTS {

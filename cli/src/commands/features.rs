@@ -125,7 +125,7 @@ impl Features {
         )
     }
 
-    /// Returns the features after applying the flags.
+    /// The features after applying the flags.
     fn with(&self, settings: &SettingFlags) -> Features {
         let mut features = self.0.clone();
         features.extend(&settings.enable);

@@ -33,7 +33,7 @@ pub(super) struct NamedKind<'a> {
     pub(super) external: &'a ExternalType,
 }
 
-/// Returns the entry for a foreign kind, if there is such a kind. This is the entry in PROJECT, a
+/// Finds the entry for a foreign kind, if there is such a kind. This is the entry in PROJECT, a
 /// kind from another crate if the flags ask for it, or else a built-in Kubernetes kind. The flags
 /// must not contradict each other, PROJECT or Cargo.toml.
 pub(super) fn find_foreign_kind(
@@ -73,7 +73,7 @@ pub(super) fn find_foreign_kind(
     Ok(found.map(|found| core_kind(&found)))
 }
 
-/// Returns the kind with these names from Kubernetes, or from another project if PROJECT lists it.
+/// Finds the kind with these names in Kubernetes, or in another project if PROJECT lists it.
 pub(super) fn find_other(
     project: &Project,
     tree: &Tree,
@@ -97,7 +97,7 @@ pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
 
-/// Returns help for an unknown kind whose name resembles a known one.
+/// Helps with an unknown kind whose name resembles a known one.
 pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &str) -> Result<String> {
     let said = explain_unknown_kind(find_minor(tree)?, group, version, kind);
     Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())
@@ -141,7 +141,7 @@ fn find_built_in(resource: &Resource) -> Option<KubernetesKind> {
         .then(|| find_kubernetes_kind(None, group, version, kind))?
 }
 
-/// Returns the Kubernetes minor version that the project is compiled for.
+/// The Kubernetes minor version that the project is compiled for.
 fn find_minor(tree: &Tree) -> Result<Option<Minor>> {
     let sources = tree.sources([]);
     let configured = super::kubernetes::find_configured_version(&sources)?;
@@ -172,7 +172,7 @@ fn core_kind(found: &KubernetesKind) -> Resource {
     resource
 }
 
-/// Returns the entry for a kind from another crate, or from a module of the project that wraps one.
+/// The entry for a kind from another crate, or from a module of the project that wraps one.
 fn external_kind(tree: &Tree, requested: NamedKind<'_>, path: &str) -> Result<Resource> {
     scaffold::check_names([names::check_type_path(path)])?;
     let (first, _) = path.split_once("::").unwrap_or((path, ""));

@@ -144,7 +144,7 @@ impl GeneratedMerge {
         Ok(merge)
     }
 
-    /// Returns a file's last written text.
+    /// What we last wrote to a file.
     pub(super) fn base(&self, path: &str) -> Option<&str> {
         self.base.get(path).map(String::as_str)
     }
@@ -304,7 +304,7 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// Returns the first line of a base with a git conflict marker, counted from 1.
+/// Finds the first line of a base with a git conflict marker, counted from 1.
 pub(super) fn find_conflict_in_base(text: &str) -> Option<usize> {
     const MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
     let is_marker = |line: &str| MARKERS.iter().any(|marker| line.starts_with(marker));

@@ -26,8 +26,8 @@ pub(super) fn run(dir: &Path, requested: &ProductMergeRequest, shell: &mut Shell
     }
 }
 
-/// Returns the changes that create or update the dashboards and rules. The exit code is 1 if there
-/// are conflicts.
+/// Plans how to create or update the dashboards and rules. The exit code is 1 if there are
+/// conflicts.
 ///
 /// # Errors
 /// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved,

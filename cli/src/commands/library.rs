@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
     })
 }
 
-/// Returns the changes that `library --set` makes.
+/// Plans what `library --set` changes.
 ///
 /// # Errors
 /// Fails if the directory contains no project, if the source is invalid, or if Cargo.toml has no
@@ -95,7 +95,7 @@ fn by_hand(obstacle: Obstacle, path: &str, library: &Library) -> anyhow::Error {
         .into()
 }
 
-/// Returns the directories of workspace members. `crates/*` stands for all directories in `crates`.
+/// Lists the directories of workspace members. `crates/*` stands for all directories in `crates`.
 fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
     let mut members = Vec::new();
     for member in listed {
@@ -147,8 +147,8 @@ fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the form and the keys of the source in Cargo.toml. Warns if PROJECT or another
-/// dependency differs.
+/// Describes the source in Cargo.toml by its form and keys. Warns if PROJECT or another dependency
+/// differs.
 pub(super) fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
     let project = scaffold::require_project(tree)?;
     let text = tree

@@ -92,8 +92,7 @@ fn find_kubectl(dir: &Path, cluster: &ClusterChoice) -> Result<Kubectl> {
     Kubectl::find(dir, cluster, || envtest::find_installed(dir))
 }
 
-/// Returns the name of the manager's binary. Without PROJECT, we assume the name in a scaffolded
-/// package.
+/// The name of the manager's binary. Without PROJECT, we assume the name in a scaffolded package.
 fn find_binary(dir: &Path) -> String {
     let project = Project::read(&Tree::new(dir)).ok().flatten();
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())

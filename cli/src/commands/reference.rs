@@ -84,7 +84,7 @@ fn write_flags<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) -> R
     Ok(())
 }
 
-/// Returns a flag as users type it, e.g. `-C, --project-dir <DIR>` or `[DIR]`.
+/// A flag as users type it, e.g. `-C, --project-dir <DIR>` or `[DIR]`.
 fn notation(flag: &Arg) -> String {
     let values = flag.get_value_names().unwrap_or_default();
     let values: Vec<String> = values.iter().map(|name| format!("<{name}>")).collect();
@@ -108,7 +108,7 @@ fn notation(flag: &Arg) -> String {
     }
 }
 
-/// Returns a flag's description, its possible values and its default, for a table cell.
+/// Describes a flag in a table cell, with its possible values and its default.
 fn describe(flag: &Arg) -> String {
     let mut text = flag.get_help().map(ToString::to_string).unwrap_or_default();
     let possible: Vec<String> = flag

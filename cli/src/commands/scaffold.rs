@@ -96,7 +96,7 @@ pub(super) fn manifests_request() -> manifests::Request {
     }
 }
 
-/// Returns an error with a line for each invalid name.
+/// Fails with a line for each invalid name.
 pub(super) fn check_names(
     results: impl IntoIterator<Item = Result<(), names::FlagDiagnostic>>,
 ) -> Result<()> {

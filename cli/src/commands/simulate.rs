@@ -179,7 +179,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Returns the page's path. We only overwrite a page that we have generated.
+/// Where the page goes. We only overwrite a page that we have generated.
 fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     let path = typed_path(&flags.file);
     let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
@@ -191,7 +191,7 @@ fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     }
 }
 
-/// Returns the project's name, or the directory's name if there is no project.
+/// The name of the project, or that of the directory if there is no project.
 fn title(dir: &Path, tree: &Tree) -> String {
     let project = Project::read(tree).ok().flatten();
     let name = project.map(|project| project.known.project_name.clone());

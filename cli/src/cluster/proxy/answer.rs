@@ -62,7 +62,7 @@ impl Answer {
         })
     }
 
-    /// Returns the body, or the reason why the server rejected the request.
+    /// Reads the body. The error is the reason why the server rejected the request.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         self.check()?;
         serde_json::from_slice(&self.body).map_err(|error| Refusal {

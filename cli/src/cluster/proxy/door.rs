@@ -62,7 +62,7 @@ mod on_socket {
             UnixStream::connect(&self.path).is_ok()
         }
 
-        /// Returns the prefix of all paths.
+        /// All paths start with this.
         pub(in super::super) fn prefix(&self) -> &str {
             ""
         }
@@ -109,7 +109,7 @@ mod on_port {
             super::super::collect(stdout, self.output.clone());
         }
 
-        /// Returns the port in `Starting to serve on 127.0.0.1:49152`.
+        /// Finds the port in `Starting to serve on 127.0.0.1:49152`.
         fn port(&self) -> Option<u16> {
             let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let line = output.lines().find(|line| line.contains("serve on"))?;
@@ -122,7 +122,7 @@ mod on_port {
             self.port().is_some()
         }
 
-        /// Returns the prefix of all paths.
+        /// All paths start with this.
         pub(in super::super) fn prefix(&self) -> &str {
             &self.prefix
         }

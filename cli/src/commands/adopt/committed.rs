@@ -18,9 +18,9 @@ pub(super) struct CommittedCrd {
     entry: CrdEntry,
     /// The CRD, if it could be parsed.
     pub(super) value: Option<Value>,
-    /// True if the file contains nothing else.
+    /// Whether the file contains nothing else.
     pub(super) is_single: bool,
-    /// True if Helm fills in parts of the file.
+    /// Whether Helm fills in parts of the file.
     pub(super) is_template: bool,
     pub(super) is_outside: bool,
 }
@@ -117,7 +117,7 @@ fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut 
     }
 }
 
-/// Returns the relative path from a directory, given with a trailing `/`, to a file outside of it.
+/// How to get from a directory, given with a trailing `/`, to a file outside of it.
 fn path_from(folder: &str, file: &str) -> String {
     let shared = folder
         .match_indices('/')

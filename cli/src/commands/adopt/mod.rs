@@ -151,7 +151,7 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     Ok((plan, survey))
 }
 
-/// Returns markers for the permissions that hand-written roles grant but the markers in the source
+/// Offers markers for the permissions that hand-written roles grant but the markers in the source
 /// don't.
 fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> Result<Vec<OfferedMarkers>> {
     let own = survey
@@ -212,7 +212,7 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
     Ok(found.diagnostics.iter().any(|found| found.is_error()))
 }
 
-/// Returns the kinds to skip, by directory of their package. These are unreadable kinds, and kinds
+/// Chooses the kinds to skip, by directory of their package. These are unreadable kinds, and kinds
 /// whose CRD shares a file with other objects. If a package has an `only` list, it needs no `skip`.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();

@@ -12,7 +12,7 @@ pub(super) struct Placed<'a> {
     pub(super) plural: &'a str,
     /// `None` if the CRD has no file yet.
     pub(super) path: Option<&'a str>,
-    /// True if the file is not a template, so further CRDs may go in the same directory.
+    /// Set if the file is not a template, so that further CRDs may go into the same directory.
     pub(super) is_plain: bool,
 }
 
@@ -47,7 +47,7 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Returns the settings that are missing, i.e. the files of CRDs that would otherwise be written
+/// Finds the settings that are missing, i.e. the files of CRDs that would otherwise be written
 /// elsewhere.
 pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
     let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));

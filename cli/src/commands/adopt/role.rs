@@ -183,7 +183,7 @@ fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
     marker.verbs.iter().map(permission).collect()
 }
 
-/// Returns a role's permissions on resources, as if it granted them in all namespaces and on all
+/// The permissions of a role on resources, as if it granted them in all namespaces and on all
 /// names, because we don't know which objects a call concerns.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     let rules = Rule::of_role(&json!({ "rules": role.rules() }));

@@ -24,7 +24,7 @@ pub(super) struct Survey {
     pub(super) feature: Option<String>,
     /// Markers for the permissions of hand-written roles.
     pub(super) roles: Vec<OfferedMarkers>,
-    /// True if the project is deployed from `config/`, which then always contains its CRDs.
+    /// Whether the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Survey {
 pub(super) struct KnownPlaces {
     /// Where `manifests` writes CRDs that it does not deploy.
     pub(super) place: CrdPlace,
-    /// True if the project is deployed from `config/`, which then always contains its CRDs.
+    /// Whether the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct SurveyedKind {
     pub(super) committed: Vec<CommittedCrd>,
     /// The committed CRD's plural if it differs from the source. Then the CRD's name differs, too.
     pub(super) other_plural: Option<String>,
-    /// True if the kind probably belongs to another project, because CRDs of other groups are
+    /// Set if the kind probably belongs to another project, because CRDs of other groups are
     /// committed, but none of this group.
     pub(super) is_doubtful: bool,
     /// What happens to its `skip` item, if the kind has become readable.

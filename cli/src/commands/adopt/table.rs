@@ -85,7 +85,7 @@ fn render_markers(offered: &OfferedMarkers) -> String {
     text
 }
 
-/// Returns the table's last line, e.g. `5 kinds, 3 readable, 2 skipped`.
+/// The last line of the table, e.g. `5 kinds, 3 readable, 2 skipped`.
 fn count_kinds(kinds: &[SurveyedKind]) -> String {
     let count = |is_counted: fn(&KindState) -> bool| {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
@@ -99,7 +99,7 @@ fn count_kinds(kinds: &[SurveyedKind]) -> String {
     }
 }
 
-/// Returns the kind, its versions, the verdict, and its CRD's file.
+/// The kind, its versions, the verdict, and the file of its CRD.
 fn columns(kind: &SurveyedKind) -> [String; 4] {
     let summary = &kind.summary;
     let version = if summary.group.is_empty() {
@@ -191,7 +191,7 @@ fn cut(lines: Vec<String>) -> Vec<String> {
     shown
 }
 
-/// Returns the table as JSON, which has all differences.
+/// Prints the table as JSON, which has all differences.
 pub(super) fn to_json(survey: &Survey) -> Value {
     let kinds: Vec<Value> = survey.kinds.iter().map(kind_to_json).collect();
     let others: Vec<Value> = survey

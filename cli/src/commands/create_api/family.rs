@@ -37,7 +37,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns the requested version if it has types.
+    /// The requested version, if it has types.
     pub(super) fn scaffolded(&self) -> Option<&'a Resource> {
         self.own.filter(|own| own.api.is_some())
     }
@@ -135,7 +135,7 @@ impl<'a> Family<'a> {
         first.is_none_or(|first| first.version == self.requested.version)
     }
 
-    /// Returns the other version with types that has the highest version priority in Kubernetes.
+    /// Of the other versions with types, the one with the highest version priority in Kubernetes.
     pub(super) fn newest(&self) -> Option<&'a Resource> {
         let others = self.others.iter().copied();
         others.max_by_key(|other| names::version_rank(&other.version))

@@ -54,8 +54,8 @@ pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Valu
     }
 }
 
-/// Returns the changes that `create api --from-crd` makes. For each version, these are the changes
-/// of `create api`, with the types from the CRD and a sample that matches its schema.
+/// Plans what `create api --from-crd` changes. For each version, that's what `create api` would
+/// change, with the types from the CRD and a sample that matches its schema.
 ///
 /// # Errors
 /// Fails if a flag contradicts the CRD, or like [`plan_create_api`](super::plan_create_api).
@@ -64,7 +64,7 @@ pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &
     plan_create_imported(tree, requested, &kind)
 }
 
-/// Returns the changes that `create api --from-crd` makes for an imported kind.
+/// Plans what `create api --from-crd` changes for an imported kind.
 pub(crate) fn plan_create_imported(
     tree: &Tree,
     requested: &ApiRequest,
@@ -192,7 +192,7 @@ fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// Returns a CRD's group without the domain, which is how PROJECT records it.
+    /// The group of a CRD without the domain, which is how PROJECT records it.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);

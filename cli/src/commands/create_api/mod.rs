@@ -146,7 +146,7 @@ fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     }
 }
 
-/// Returns the changes that `create api` makes.
+/// Plans what `create api` changes.
 ///
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.

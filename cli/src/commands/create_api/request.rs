@@ -20,11 +20,11 @@ pub(super) struct Request {
     pub(super) types: bool,
     /// Name of the controller to scaffold, if any.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first. The file names then contain the version.
+    /// Set if another version of the kind came first. The file names then contain the version.
     pub(super) further: bool,
-    /// True if a new version becomes the storage version because there is no other version.
+    /// Set if a new version becomes the storage version because there is no other version.
     pub(super) stored: bool,
-    /// True if PROJECT already lists this version.
+    /// Whether PROJECT already lists this version.
     pub(super) known: bool,
     /// The version from which a further version is copied.
     pub(super) before: Option<Resource>,
@@ -240,8 +240,8 @@ fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Fami
     Ok(name)
 }
 
-/// Returns the entry for a foreign kind if the flags refer to one. They may do so explicitly, or by
-/// asking for the controller of a kind that only Kubernetes has.
+/// The entry for a foreign kind, if the flags refer to one. They may do so explicitly, or by asking
+/// for the controller of a kind that only Kubernetes has.
 fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Result<Option<Resource>> {
     let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
     let is_external = requested.external.path.is_some();
@@ -281,7 +281,7 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
     Ok(Some(found))
 }
 
-/// Returns the name of the controller to scaffold. The user must choose one if the kind's other
+/// Chooses the name of the controller to scaffold. It's up to the user if the kind's other
 /// controllers have names, or if another version has the controller.
 fn choose_controller(requested: &ApiRequest, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);

@@ -28,7 +28,7 @@ pub(super) fn run(dir: &Path, mode: Mode, requested: &WebhookRequest, shell: &mu
     })
 }
 
-/// Returns the changes that `create webhook` makes.
+/// Plans what `create webhook` changes.
 ///
 /// # Errors
 /// Fails if the kind or a version does not exist, if files conflict, or if a file cannot be edited.

@@ -199,8 +199,8 @@ struct StoredText {
     becomes_stored: bool,
 }
 
-/// Returns a version other than `wanted` in which clusters may have objects, and the reason. This
-/// is the CRD's storage version if git tracks the CRD. If we cannot tell whether it does, we assume
+/// Finds a version other than `wanted` in which clusters may have objects, and says why. This is
+/// the CRD's storage version if git tracks the CRD. If we cannot tell whether it does, we assume
 /// so.
 fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
     let crd = ApiPlaces::of(project, wanted).context().crd_file;

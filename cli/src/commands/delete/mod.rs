@@ -59,7 +59,7 @@ pub(super) fn run_webhook(
     })
 }
 
-/// Returns the changes that `delete api` makes.
+/// Plans what `delete api` changes.
 ///
 /// # Errors
 /// Fails if PROJECT does not list the API, if it is still needed, or if files were changed.
@@ -81,7 +81,7 @@ pub fn plan_delete_api(tree: &Tree, requested: &DeleteRequest) -> Result<Outcome
     removal.finish()
 }
 
-/// Returns the changes that `delete controller` makes.
+/// Plans what `delete controller` changes.
 ///
 /// # Errors
 /// Fails if PROJECT does not list the controller, or if files were changed.
@@ -214,8 +214,8 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Returns another version of the kind to which the user has moved a controller. Its source
-    /// then refers to that version and no longer to this one.
+    /// Finds another version of the kind to which the user has moved a controller. Its source then
+    /// refers to that version and no longer to this one.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)

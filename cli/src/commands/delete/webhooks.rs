@@ -14,7 +14,7 @@ use crate::render::{ApiPlaces, Parts, webhook_context};
 use crate::request::DeleteWebhookRequest;
 use crate::tree::Tree;
 
-/// Returns the changes that `delete webhook` makes.
+/// Plans what `delete webhook` changes.
 ///
 /// # Errors
 /// Fails if PROJECT does not list such a webhook or spoke, if files were changed, or if the spoke
@@ -56,7 +56,7 @@ fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &st
     Ok(())
 }
 
-/// Returns the remaining webhooks. A conversion without spokes is no longer one.
+/// What's left of the webhooks. A conversion without spokes is no longer one.
 fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
     let all = !(requested.defaulting || requested.validation || requested.conversion);
     let has_spokes_left =
@@ -192,8 +192,7 @@ impl<'c> DeletedSpokes<'c> {
     }
 }
 
-/// Returns the name of the scaffolded test for the conversion to a version. It must match the
-/// template.
+/// What the template calls the test for the conversion to a version.
 fn round_trip_test(version: &str) -> String {
     format!("the_round_trip_through_{version}_is_lossless")
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rendered::ServiceAccount;
 
-/// Returns a kubeconfig with the same access, but with the permissions of a service account only.
+/// A kubeconfig with the same access, but with the permissions of a service account only.
 pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<String> {
     let ServiceAccount { namespace, name } = account;
     let documents = parse_values(kubeconfig).ok().unwrap_or_default();

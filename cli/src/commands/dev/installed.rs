@@ -23,7 +23,7 @@ type Key = (String, String);
 
 pub(super) struct Installed {
     kubectl: Kubectl,
-    /// True if nothing needs to be restored.
+    /// Whether nothing needs to be restored.
     is_disposable: bool,
     /// The original webhook configurations. `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,

@@ -105,7 +105,7 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
-/// Returns the address to which the operator's webhook server binds. For our own control plane,
+/// Chooses the address to which the operator's webhook server binds. For our own control plane,
 /// this is the loopback interface. For another cluster, it is the interface of `--webhook-host`, or
 /// all interfaces if the host is a name or an address on a different machine.
 fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
@@ -119,7 +119,7 @@ fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
         .unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
 
-/// Returns the address at which this process can connect to a server bound to `interface`.
+/// The address at which this process can connect to a server bound to `interface`.
 fn own_address(interface: IpAddr) -> IpAddr {
     match interface.is_unspecified() {
         true => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -127,8 +127,8 @@ fn own_address(interface: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns environment variables that keep the operator's servers from binding to all interfaces,
-/// as they do in a Pod. If the user sets a variable or passes an argument, that takes precedence.
+/// Environment variables that keep the operator's servers from binding to all interfaces, as they
+/// do in a Pod. If the user sets a variable or passes an argument, that takes precedence.
 fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
     let mut variables = vec![("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())];
     if !webhooks.is_unspecified() {
@@ -211,8 +211,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the operator's kubeconfig. On our own control plane, the operator has the
-    /// permissions of its service account.
+    /// Chooses the kubeconfig of the operator. On our own control plane, it gives the operator the
+    /// permissions of its service account only.
     fn operator_kubeconfig(&self, rendered: &Rendered, shell: &mut Shell) -> Result<PathBuf> {
         let kubeconfig = self.cluster.kubeconfig();
         let Some(account) = rendered.account.as_ref().filter(|_| self.cluster.is_own()) else {

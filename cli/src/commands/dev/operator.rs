@@ -41,15 +41,15 @@ pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &In
     keep_apart(program, workspace)
 }
 
-/// Returns a binary's path if this is cargo's message about it.
+/// Where a binary is, if this is cargo's message about it.
 fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_bin = message["target"]["name"] == bin && message["target"]["kind"][0] == "bin";
     is_bin.then(|| message["executable"].as_str().map(PathBuf::from))?
 }
 
-/// Returns a path that the next build does not write to, because on Windows a running program
-/// cannot be replaced.
+/// Finds a path that the next build does not write to, because on Windows a running program cannot
+/// be replaced.
 #[cfg(windows)]
 #[allow(clippy::disallowed_methods)] // the copy is outside of the project
 fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {

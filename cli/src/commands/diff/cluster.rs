@@ -13,7 +13,7 @@ pub(super) struct Stored {
     pub(super) affected: Vec<(String, StoredVerdict)>,
 }
 
-/// Returns the cluster's CRDs that have the same name as a new one.
+/// Reads those CRDs in the cluster that have the same name as a new one.
 pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<Value>> {
     match new.is_empty() {
         true => Ok(Vec::new()),
@@ -54,7 +54,7 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
     Ok(stored)
 }
 
-/// Returns a CRD's resources in all served versions, e.g. `cups.v1.example.com`.
+/// The resources of a CRD in all served versions, e.g. `cups.v1.example.com`.
 fn resources(crd: &Value) -> Vec<String> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

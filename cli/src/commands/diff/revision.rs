@@ -36,7 +36,7 @@ impl Repository {
         }))
     }
 
-    /// Returns a revision's commit, or `None` if there is no such revision.
+    /// Finds the commit of a revision, or `None` if there is no such revision.
     pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
         // Git would parse it as a flag.
         if revision.starts_with('-') {
@@ -51,7 +51,7 @@ impl Repository {
         Ok(answer.status.success().then(|| text(&answer.out)))
     }
 
-    /// Returns the main branch's name, and the commit at which the current branch left it. A
+    /// Finds the name of the main branch, and the commit at which the current branch left it. A
     /// shallow clone may not have that commit.
     pub(super) fn find_merge_base(&self) -> Result<(String, String)> {
         for name in MAIN {
@@ -77,7 +77,7 @@ impl Repository {
         )
     }
 
-    /// Returns a commit's YAML files at these places in the work tree.
+    /// Reads the YAML files at these places in the work tree, as they are in a commit.
     pub(super) fn read_files(&self, commit: &str, places: &[PathBuf]) -> Result<Vec<(String, String)>> {
         let places = places
             .iter()

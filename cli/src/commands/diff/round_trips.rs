@@ -39,7 +39,7 @@ impl RoundTrips {
         Ok(RoundTrips(found))
     }
 
-    /// Returns the CRD's versions that no test connects with the others, in the CRD's order.
+    /// Finds the versions of the CRD that no test connects with the others, in the CRD's order.
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
@@ -65,7 +65,7 @@ fn find_version<'v>(path: &[String], kind: &str, versions: &[&'v str]) -> Option
     versions.iter().find(is_module).copied().filter(|_| name == kind)
 }
 
-/// Returns the largest group of versions that are connected by pairs. Without a pair it is empty.
+/// The largest group of versions that are connected by pairs. Without a pair it is empty.
 fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&'v str> {
     let group_of = |start: &'v str| {
         let mut group = BTreeSet::from([start]);
@@ -89,7 +89,7 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
     }
 }
 
-/// Returns the paths of the types in each test of a file, as far as the file tells what they are.
+/// Finds the paths of the types in each test of a file, as far as the file tells what they are.
 fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(text) {

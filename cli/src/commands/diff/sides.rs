@@ -107,7 +107,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     }
 }
 
-/// Returns the path that the user typed, if something is there.
+/// What the user typed as a path, if something is there.
 fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     let is_there = typed == "-" || typed_in.join(typed).try_exists().unwrap_or_default();
     Ok(is_there.then(|| PathBuf::from(typed)))
@@ -146,7 +146,7 @@ pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     Ok(Newer { objects, places })
 }
 
-/// Returns the objects in a text that can be compared.
+/// Parses those objects in a text that can be compared.
 fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
     if !KINDS.iter().any(|kind| text.contains(kind)) {
         return Ok(Vec::new());

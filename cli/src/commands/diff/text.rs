@@ -77,7 +77,7 @@ pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     lines
 }
 
-/// Returns the location of a change, e.g. `cups.example.com v1 spec.size`.
+/// Where a change is, e.g. `cups.example.com v1 spec.size`.
 pub(super) fn place(change: &Change) -> String {
     let kind = match change.kind.as_str() {
         "CustomResourceDefinition" => None,
@@ -139,7 +139,7 @@ fn describe(change: &Change) -> String {
     text
 }
 
-/// Returns the message for a search that found no example.
+/// What we say if a search found no example.
 pub(super) fn without_example(change: &Change, tried: usize) -> String {
     if change.is_cut_short {
         return match tried {

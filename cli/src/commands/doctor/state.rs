@@ -33,7 +33,7 @@ use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Returns the versions of tools that the project needs, and the findings about its files.
+/// Finds out which versions of tools the project needs, and what's wrong with its files.
 pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let needs = Needs {
         rust: read_rust_version(tree).unwrap_or_else(|| versions::RUST.to_owned()),
@@ -306,7 +306,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     }
 }
 
-/// Returns the module's name from the error about a missing file.
+/// The name of the module in the error about a missing file.
 fn find_missing_module(message: &Value) -> Option<&str> {
     let name = message.as_str()?.strip_prefix("file not found for module `")?;
     name.strip_suffix('`')

@@ -48,7 +48,7 @@ fn read_file(folder: &Folder, name: &str) -> Option<Toolchain> {
     }
 }
 
-/// Returns the channel in a toolchain file, which is either TOML or a single line with the name.
+/// The channel in a toolchain file, which is either TOML or a single line with the name.
 fn parse_name(text: &str) -> Option<String> {
     let parsed = Document::parse(text).ok();
     if let Some(parsed) = parsed.filter(|parsed| !parsed.is_empty()) {

@@ -99,15 +99,14 @@ fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: S
     }
 }
 
-/// Returns the toolchain that rustup reports as missing, as in ``toolchain '1.93-x86_64' is not
-/// installed``.
+/// Which toolchain rustup reports as missing, as in ``toolchain '1.93-x86_64' is not installed``.
 fn find_missing_toolchain(error: &str) -> Option<&str> {
     let (_, after) = error.split_once("toolchain '")?;
     let (name, after) = after.split_once('\'')?;
     after.starts_with(" is not installed").then_some(name)
 }
 
-/// Returns the version of a program in a toolchain, or in the toolchain used outside of projects.
+/// The version of a program in a toolchain, or in the toolchain used outside of projects.
 fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence> {
     let mut command = outside(&find_program(program).ok_or(Silence::NotFound)?);
     if let Some(name) = toolchain {
@@ -233,7 +232,7 @@ fn is_outside(folder: &Path, dir: &Path) -> bool {
     }
 }
 
-/// Returns a command that runs outside of the project and does not download toolchains.
+/// Prepares a call outside of the project, which doesn't download any toolchain.
 fn outside(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -242,7 +241,7 @@ fn outside(program: &Path) -> Command {
     command
 }
 
-/// Returns a program's output, or `None` if the program cannot be run, fails or does not respond.
+/// What a program prints. `None` if the program cannot be run, fails or does not respond.
 fn read(command: &mut Command) -> Option<String> {
     let answer = ask(command, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;

@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// Returns the changes that `edit` makes. Its exit code is 1 if there are conflicts.
+/// Plans what `edit` changes. Its exit code is 1 if there are conflicts.
 ///
 /// # Errors
 /// Fails if a setting is invalid or not applicable to the project, if a file cannot be edited, or

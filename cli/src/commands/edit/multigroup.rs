@@ -120,7 +120,7 @@ pub(super) fn relocate(
     })
 }
 
-/// Returns a project's record after the moves. An unchanged file must stay unchanged, and what
+/// Makes the record of the project after the moves. An unchanged file must stay unchanged, and what
 /// agreed with the old scaffold's record must agree with the new one's.
 fn move_record(
     project: &Project,
@@ -257,7 +257,7 @@ impl LayoutChange {
         }
     }
 
-    /// Returns the lines in manifests that refer to a role by its old name.
+    /// Finds the lines in manifests that refer to a role by its old name.
     fn find_role_references(&self, tree: &Tree) -> Result<Vec<RoleReference>> {
         let mut found = Vec::new();
         let mut folders = vec!["config".to_owned()];
@@ -369,7 +369,7 @@ impl LayoutChange {
         }
     }
 
-    /// Returns the module declarations to add to each file and to remove from it.
+    /// Collects the module declarations to add to each file and to remove from it.
     fn declarations(&self, texts: &Files) -> Result<BTreeMap<String, Declarations>> {
         let file_of = |module: &[String]| format!("src/{}/mod.rs", module.join("/"));
         let mut changes: BTreeMap<String, Declarations> = BTreeMap::new();
@@ -470,7 +470,7 @@ impl LayoutChange {
 }
 
 impl MovedFiles {
-    /// Returns the changes relative to the files before the moves.
+    /// What has changed since before the moves.
     fn into_relocated(self, files: &Files) -> Relocated {
         let mut relocated = Relocated::default();
         for (from, to) in &self.moves {

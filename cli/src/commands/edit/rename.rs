@@ -103,7 +103,7 @@ impl Renamed {
         }
     }
 
-    /// Returns warnings about names that renaming does not change.
+    /// Warns about names that renaming does not change.
     pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
         let (old, new) = (&project.known.project_name, &target.known.project_name);
         let mut warnings = Vec::new();
@@ -141,7 +141,7 @@ fn namespace(project: &Project) -> String {
     format!("{}-system", project.known.project_name)
 }
 
-/// Returns the code files, and the manifests that users edit.
+/// Lists the code files, and the manifests that users edit.
 fn list_files(tree: &Tree) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders: Vec<String> = FOLDERS.iter().map(|folder| (*folder).to_owned()).collect();

@@ -52,7 +52,7 @@ pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result
     Ok(0)
 }
 
-/// Returns the directory in `KUBEBUILDER_ASSETS` if it contains the programs.
+/// The directory in `KUBEBUILDER_ASSETS`, if it contains the programs.
 fn folder_in_environment() -> Option<PathBuf> {
     let folder = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)?;
     has_programs(&folder, &Platform::current()).then_some(folder)
@@ -67,8 +67,8 @@ fn from_project(dir: &Path, file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the installed release, after downloading it if necessary. A dry run that would download
-/// it returns `None`.
+/// Finds the installed release, or else downloads it. A dry run that would download it returns
+/// `None`.
 fn find_or_download(
     store: &Store,
     selector: &Selector,

@@ -39,28 +39,26 @@ fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the directory of the newest installed binaries for the project's Kubernetes minor
-/// version.
+/// The directory of the newest installed binaries for the project's Kubernetes minor version.
 pub(super) fn find_installed(dir: &Path) -> Option<PathBuf> {
     let store = locate(None).ok()?;
     let release = newest_installed(&store, &choose_selector(dir, None), &Platform::current()).ok()??;
     Some(store.path(&release))
 }
 
-/// Returns the store named by the flags. Relative paths start at the project directory.
+/// Opens the store that the flags name. Relative paths start at the project directory.
 fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
     locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
 }
 
-/// Returns the selector from the command line. By default, we use the project's Kubernetes minor
-/// version.
+/// The selector on the command line. By default, we use the project's Kubernetes minor version.
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
     selector
         .cloned()
         .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir)).number().into()))
 }
 
-/// Returns the platform for a command that supports only one.
+/// The platform, for a command that supports only one.
 fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     let current = Platform::current();
     let platform = Platform {
@@ -85,7 +83,7 @@ fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     includes(&flags.os, &current.os, &platform.os) && includes(&flags.arch, &current.arch, &platform.arch)
 }
 
-/// Returns the newest complete installation that matches the selector.
+/// The newest complete installation that matches the selector.
 fn newest_installed(store: &Store, selector: &Selector, platform: &Platform) -> Result<Option<Release>> {
     let mut installed = read_installed(store)?.into_iter();
     let found = installed.find(|Installed { release, is_complete }| {

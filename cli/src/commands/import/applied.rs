@@ -16,11 +16,11 @@ pub(super) struct AppliedObject {
     pub(super) object: Value,
     /// What defines it, e.g. "config/default/metrics_service.yaml".
     pub(super) origin: String,
-    /// True if a kustomize generator creates it. Then we don't know its content.
+    /// Whether a kustomize generator creates it. Then we don't know its content.
     pub(super) is_generated: bool,
 }
 
-/// Returns the objects that `kubectl apply -k config/default` would apply, by kind and unprefixed
+/// Finds the objects that `kubectl apply -k config/default` would apply, by kind and unprefixed
 /// name.
 pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
     let mut found = Vec::new();
@@ -87,7 +87,6 @@ fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     found
 }
 
-/// Returns a string in a manifest, or an empty string.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -97,8 +96,8 @@ fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Valu
     documents.unwrap_or_default()
 }
 
-/// Returns the target of a patch that deletes objects. kubebuilder has such a patch for objects
-/// that cert-manager makes unnecessary.
+/// The target of a patch that deletes objects. kubebuilder has such a patch for objects that
+/// cert-manager makes unnecessary.
 fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
     let documents = match patch["patch"].as_str() {
         Some(text) => parse_documents(text).ok()?,

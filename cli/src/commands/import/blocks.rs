@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the range of lines below a key that are indented deeper than the key.
+/// The lines below a key that are indented deeper than the key.
 pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(key)? + key.len();
     let indent = key.len() - key.trim_start().len();

@@ -205,7 +205,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Returns the help for a built-in kind that PROJECT lists as one of the project's kinds.
+    /// Helps with a built-in kind that PROJECT lists as one of the project's kinds.
     fn describe_unmarked(&self, resource: &Resource) -> String {
         let first = match self.project.known.multigroup {
             true => "",
@@ -273,7 +273,7 @@ impl<'a> Composed<'a> {
         path == format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
     }
 
-    /// Returns the files with the types of all of a kind's versions.
+    /// The files with the types of a kind, in all its versions.
     fn type_files(&self, resource: &Resource) -> Vec<String> {
         let known = self
             .project
@@ -290,7 +290,7 @@ impl<'a> Composed<'a> {
     }
 }
 
-/// Returns the first line of an error, and the list that it introduces.
+/// The first line of an error, and the list that it introduces.
 fn first_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
@@ -300,7 +300,7 @@ fn first_sentence(error: &str) -> String {
     }
 }
 
-/// Returns the CRD, without its conversion if the project gets a conversion webhook.
+/// The CRD. If the project gets a conversion webhook, it's without the conversion.
 fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
     let mut crd = crd.clone();
     let converts = kind
@@ -330,7 +330,7 @@ fn api_request(
     }
 }
 
-/// Returns the domain of a kind whose types belong to the project.
+/// The domain of a kind whose types belong to the project.
 fn own_domain(resource: &Resource) -> Option<String> {
     let is_own = !resource.is_foreign() && !resource.domain.is_empty();
     is_own.then(|| resource.domain.clone())

@@ -42,7 +42,7 @@ pub(super) struct Ported<'a> {
 pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
 impl Composed<'_> {
-    /// Returns a kind's first entry, which is the one for the storage version.
+    /// The first entry of a kind, which is the one for the storage version.
     pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
         let mut known = self.project.known.resources.iter();
         known.find(|known| known.same_kind(resource)).cloned()
@@ -55,7 +55,7 @@ impl Composed<'_> {
     }
 }
 
-/// Returns the key for a version's webhooks in [`Composed`]. It starts with the kind.
+/// The key for a version's webhooks in [`Composed`]. It starts with the kind.
 pub(super) fn webhook_key(version: &Resource) -> String {
     format!(
         "{}/{}/{}",

@@ -196,7 +196,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the help for an unsupported builder call.
+/// Says what to do about a builder call that we don't support.
 fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
     let advice = counterpart.map_or(

@@ -12,9 +12,9 @@ pub(super) struct Accounts {
     pub(super) ours: String,
 }
 
-/// Returns the original's roles that have an equivalent under another name, and the bindings of
-/// such roles, each with its equivalent. A role is equivalent if it grants the permissions to the
-/// same accounts. We need this because both kubebuilder and projects have renamed roles.
+/// Finds those of the original's roles that have an equivalent under another name, and the bindings
+/// of such roles, each with its equivalent. A role is equivalent if it grants the permissions to
+/// the same accounts. We need this because both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,
@@ -83,8 +83,8 @@ fn role_of(binding: &Value) -> (String, String) {
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// Returns the subjects bound to a role. Each comes with the binding's kind, because that
-/// determines the scope.
+/// The subjects bound to a role. Each comes with the binding's kind, because that determines the
+/// scope.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),
@@ -101,14 +101,14 @@ fn holders_of(
         .collect()
 }
 
-/// Returns the service account of a Deployment's pods.
+/// The service account of a Deployment's pods.
 pub(super) fn account_of(deployment: Option<&Value>) -> String {
     let account = deployment.and_then(|object| object.pointer("/spec/template/spec/serviceAccountName"));
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// Returns the kinds and names of a binding's subjects. The manager's account gets no name, because
-/// it may differ between the projects.
+/// The subjects of a binding, as kind and name. The manager's account gets no name, because it may
+/// differ between the projects.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects

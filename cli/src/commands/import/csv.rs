@@ -10,7 +10,7 @@ use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
 use rbuilder_go_project::GoProject;
 
-/// Returns a project's bases, and their paths. There should be only one.
+/// Finds the bases of a project, and their paths. There should be only one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {
     original.documents(Base::FOLDER, Base::KIND)
 }

@@ -84,8 +84,8 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Returns the objects that identify the manager and have another name in the original, each with
-/// its kind, scaffolded name and original name.
+/// Finds the objects that identify the manager and have another name in the original, each with its
+/// kind, scaffolded name and original name.
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let deployment = find_deployment(original);
@@ -107,7 +107,7 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
         .collect()
 }
 
-/// Returns the metrics Service. Newer projects have it in `config/default`, older ones in
+/// Finds the metrics Service. Newer projects have it in `config/default`, older ones in
 /// `config/rbac`.
 fn find_metrics_service(original: &GoProject) -> Option<&Value> {
     let mut services = ["config/default/", "config/rbac/"]
@@ -128,8 +128,8 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
         .map(|(_, service)| service)
 }
 
-/// Returns the unprefixed name of the manager's service account. A Deployment may also refer to it
-/// with the prefix, which kustomize then leaves unchanged.
+/// The unprefixed name of the manager's service account. A Deployment may also refer to it with the
+/// prefix, which kustomize then leaves unchanged.
 pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;

@@ -221,7 +221,7 @@ fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     })
 }
 
-/// Returns the index of a kind in the list. A built-in kind that PROJECT does not list is added.
+/// The index of a kind in the list. A built-in kind that PROJECT does not list is added.
 fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     let is_it =
         |kind: &Kind<'_>| kind.resource.kind == found.kind && kind.resource.qualified_group() == found.group;
@@ -318,8 +318,8 @@ impl Kind<'_> {
             .sort_by_key(|controller| controller.name.is_some());
     }
 
-    /// Returns the webhooks that PROJECT records for a version. An older PROJECT omits the
-    /// conversion spokes, so we add them.
+    /// What PROJECT records as the webhooks of a version. An older PROJECT omits the conversion
+    /// spokes, so we add them.
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
         if webhooks.conversion && webhooks.spoke.is_empty() {

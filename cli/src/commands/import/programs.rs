@@ -83,8 +83,8 @@ impl<'a> Programs<'a> {
         self.manager.is_some_and(|manager| manager.path == file.path)
     }
 
-    /// Returns the name of the program or command that a file belongs to. Returns `None` if it
-    /// belongs to the manager or to no program.
+    /// The program or command that a file belongs to. `None` if it belongs to the manager or to no
+    /// program.
     fn name_other(&self, file: &GoFile) -> Option<String> {
         let folder = folder_of(&file.path);
         if self.is_manager(file) {

@@ -39,8 +39,8 @@ impl<'a> Published<'a> {
         })
     }
 
-    /// Returns the version of a kind whose handler serves the webhook. We look for the version in
-    /// the webhook's path first, then for a version in its rules for which PROJECT lists such a
+    /// The version of a kind whose handler serves the webhook. We look for the version in the
+    /// webhook's path first, then for a version in its rules for which PROJECT lists such a
     /// webhook. Otherwise it is the first version in its rules.
     pub(super) fn version_of<'k>(&self, kind: &'k Kind<'_>) -> Option<&'k Resource> {
         let plural = plural_of(kind, &kind.resource);
@@ -123,7 +123,7 @@ fn has_text(list: &Value, text: &str) -> bool {
     list.as_array().into_iter().flatten().any(|item| item == text)
 }
 
-/// Returns all of the original's webhooks that `make manifests` generates.
+/// Finds all of the original's webhooks that `make manifests` generates.
 pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     let mut found = Vec::new();
     for (kind, _) in CONFIGURATIONS {
@@ -133,7 +133,7 @@ pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     found
 }
 
-/// Returns a configuration's webhooks, or nothing for other objects.
+/// The webhooks in a configuration. Other objects have none.
 pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_>> {
     let of_kind = CONFIGURATIONS.iter().find(|(kind, _)| document["kind"] == *kind);
     let webhooks = document["webhooks"].as_array().into_iter().flatten();

@@ -68,8 +68,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the files with samples. A file with a scaffolded sample's name keeps a single object.
-/// The rest goes to a file next to it.
+/// Splits the files with samples. A file with a scaffolded sample's name keeps a single object. The
+/// rest goes to a file next to it.
 fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifests> {
     let all = original.manifests.iter();
     let files = all.filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
@@ -107,7 +107,7 @@ fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifes
     samples
 }
 
-/// Returns an unused path next to another, e.g. `a_2.yaml` for `a.yaml`.
+/// An unused path next to another, e.g. `a_2.yaml` for `a.yaml`.
 fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let (stem, ending) = path.rsplit_once('.').unwrap_or((path, "yaml"));
     let mut paths = (2..).map(|number| format!("{stem}_{number}.{ending}"));

@@ -12,8 +12,8 @@ use crate::commands::permissions::list_strings;
 use crate::project::{Resource, Webhooks};
 use rbuilder_go_project::GoProject;
 
-/// Returns a version's webhooks with their paths, according to the configurations. If the project
-/// has no configurations, we have to believe PROJECT.
+/// The webhooks of a version with their paths, according to the configurations. If the project has
+/// no configurations, we have to believe PROJECT.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -162,8 +162,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Returns a kind's resources and subresources in the first rule of a webhook. If there are none,
-/// returns all of its resources.
+/// The resources and subresources of a kind in the first rule of a webhook. If there are none, it's
+/// all resources of the rule.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {
@@ -196,8 +196,7 @@ fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     }
 }
 
-/// Returns the arguments for a selector or for match conditions, or `None` if the value has another
-/// form.
+/// The arguments for a selector or for match conditions, or `None` if the value has another form.
 fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     let string = |value: &Value| value.as_str().map(quoted);
     if let Some(conditions) = value.as_array().filter(|_| argument == "match_condition") {
@@ -268,8 +267,8 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
 /// Field with the supported AdmissionReview versions.
 pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
 
-/// Returns the attribute that generates a webhook. Arguments that equal the default are left out.
-/// So is the path if another handler serves it.
+/// The attribute that generates a webhook. Arguments that equal the default are left out. So is the
+/// path if another handler serves it.
 fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool) -> String {
     let mut arguments = vec![what.to_owned()];
     let kind = version.kind.to_lowercase();

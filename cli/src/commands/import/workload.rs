@@ -223,7 +223,7 @@ fn compare_rest(of: &str, (before, after): (&Value, &Value), known: &[&str], rep
     }
 }
 
-/// Returns a container with the security settings that it inherits from its pod.
+/// Gives a container the security settings that it inherits from its pod.
 fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     for key in ["runAsGroup", "runAsNonRoot", "runAsUser", "seccompProfile"] {
         let of_pod = &pod["securityContext"][key];
@@ -234,7 +234,7 @@ fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     container
 }
 
-/// Returns a container whose probes use port numbers instead of names.
+/// Makes the probes of a container use port numbers instead of names.
 fn with_numbered_ports(container: &Value) -> Value {
     let mut container = container.clone();
     let ports: Map<String, Value> = container["ports"]

@@ -221,7 +221,7 @@ fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
     )
 }
 
-/// Returns the name and root file of the binary to run in the image, or `None` if there are several
+/// Chooses the binary to run in the image, as its name and root file. `None` if there are several
 /// to choose from.
 fn choose_binary(
     summary: &PackageSummary,
@@ -288,8 +288,8 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
     }
 }
 
-/// Returns the scaffolded paths to leave out. These are files that exist in the package, workflows
-/// if the package uses another CI system or has no Makefile for them to call, and a test that Cargo
+/// Finds the scaffolded paths to leave out. These are files that exist in the package, workflows if
+/// the package uses another CI system or has no Makefile for them to call, and a test that Cargo
 /// would not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
     let files = rbuilder_templates::init_files(&project_context(project))?;

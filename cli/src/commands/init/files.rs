@@ -10,7 +10,7 @@ use crate::project::{FILE, Project};
 use crate::render;
 use crate::tree::Tree;
 
-/// Returns the files that `init` writes, and records them as scaffolded. In a project that it
+/// Plans the files that `init` writes, and records them as scaffolded. In a project that it
 /// initializes again, `.gitignore` belongs to the user, so lines that the user removed are not
 /// added again unless `force` is set.
 pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {

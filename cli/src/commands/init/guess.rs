@@ -19,7 +19,7 @@ const PRINTS: &str = "CustomResourceExt";
 /// Domains under which anybody can register names, in addition to public suffixes such as `co.uk`.
 const SHARED: [&str; 4] = ["github.io", "gitlab.io", "k8s.io", "x-k8s.io"];
 
-/// Returns the groups of the package's own kinds, or nothing if they cannot be read.
+/// The groups of the package's own kinds, or nothing if they cannot be read.
 pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
     let found = Request::of_everything(tree)
         .and_then(|(request, _)| manifests::generate_in_memory(&Plan::default(), tree, &request, &mut drop));

@@ -6,7 +6,7 @@ use crate::tree::Tree;
 
 const BUILT: [&str; 3] = ["/target/", "/bin/", "/dist/"];
 
-/// Returns the scaffolded lines for files that the project generates, except for directories in
+/// Chooses the scaffolded lines for files that the project generates, except for directories in
 /// which the package has files. Lines about editors and settings are up to the user.
 pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
     let mut chosen = String::new();

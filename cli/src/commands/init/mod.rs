@@ -34,7 +34,7 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// Returns the command that enters the project directory, for the next steps.
+/// The command that enters the project directory, for the next steps.
 fn enter(flags: &InitFlags) -> String {
     let folder = flags.folder.as_ref();
     folder
@@ -42,7 +42,7 @@ fn enter(flags: &InitFlags) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the changes that `init` makes.
+/// Plans what `init` changes.
 ///
 /// # Errors
 /// Fails if a name is invalid, or if the directory contains another project or conflicting files.
@@ -84,8 +84,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     )))
 }
 
-/// Returns the project that `init` would create, and the warnings about its library, each with its
-/// help.
+/// The project that `init` would create, and the warnings about its library, each with its help.
 pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Vec<(String, String)>)> {
     let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
@@ -117,7 +116,7 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
     Ok(choice.warnings)
 }
 
-/// Returns the requested project. Flags take precedence over PROJECT, and PROJECT over the
+/// The project that the user asks for. Flags take precedence over PROJECT, and PROJECT over the
 /// defaults, which come from the adopted package if there is one.
 fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> Result<Project> {
     let known = scaffold::read_project(tree)?;
@@ -188,7 +187,7 @@ fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> 
     Ok(project)
 }
 
-/// Returns the license according to a license file in the repository.
+/// Finds out about the license from a license file in the repository.
 fn find_license(tree: &Tree) -> Result<Option<License>> {
     for path in [
         "LICENSE",

@@ -56,7 +56,7 @@ impl CopiedRole {
         (!self.sources.is_empty()).then(|| self.sources.join(" and "))
     }
 
-    /// Returns a warning about missing permissions, and its help.
+    /// A warning about missing permissions, and its help.
     pub(super) fn warning(self) -> Option<(String, &'static str)> {
         if !self.left_out.is_empty() {
             return Some((

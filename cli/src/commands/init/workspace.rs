@@ -19,13 +19,13 @@ pub(super) struct Workspace {
     root: PathBuf,
     /// The project's path in the workspace.
     member: String,
-    /// True if `members` lists the project or has a matching pattern.
+    /// Whether `members` lists the project or has a matching pattern.
     is_listed: bool,
-    /// True if rbuilder may add the project to the workspace.
+    /// Whether rbuilder may add the project to the workspace.
     is_own: bool,
 }
 
-/// Returns the workspace to which Cargo assigns a package in the project directory. If one of the
+/// Finds the workspace to which Cargo assigns a package in the project directory. If one of the
 /// user's manifests above the project does not parse, we fail, because Cargo reads it as well.
 pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
@@ -57,7 +57,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
-/// Returns the project's path in its repository. It is empty if the project is the root of the
+/// Where the project is in its repository. This is empty if the project is the root of the
 /// repository, or is not in one.
 fn find_directory(tree: &Tree) -> String {
     let project = resolve_path(tree.root());

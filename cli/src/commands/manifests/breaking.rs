@@ -33,8 +33,8 @@ const WARNED_ELSEWHERE: [&str; 10] = [
 /// We have to look for these changes, but do not warn about them.
 const HARMLESS: [&str; 1] = ["default-added"];
 
-/// Returns a warning for each breaking change in the plan, and for risky changes that concern
-/// values. It points to the field in the source.
+/// Warns about each breaking change in the plan, and about risky changes that concern values. A
+/// warning points to the field in the source.
 ///
 /// While a kind is being developed, constraints change all the time. We therefore only compare
 /// files for which `is_released` says that the CRD may exist in a cluster.
@@ -84,8 +84,7 @@ fn is_warned_of(change: &Change) -> bool {
     is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
 }
 
-/// Returns the field that has changed. If the change is not about a field, returns the path of the
-/// kind.
+/// The field that has changed. If the change is not about a field, it's the path of the kind.
 fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
     let crd = crds
         .iter()

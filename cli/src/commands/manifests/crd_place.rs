@@ -50,7 +50,7 @@ impl CrdPlace {
         }
     }
 
-    /// Returns the path of a CRD, or `None` if it isn't written at all.
+    /// Where a CRD is written, or `None` if it isn't written at all.
     pub(in crate::commands) fn path(&self, group: &str, plural: &str) -> Option<String> {
         if let Some(path) = self.files.get(&format!("{plural}.{group}")) {
             return Some(path.clone());
@@ -59,13 +59,13 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
-    /// Returns the path of the file if there's a single file for all CRDs.
+    /// The file, if there's a single one for all CRDs.
     fn file_of_all(&self) -> Option<String> {
         let folder = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
         folder.map(|folder| format!("{folder}/{}", self.file))
     }
 
-    /// Returns all files which may contain more than one object.
+    /// All files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.files.values().cloned().chain(self.file_of_all()).collect()
     }
@@ -84,7 +84,7 @@ impl CrdPlace {
         name.is_some_and(|name| !name.contains('/') && is_yaml(name))
     }
 
-    /// Returns all YAML files which may contain CRDs, in sorted order.
+    /// Lists all YAML files which may contain CRDs, in sorted order.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,
@@ -97,7 +97,7 @@ impl CrdPlace {
         Ok(paths)
     }
 
-    /// Returns the names of all CRDs that either exist or have an entry in `files` (e.g.
+    /// Lists the names of all CRDs that either exist or have an entry in `files` (e.g.
     /// `cups.example.com`).
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
@@ -109,7 +109,7 @@ impl CrdPlace {
     }
 }
 
-/// Returns the names of the objects in a file. The file has to be formatted in the same way as our
+/// Reads the names of the objects in a file. The file has to be formatted in the same way as our
 /// output.
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();

@@ -59,8 +59,7 @@ impl Definition {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
 
-    /// Returns the location of the kind in the source. If it does not exist there, returns the
-    /// location of the manifest.
+    /// Where the kind is in the source. If it does not exist there, it's where the manifest is.
     pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
         let names = (&self.group, &self.names.plural);
         let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
@@ -83,14 +82,14 @@ impl<'p> ChangedFile<'p> {
         }
     }
 
-    /// Returns pairs of CRDs which are contained in both versions of the file.
+    /// The CRDs which are contained in both versions of the file, in pairs.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
         self.before.iter().filter_map(move |old| Some((old, new(old)?)))
     }
 }
 
-/// Returns all CRD files that are modified by a plan.
+/// Reads all CRD files that are modified by a plan.
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     // If none of them existed before, we don't have to parse everything that was just generated in

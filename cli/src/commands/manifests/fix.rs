@@ -122,7 +122,7 @@ fn stage_of(diagnostic: &Diagnostic, replacement: &Replacement) -> Stage {
     }
 }
 
-/// Returns the replacements of the first stage that has any, and how often each of their messages
+/// Finds the replacements of the first stage that has any, and how often each of their messages
 /// occurs. If a message is as frequent as when we tried its replacement, that didn't help, so we
 /// leave it out.
 fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> Result<(Fixes, Mistakes)> {

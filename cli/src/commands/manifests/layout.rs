@@ -92,24 +92,24 @@ impl Layout {
         self.copies = Some(CrdPlace::nowhere().with(&outside));
     }
 
-    /// Returns the location of CRDs that aren't deployed from `config/`.
+    /// Where those CRDs are that aren't deployed from `config/`.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.copies.as_ref().unwrap_or(&self.crds)
     }
 
-    /// Returns all locations of CRDs. The first one is used for deployment.
+    /// All locations of CRDs. The first one is used for deployment.
     pub(super) fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
-    /// Returns all paths of a CRD, given the path of its manifest.
+    /// All paths of a CRD, given the path of its manifest.
     fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
         let (group, plural) = split_manifest(manifest);
         let paths = self.crd_places().filter_map(|place| place.path(group, plural));
         paths.collect()
     }
 
-    /// Returns all files which may contain more than one object.
+    /// All files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
@@ -128,14 +128,14 @@ impl Layout {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of all existing CRDs in sorted order. Copies don't count.
+    /// Lists the paths of all existing CRDs in sorted order. Copies don't count.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
         Ok(paths)
     }
 
-    /// Returns the names of all existing CRDs (e.g. `cups.example.com`).
+    /// Lists the names of all existing CRDs (e.g. `cups.example.com`).
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let names = self.crd_places().map(|place| place.list_names(tree));
         Ok(names.collect::<Result<Vec<_>>>()?.concat())
@@ -153,7 +153,7 @@ impl Layout {
         path == self.path("webhook/manifests.yaml")
     }
 
-    /// Returns how the kustomization of config/crd refers to a CRD.
+    /// How the kustomization of config/crd refers to a CRD.
     fn entry(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix(&self.config)?.strip_prefix("/crd/")?;
         Some(name.to_owned())

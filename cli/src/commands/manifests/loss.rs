@@ -17,7 +17,7 @@ use super::permissions::{Granted, Permission, lost_permissions};
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// Returns an error for each marker in the source whose output would be removed from the manifests.
+/// Reports each marker in the source whose output would be removed from the manifests.
 pub(super) fn find_losses(
     plan: &Plan,
     layout: &Layout,

@@ -295,8 +295,7 @@ fn read(
     render_findings(found, sources, request)
 }
 
-/// Returns the options for the generator, including settings in Cargo's configuration and in
-/// PROJECT.
+/// The options for the generator, including settings in Cargo's configuration and in PROJECT.
 pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
@@ -307,8 +306,8 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// Returns the kinds that are listed in PROJECT, or `None` if it cannot be read. Commands that need
-/// PROJECT will report that.
+/// The kinds that are listed in PROJECT, or `None` if it cannot be read. Commands that need PROJECT
+/// will report that.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());

@@ -36,8 +36,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
     )
 }
 
-/// Returns the reason why each kind is skipped, e.g. ```Cup`: `skip` in Cargo.toml lists it``.
-/// Returns `None` if there are no kinds.
+/// Says why each kind is skipped, e.g. ```Cup`: `skip` in Cargo.toml lists it``. `None` if there
+/// are no kinds.
 fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
     let mut reasons: Vec<String> = kinds
         .iter()

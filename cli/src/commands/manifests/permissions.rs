@@ -32,7 +32,7 @@ impl Permission {
     }
 }
 
-/// Returns the permissions that are granted by the roles in `before`, but not by those in `after`.
+/// The permissions that are granted by the roles in `before`, but not by those in `after`.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)
@@ -72,8 +72,7 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// Returns the rules of all roles in a manifest. If it can't be parsed, it isn't ours, so there are
-/// none.
+/// The rules of all roles in a manifest. If it can't be parsed, it isn't ours, so there are none.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();

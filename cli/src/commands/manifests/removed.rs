@@ -11,8 +11,8 @@ use super::definition::Definition;
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
-/// Returns a diagnostic for each CRD that would be removed. If the file is tracked by git and we
-/// haven't been told to remove such files, it's an error. Otherwise, it's just a warning.
+/// Reports each CRD that would be removed. If the file is tracked by git and we haven't been told
+/// to remove such files, it's an error. Otherwise, it's just a warning.
 pub(super) fn find_removed(
     plan: &Plan,
     layout: &Layout,
@@ -36,7 +36,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// Returns what's removed as the subject of a sentence. This is either the file or a CRD in it.
+/// What's removed, as the subject of a sentence. This is either the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),

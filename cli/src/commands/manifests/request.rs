@@ -149,7 +149,7 @@ impl Request {
         self.layout.role_path()
     }
 
-    /// Returns the location of CRDs that aren't deployed from `config/`.
+    /// Where those CRDs are that aren't deployed from `config/`.
     pub(in crate::commands) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()
     }

@@ -45,8 +45,8 @@ resources:
 /// Service account of the manager in a scaffolded project.
 const ACCOUNT: &str = "controller-manager";
 
-/// Returns the names that stand for the manager's own namespace. Returns `None` if the roles were
-/// not scaffolded by rbuilder, or if the namespace isn't set by kustomize.
+/// Finds the names that stand for the manager's own namespace. `None` if the roles were not
+/// scaffolded by rbuilder, or if the namespace isn't set by kustomize.
 pub(super) fn find_own_namespaces(sources: &dyn Sources, layout: &Layout) -> Option<Vec<String>> {
     let text = |path| sources.text(path).ok().flatten();
     own_namespaces(&text(FILE)?, &text(DEPLOYMENT)?, layout)
@@ -125,7 +125,7 @@ fn find_same_names(path: &str, roles: &BTreeSet<Role>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns the hand-written bindings in the namespaces of the given roles. Files that cannot be
+/// Finds the hand-written bindings in the namespaces of the given roles. Files that cannot be
 /// parsed are ignored.
 fn find_bindings(plan: &Plan, tree: &Tree, roles: &BTreeSet<Role>) -> Result<Vec<Value>> {
     let mut bindings = Vec::new();

@@ -24,7 +24,7 @@ pub(super) struct Role {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns the roles in a manifest, or an empty set if it cannot be parsed.
+/// Reads the roles in a manifest. There are none if it cannot be parsed.
 pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()

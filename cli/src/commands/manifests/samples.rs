@@ -26,9 +26,9 @@ use crate::tree::Tree;
 
 const SAMPLES: &str = "config/samples";
 
-/// Returns a warning for each sample that is rejected by a generated CRD, and for each sample whose
-/// kind or version doesn't have a CRD anymore. Without `generated`, we only look at CRDs that the
-/// plan modifies.
+/// Warns about each sample that is rejected by a generated CRD, and about each sample whose kind or
+/// version doesn't have a CRD anymore. Without `generated`, we only look at CRDs that the plan
+/// modifies.
 pub(super) fn find_refused(
     plan: &Plan,
     tree: &Tree,
@@ -56,8 +56,8 @@ pub(super) fn find_refused(
     check_samples(plan, tree, &crds, &was_known)
 }
 
-/// Returns a warning for each sample that is rejected by an unmodified CRD, and for each sample in
-/// one of the project's groups that doesn't have a CRD.
+/// Warns about each sample that is rejected by an unmodified CRD, and about each sample in one of
+/// the project's groups that doesn't have a CRD.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     find_refused_in(&layout, plan, tree)
@@ -105,7 +105,7 @@ fn add_crds(judges: &mut Judges, path: &str, text: &str) {
     }
 }
 
-/// Returns the paths of all samples that will exist after the plan.
+/// The paths of all samples that will exist after the plan.
 pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
@@ -159,7 +159,7 @@ pub(super) fn check_sample_by(path: &str, text: &str, crds: &Judges) -> Vec<Diag
     })
 }
 
-/// Returns the API group of an object, or `None` for the core group.
+/// The API group of an object, or `None` for the core group.
 fn group_of(object: &Value) -> Option<&str> {
     let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
     Some(group)

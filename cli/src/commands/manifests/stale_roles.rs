@@ -30,7 +30,7 @@ const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that n
 
 type Resource = (String, String);
 
-/// Returns a warning for each role that contains a resource whose CRD is removed or renamed.
+/// Warns about each role that contains a resource whose CRD is removed or renamed.
 pub(super) fn find_stale(
     changed: &[ChangedFile<'_>],
     plan: &Plan,
@@ -50,8 +50,8 @@ pub(super) fn find_stale(
     check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
 }
 
-/// Returns a warning for each scaffolded role that contains a resource without a CRD, if it is in
-/// one of the project's groups.
+/// Warns about each scaffolded role that contains a resource without a CRD, if it is in one of the
+/// project's groups.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -106,7 +106,7 @@ fn check_roles(
     warnings.collect()
 }
 
-/// Returns the resources in the rules of a role, either by group and plural name or by the name of
+/// Lists the resources in the rules of a role, either by group and plural name or by the name of
 /// the CRD.
 fn list_named(role: &Value) -> Vec<Resource> {
     if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {

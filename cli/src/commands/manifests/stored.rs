@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Returns a warning for each field that becomes an enum, gets a different type, or is required
-/// without having a default. Also warns about fields and enum variants that are removed. Only
-/// versions that existed before are considered. Warnings point to the field in the source.
+/// Warns about each field that becomes an enum, gets a different type, or is required without
+/// having a default, and about fields and enum variants that are removed. Only versions that
+/// existed before are considered. Warnings point to the field in the source.
 ///
 /// While a kind is being developed, fields are added and removed all the time. We therefore do not
 /// warn about removed fields unless `is_released` says that the CRD may exist in a cluster.
@@ -220,7 +220,7 @@ fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> O
     after.get("enum").filter(|_| is_free)?.as_array()
 }
 
-/// Returns both types, if values of the first are not valid for the second.
+/// Both types, if values of the first are not valid for the second.
 fn changed_type<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,
@@ -230,7 +230,7 @@ fn changed_type<'a>(
     (types.0 != types.1 && types != ("integer", "number")).then_some(types)
 }
 
-/// Returns the fields that were removed, unless unknown fields are preserved.
+/// The fields that were removed, unless unknown fields are preserved.
 fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
     let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
     if keeps.iter().any(|key| after.contains_key(*key)) {
@@ -243,7 +243,7 @@ fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Ve
     names.filter(is_removed).cloned().collect()
 }
 
-/// Returns the items of a list in `after` which don't exist in `before`.
+/// The items of a list in `after` which don't exist in `before`.
 fn new_names<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,

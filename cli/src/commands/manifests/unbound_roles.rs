@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// Returns a warning for each new role that does not have any effect.
+/// Warns about each new role that does not have any effect.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -33,15 +33,15 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
     check_roles(path, &added, plan, tree)
 }
 
-/// Returns a warning for each generated role that does not have any effect.
+/// Warns about each generated role that does not have any effect.
 pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&tree.read(&path)?.unwrap_or_default());
     check_roles(&path, &roles, &Plan::default(), tree)
 }
 
-/// Returns the generated roles whose last binding is removed, i.e. the path of the manifest, and
-/// the kind and name of each role.
+/// Finds the generated roles whose last binding is removed, i.e. the path of the manifest, and the
+/// kind and name of each role.
 pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
@@ -114,8 +114,8 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     Ok(found)
 }
 
-/// Returns the kind and name of all roles that have a binding in the project. Files that can't be
-/// parsed are ignored.
+/// The kind and name of all roles that have a binding in the project. Files that can't be parsed
+/// are ignored.
 fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
     let mut paths: BTreeSet<String> = tree.find_files(is_config)?.into_iter().collect();
     paths.extend(plan.changes().keys().filter(|path| is_config(path)).cloned());

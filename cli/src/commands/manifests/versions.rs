@@ -15,7 +15,7 @@ use super::definition::ChangedFile;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 use crate::render::sample_file;
 
-/// Returns a warning for each CRD whose storage version is removed.
+/// Warns about each CRD whose storage version is removed.
 pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let kept = changed
         .iter()
@@ -40,7 +40,7 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummar
     .collect()
 }
 
-/// Returns a warning for each change that is rejected by the API server.
+/// Warns about each change that is rejected by the API server.
 pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in changed {
@@ -64,8 +64,8 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Returns a warning for each version that's listed in PROJECT but is not part of the source.
-/// `text` is the contents of PROJECT.
+/// Warns about each version that's listed in PROJECT but is not part of the source. `text` is the
+/// contents of PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());
     own.filter_map(|resource| {
@@ -103,8 +103,7 @@ struct Line<'t> {
     range: Range<usize>,
 }
 
-/// Returns the line with the given key of a resource. If there's none, returns the line with the
-/// version.
+/// The line with the given key of a resource. If there's none, it's the line with the version.
 fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
     let names = [
         ("kind", &resource.kind),
@@ -228,7 +227,7 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> U
     }
 }
 
-/// Returns the kind by which a kind in PROJECT was replaced. It either has the same name but a
+/// Finds the kind by which a kind in PROJECT was replaced. It either has the same name but a
 /// different group, or it's the only one that isn't listed.
 fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]) -> Option<&'k KindSummary> {
     let is_unlisted = |kind: &&KindSummary| {
@@ -283,7 +282,7 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     }
 }
 
-/// Returns the flags of `create api` to replace a kind, except for those with its name.
+/// The flags of `create api` to replace a kind, except for those with its name.
 fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
     let mut flags = String::new();
     if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {

@@ -217,7 +217,7 @@ impl Watch {
     }
 }
 
-/// Returns the message of a condition, provided that it is true.
+/// What a condition says, provided that it is true.
 fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;
@@ -228,7 +228,7 @@ fn condition(state: &Value, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Returns an object with the given conditions, all of which are true.
+    /// An object with the given conditions, all of which are true.
     fn state(conditions: &[(&str, &str)]) -> Value {
         let conditions = conditions
             .iter()

@@ -98,20 +98,20 @@ impl Definition {
         self.served.contains(&self.storage)
     }
 
-    /// Returns all served versions. The storage version is the first one, if it is served.
+    /// All served versions. The storage version is the first one, if it is served.
     pub(super) fn served_versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = self.served.iter().map(String::as_str).collect();
         versions.sort_by_key(|version| *version != self.storage);
         versions
     }
 
-    /// Returns the path of the collection in the given version.
+    /// Where the API server has the objects of this version.
     pub(super) fn collection(&self, version: &str) -> String {
         let [group, version, plural] = [&self.group, version, &self.plural].map(encode);
         format!("/apis/{group}/{version}/{plural}")
     }
 
-    /// Returns the path of an object in the storage version.
+    /// Where the API server has an object, in the storage version.
     pub(super) fn object(&self, key: &Key) -> String {
         let [group, version, plural, name] =
             [&self.group, &self.storage, &self.plural, &key.name].map(|part| encode(part));
@@ -124,8 +124,8 @@ impl Definition {
         }
     }
 
-    /// Returns the resource version that was recorded by an earlier run. Returns `None` if the CRD
-    /// has been changed since then.
+    /// The resource version that was recorded by an earlier run. `None` if the CRD has been changed
+    /// since then.
     pub(super) fn recorded(&self) -> Option<&str> {
         let record = self.record.as_ref()?;
         let is_valid = record.uid == self.uid && record.generation == self.generation;

@@ -73,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// Returns how long to wait before the next write. After a break, there's no burst.
+    /// How long to wait before the next write. After a break, there's no burst.
     fn take(&self, now: Instant) -> Duration {
         let Some(interval) = self.interval else {
             return Duration::ZERO;
@@ -226,7 +226,7 @@ impl Watch {
         };
     }
 
-    /// Returns the number of objects per second, if it is time to report it again.
+    /// How many objects there are per second, if it is time to report it again.
     fn rate(&mut self, tried: usize, now: Instant) -> Option<f64> {
         if now - self.reported < TICK {
             return None;

@@ -26,11 +26,12 @@ use crate::render::{Scaffold, render};
 use crate::request::MergeRequest;
 use crate::tree::{Tree, with_slashes};
 
-/// Returns a project's files as scaffolded by a release, or by this version, without generated
+/// Scaffolds a project's files anew, as a release or this version would, without generated
 /// manifests and PROJECT.
 ///
 /// # Errors
-/// Fails if the directory contains no project, or if the scaffold cannot be derived from its PROJECT.
+/// Fails if the directory contains no project, or if the scaffold cannot be derived from its
+/// PROJECT.
 pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<BTreeMap<String, String>> {
     let Scaffold { mut files, record } = render(&scaffold::require_project(tree)?, release)?;
     files.insert(RECORD.to_owned(), record.print());
@@ -176,7 +177,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { accepted, ..self })
     }
 
-    /// Returns the file at a path, or the missing files in a directory.
+    /// The file at a path, or the missing files in a directory.
     fn find_deleted(&self, path: &str) -> Result<Vec<String>> {
         if self.theirs.files.contains_key(path) {
             return match self.tree.read(path)? {
@@ -204,7 +205,7 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Returns the changes that turn the project into `target`, and a report about them.
+    /// Plans the changes that turn the project into `target`, and reports about them.
     pub(super) fn run(mut self, mut target: Project, requested: MergeRequest) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;

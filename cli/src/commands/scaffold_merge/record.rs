@@ -112,8 +112,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Returns the base after a merge to `scaffold`. It does not contain files whose original text is
-/// unknown.
+/// The base after a merge to `scaffold`. It does not contain files whose original text is unknown.
 pub(super) fn base_of(
     scaffold: &Scaffold,
     target: &Project,

@@ -83,9 +83,9 @@ impl Written {
             && scaffold.files.iter().all(|(path, text)| is_in(path, text))
     }
 
-    /// Returns the scaffold after a change to PROJECT. `before` and `after` are the scaffolds of
-    /// this version before and after the change. If the change conflicts with an older text, the
-    /// file gets the text of this version.
+    /// The scaffold after a change to PROJECT. `before` and `after` are the scaffolds of this
+    /// version before and after the change. If the change conflicts with an older text, the file
+    /// gets the text of this version.
     pub(in crate::commands) fn with_change(&self, before: &Scaffold, after: Scaffold) -> Scaffold {
         let mut files: BTreeMap<String, String> = self
             .files
@@ -168,8 +168,7 @@ pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) ->
     merged.conflicts.is_empty().then_some(merged.text)
 }
 
-/// Returns the files that only commands write but that are not recorded, because they existed
-/// before.
+/// Finds the files that only commands write but that are not recorded, because they existed before.
 pub(super) fn find_foreign<'a>(
     scaffold: &'a Scaffold,
     project: &'a Project,
@@ -211,7 +210,7 @@ impl<'a> Former<'a> {
         }
     }
 
-    /// Returns the scaffold as the commands wrote it.
+    /// The scaffold as the commands wrote it.
     fn written(&self, tree: &Tree) -> Result<Written> {
         let mut written = Written::default();
         let paths: BTreeSet<&String> = self

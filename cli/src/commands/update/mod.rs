@@ -37,7 +37,7 @@ pub fn run_update(
     })
 }
 
-/// Returns the changes that `update` makes. The exit code is 1 if there are conflicts.
+/// Plans what `update` changes. The exit code is 1 if there are conflicts.
 ///
 /// # Errors
 /// Fails if the project is newer than this command or has an unknown version, if conflicts of an

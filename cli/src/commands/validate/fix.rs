@@ -114,7 +114,7 @@ fn correct_file(
     Ok(())
 }
 
-/// Returns the path of a file in the tree, or the reason why we don't correct the file.
+/// The path of a file in the tree, or the reason why we don't correct the file.
 fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     let path = find_place(&file.path, tree.root())?;
     match tree.read(&path) {
@@ -124,7 +124,7 @@ fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     }
 }
 
-/// Returns the path of a file below a directory, or the reason why we don't correct the file.
+/// The path of a file below a directory, or the reason why we don't correct the file.
 fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     if !is_in_file(path) {
         return Err("correct the files that it is made from".to_owned());

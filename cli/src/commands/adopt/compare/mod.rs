@@ -101,9 +101,8 @@ impl Comparison {
         found.into_iter().map(|(_, words)| words.clone()).collect()
     }
 
-    /// Returns the same as [`words`](Self::words), but with several fields' identical differences
-    /// on one line. For example, an outdated schema of a Kubernetes type differs wherever it is
-    /// used.
+    /// Like [`words`](Self::words), but with several fields' identical differences on one line. For
+    /// example, an outdated schema of a Kubernetes type differs wherever it is used.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for words in self.words() {
