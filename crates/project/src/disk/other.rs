@@ -148,6 +148,7 @@ fn status(found: &Metadata) -> Status {
     Status {
         sort: sort(found.file_type()),
         length: found.len(),
+        // std only provides the following on Unix.
         inode: 0,
         device: 0,
         links: 1,

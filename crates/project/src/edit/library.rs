@@ -173,6 +173,7 @@ fn set_source(name: &str, item: &mut Item, library: &Library) -> Result<(), Obst
         Item::Value(value) => {
             let mut table = InlineTable::new();
             set_in_braces(&mut table, is_renamed, library)?;
+            // Keep the spaces and the comment around the old value.
             *table.decor_mut() = value.decor().clone();
             *value = Value::InlineTable(table);
         }

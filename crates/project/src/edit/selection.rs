@@ -204,6 +204,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
         return Ok(text.to_owned());
     };
     let mut is_edited = false;
+    // Go backwards, so that the remaining positions stay valid.
     for position in (0..list.len()).rev() {
         let is_named = list
             .get(position)
@@ -217,6 +218,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     if !is_edited {
         return Ok(text.to_owned());
     }
+    // Don't remove a list that the user has commented on.
     let is_empty = list.is_empty() && !has_comment(list.trailing());
     let key = own.key("skip");
     let is_explained = key.is_some_and(|key| key.leaf_decor().prefix().is_some_and(has_comment));
@@ -320,6 +322,7 @@ fn one_line(reason: &str) -> String {
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();
+        // An implicit table has no header, so there won't be an empty `[package.metadata]`.
         table.set_implicit(true);
         Item::Table(table)
     };

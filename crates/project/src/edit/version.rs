@@ -114,6 +114,7 @@ impl<'a> Definition<'a> {
         for (place, text) in changes {
             copy.replace_range(place, &text);
         }
+        // So far we have only edited text, so check what it says now.
         let made = Definition::find(&copy, kind, version)?;
         let stored = made.argument("storage").and_then(|argument| argument.flag);
         if stored != Some(false) {
@@ -282,6 +283,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     };
     let mut inside = lines.by_ref().take_while(|line| line.starts_with([' ', '#']));
     let line = inside.find(is_name).ok_or_else(unusual)?;
+    // `line` borrows from `text`, so this is its position there.
     let at = line.as_ptr() as usize - text.as_ptr() as usize;
     let place = at + line.rfind(name).ok_or_else(unusual)?;
     let mut renamed = text.to_owned();
@@ -289,6 +291,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let object = |text: &str| rbuilder_yaml::parse::<serde_json::Value>(text).unwrap_or_default();
     let mut expected = object(text);
     expected["metadata"]["name"] = new.into();
+    // Make sure that we have replaced the name and nothing else.
     if object(&renamed) == expected {
         Ok(renamed)
     } else {

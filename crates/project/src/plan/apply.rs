@@ -246,6 +246,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             let there = folder
                 .look(name)
                 .with_context(|| cannot_message("access", &entry.path))?;
+            // A file keeps its mode when it moves.
             let mode = match (change, plan.moved_from(&entry.path)) {
                 (_, Some(from)) => mode_of(root, from)?,
                 (Change::Create { .. }, None) => None,
@@ -287,6 +288,7 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
             check_target(&folder, name, before, &entry.path)?;
         }
         match entry.action {
+            // Somebody may have created the file since the plan was made.
             Action::Create => match folder.rename_to_free_name(&Entry::staged(name), name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(changed(&entry.path)),
                 done => done.with_context(context)?,

@@ -126,6 +126,7 @@ impl Index {
             at += 40 + width;
             let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
             at += 2;
+            // An extended entry has two more bytes of flags.
             if flags & 0x4000 != 0 && version >= 3 {
                 at += 2;
             }
@@ -140,11 +141,13 @@ impl Index {
             let length = bytes.get(at..end)?.iter().position(|byte| *byte == 0)?;
             name.extend_from_slice(&bytes[at..at + length]);
             at += length + 1;
+            // Older versions pad each entry to a multiple of eight bytes.
             if version < 4 {
                 at = start + (at - start).next_multiple_of(8);
             }
             found.has_path |= covers(&name, path);
         }
+        // The extensions come after the entries.
         while at < end {
             let size = usize::try_from(number(bytes, at + 4)?).ok()?;
             let body = bytes.get(at + 8..(at + 8).checked_add(size)?)?;

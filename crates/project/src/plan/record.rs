@@ -163,6 +163,7 @@ impl Record {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
         }
+        // The inodes in a copy are different.
         if self.journal != journal || self.root != root {
             return Some("it was copied from elsewhere".to_owned());
         }

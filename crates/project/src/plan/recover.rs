@@ -70,6 +70,7 @@ pub(super) fn resolve_interruption(
     let seen = EntryState::all(root, left)?;
     if left.stage == Stage::Staged {
         for (seen, entry) in seen.iter().zip(&left.record.entries) {
+            // Check all of them before we change any.
             seen.check(entry)?;
         }
         for (seen, entry) in seen.iter().zip(&left.record.entries) {
@@ -112,6 +113,7 @@ pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: 
 }
 
 fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
+    // Start with the innermost, because only an empty directory can be removed.
     for path in record.folders.iter().rev() {
         let Some((folder, name)) = root.reach(path)? else {
             continue;

@@ -103,6 +103,7 @@ impl ScaffoldBase {
                 }
                 Place::Occupied(mut place) => {
                     let known = place.insert(Entry::Foreign);
+                    // Both sides of a conflict have a line for this file.
                     place.insert(known.unite(entry));
                 }
             }

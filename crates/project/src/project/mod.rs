@@ -162,6 +162,7 @@ impl Project {
         check_conflict(text)?;
         let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
         let known: Known = rbuilder_yaml::parse(text).map_err(problem)?;
+        // Keep the whole file too, because printing has to preserve keys that we don't know.
         let all: Map<String, Value> = rbuilder_yaml::parse(text).map_err(problem)?;
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
@@ -453,6 +454,7 @@ impl Project {
                 keys.map(|(key, value)| (key.to_owned(), json!(value))).collect();
             own.insert("library".into(), Value::Object(source));
         }
+        // Older commands recorded the files here. `read` has moved them to the record.
         own.remove("files");
         set(&mut all, "rbuilder", Value::Object(own));
         let text = rbuilder_generator::yaml::to_string(&Value::Object(all));

@@ -65,6 +65,7 @@ pub fn check_free_names(project: &Project, wanted: &Resource) -> Result<()> {
             );
         }
         for end in ["Spec", "Status"] {
+            // Only the longer name can be the other one with this ending.
             let both = std::cmp::max_by_key(kind, taken, |name| name.len());
             if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
                 bail!(

@@ -155,6 +155,7 @@ impl<'p> Drawing<'p> {
             drawing.write(file);
         }
         let texts = stand_ins.into_iter().map(|file| (file.path, file.text));
+        // Lines can be added to these files as well. `finish` drops them in the end.
         drawing.scaffold.files.extend(texts);
         Ok(drawing)
     }

@@ -149,6 +149,7 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     let conditions = match (project.known.namespaced, resource.core) {
         (true, _) => vec![
             Some((MANAGER_NAMESPACE, "request.namespace in ['system']")),
+            // The webhook can't answer before the manager has written this Secret.
             is_secret.then_some((
                 "exclude-certificate",
                 "!request.name.endsWith('webhook-server-cert')",

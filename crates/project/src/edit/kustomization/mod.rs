@@ -302,6 +302,7 @@ fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
+        // There's nothing to remove, so the notation doesn't matter.
         Err(_) if read(body).is_ok() && !is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -357,6 +358,7 @@ fn check_change(
     } else {
         read(before)?
     };
+    // The parser takes a file with nothing but comments for null.
     if expected.is_null() {
         expected = Value::Object(Map::default());
     }

@@ -53,6 +53,7 @@ fn path_of_source(source: &Value) -> Value {
 
 /// Resolves a kustomization entry to a path in the project. Returns `None` if it leads outside.
 pub fn resolve_entry(folder: &str, entry: &str) -> Option<String> {
+    // These are URLs, or outside of the project.
     if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
         return None;
     }

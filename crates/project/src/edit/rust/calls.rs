@@ -46,6 +46,7 @@ pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
             }
         }
     }
+    // `levels` doesn't follow the order of the source.
     calls.sort_by_key(|call| call.start);
     calls
 }
@@ -67,7 +68,7 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
             _ => break,
         }
     }
-    // matches!(rest.last(), || A `fn` before the name makes this a declaration.
+    // A `fn` before the name makes this a declaration.
     if path.is_empty() || matches!(rest.last(), Some(TokenTree::Ident(word)) if word == "fn") {
         return None;
     }

@@ -193,6 +193,7 @@ impl<'e> Edit<'e> {
             .collect();
         let name = match marked.as_slice() {
             [] => self.new_function(handler_type, missing)?,
+            // A handler that waits is registered with a method of its own.
             [handler] if handler.sig.asyncness.is_some() => {
                 missing.calls.push(format!(".{waits}({})", handler.sig.ident));
                 return Ok(());

@@ -90,6 +90,7 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
     let is_wanted =
         |call: &super::calls::Call| !call.is_method && imports.absolute(&call.path, &[method]) == wanted;
     let bodies = reachable_code(file, register);
+    // The controller may have been bound to a variable first.
     let variables = find_variables(&bodies, is_wanted);
     find_calls(&bodies)
         .iter()

@@ -51,6 +51,7 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
 pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
+    // This is how a token stream prints paths.
     let wanted = [format!("{name} :: {names}"), format!("self :: {name} :: {names}")];
     for item in &source.file.items {
         let Item::Use(import) = item else { continue };
@@ -339,6 +340,7 @@ pub fn uses_module(text: &str, module: &str) -> bool {
         return false;
     };
     let path = format!("crate::{module}");
+    // A token stream prints paths with spaces around `::`.
     let spaced = format!("{} ::", path.split("::").collect::<Vec<_>>().join(" :: "));
     source.file.items.iter().any(|item| match item {
         Item::Use(import) => has_import_of(&import.tree, &path),

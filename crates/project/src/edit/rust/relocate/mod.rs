@@ -53,6 +53,7 @@ impl Obstruction {
     pub fn at(path: &str, text: &str, byte: usize, reason: String, help: String) -> Obstruction {
         let before = &text[..byte];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        // Editors don't count a byte order mark as a column.
         let head = before[line_start..].trim_start_matches('\u{feff}');
         Obstruction {
             path: path.to_owned(),

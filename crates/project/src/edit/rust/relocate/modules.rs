@@ -219,6 +219,7 @@ impl<'t> Modules<'t> {
                     let known = strip_raw_prefix(&import.ident.to_string());
                     let name = import.rename.as_ref().map(|(_, name)| name.to_string());
                     let segments = match known.as_str() {
+                        // `extern crate self as name` names the crate itself.
                         "self" => vec!["crate".to_owned()],
                         _ => vec![known.clone()],
                     };

@@ -83,6 +83,7 @@ impl ModuleMoves {
         let stem = name.strip_suffix(".rs").filter(|stem| *stem != "mod");
         let folders = parts.len();
         parts.extend(stem.map(str::to_owned));
+        // Start with the longest path, because the move of the innermost module counts.
         for length in (1..=parts.len()).rev() {
             let Some(to) = self.moves.get(&parts[..length]) else {
                 continue;

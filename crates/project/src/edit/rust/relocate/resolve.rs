@@ -112,6 +112,7 @@ impl<'m, 't> Resolver<'m, 't> {
     /// caller goes on to the next one. `Some(None)` means that it's something other than a module.
     fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
         let key = (place.module, format!("{}:{name}", place.blocks.len()));
+        // Imports may refer to each other in a circle.
         if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {
             return None;
         }

@@ -256,6 +256,7 @@ impl Scanner<'_, '_> {
         if !is_punct(tokens, end, '!') {
             return end;
         }
+        // In `macro_rules! name { … }`, a name comes before the braces.
         let is_definition = matches!(tokens.get(end + 1), Some(TokenTree::Ident(_)));
         let body = end + 1 + usize::from(is_definition);
         let Some(TokenTree::Group(group)) = tokens.get(body) else {
