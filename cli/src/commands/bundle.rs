@@ -80,6 +80,7 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     check_edges(&options)?;
     let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, requested.product.merge.force)?;
     let present = read_catalog(&plan, tree, &merge, &options)?;
+    // Stay with the default channel of the catalog, unless the user asks for another one.
     if let Some(channel) = present
         .default_channel()
         .filter(|_| requested.default_channel.is_none())
@@ -237,6 +238,7 @@ fn add_manifests(
         };
         return Ok((found, source));
     }
+    // We only need the markers here, so make do with the source that can be read.
     request.options.keep_going = true;
     request.options.products = vec![Manifests::Crds];
     let (_, found) = manifests::generate_in_memory(plan, tree, &request, &mut |_| {})?;

@@ -29,6 +29,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     }
     keep_conversions(&kubectl, &mut objects, shell)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
+    // Namespaces come first, since other objects are in them.
     apply_namespaces(&kubectl, &namespaces, shell)?;
     allow_recreate(&kubectl, &objects, shell)?;
     apply(&kubectl, &objects, &[], shell)?;

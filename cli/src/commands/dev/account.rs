@@ -15,6 +15,7 @@ pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<
     for user in users {
         let user: &mut Value = &mut user["user"];
         user["as"] = format!("system:serviceaccount:{namespace}:{name}").into();
+        // Every service account is in these groups.
         user["as-groups"] = json!([
             "system:serviceaccounts",
             format!("system:serviceaccounts:{namespace}"),

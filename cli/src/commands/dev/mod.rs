@@ -182,6 +182,7 @@ impl Session<'_> {
 
     fn run_cycle(&mut self, shell: &mut Shell) -> Result<()> {
         let written = manifests::generate(&self.dir, shell)?;
+        // What we write ourselves must not start another cycle.
         self.watch.accept(&written);
         let mut rendered = Rendered::read(self.cluster.kubectl())?;
         cluster::check_reachable(self.flags, &rendered)?;
@@ -189,6 +190,7 @@ impl Session<'_> {
         let bin = self.flags.bin.clone().unwrap_or_else(|| find_binary(&self.dir));
         shell.note(&format!("building: cargo build --bin {bin}\n"));
         let program = build(&self.dir, &bin, self.workspace, &self.interrupt)?;
+        // The new operator may need the new CRDs as soon as it starts.
         self.installed.apply_crds(&rendered, shell)?;
         if let Some(operator) = self.operator.take() {
             operator.stop();

@@ -96,6 +96,7 @@ pub(super) fn relocate(
     let files = read_files(tree, &base, &ours_layout)?;
     let ours = ours_layout.move_all(&files, &library)?;
 
+    // File names in the base don't depend on what this project has recorded.
     let mut unrecorded = project.clone();
     unrecorded.set_scaffolded_files(ScaffoldedFiles::default());
     let base_layout = LayoutChange::new(&unrecorded, target)?;

@@ -67,6 +67,7 @@ impl Renamed {
         let namesake = paths.iter().find(is_namesake).filter(|_| old != new).cloned();
         let names = Names {
             namespace: (namespace(project), namespace(target)),
+            // If a module has the name as well, we can't tell which of them a path starts with.
             library: namesake.is_none().then_some((old, new)),
         };
         let mut texts = BTreeMap::new();

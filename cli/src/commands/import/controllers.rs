@@ -31,6 +31,7 @@ const TAKEN: &[&str] = &[
 /// Adds the owned and watched kinds and the permissions of the original's controllers to the
 /// scaffolded ones.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
+    // Take the kinds out for the loop, because it changes the rest of `composed`.
     let kinds = std::mem::take(&mut composed.kinds);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut permissions = BTreeSet::new();
@@ -65,6 +66,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
             };
             if let Some((file, builder)) = controller.found {
                 edit.add_builder(original, file, builder);
+                // A file may build several controllers, but its markers count only once.
                 if seen.insert(&file.path) {
                     let rules = rules_of(file, &mut edit.left);
                     for marked in &rules {

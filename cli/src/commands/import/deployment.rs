@@ -267,6 +267,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
         text.replace_range(block, &print_map(selector, 4));
     }
     let mut renamed: Vec<(String, Value, Value)> = Vec::new();
+    // The Deployment itself has labels too, above the template.
     let template = text.find("\n  template:").unwrap_or(text.len());
     if let Some(block) = find_block(&text[template..], "      labels:\n") {
         let block = template + block.start..template + block.end;
@@ -353,6 +354,7 @@ fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     if !settings.name_features() {
         return Ok(());
     }
+    // Features are added to a tree, so lend it the files.
     let tree = Tree::in_memory(std::mem::take(&mut composed.files));
     let mut outcome = Outcome::default();
     let result = features::add_features(&mut outcome, &tree, &composed.project, &settings);

@@ -87,6 +87,8 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     project.known.rbuilder.workspace = false;
     let Some(known) = known else {
         project.known.rbuilder.library = scaffold::read_library(tree);
+        // What has to be left out depends on the scaffold, which is another one if there's a
+        // package.
         project.known.rbuilder.package = Some(package.clone());
         package.left_out = find_left_out(tree, &project, &summary)?;
         project.known.rbuilder.package = Some(package);

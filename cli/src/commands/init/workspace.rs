@@ -211,6 +211,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     if has_profile {
         return Ok(String::new());
     }
+    // The scaffold only has a profile if the project is outside of any workspace.
     let mut alone = project.clone();
     alone.known.rbuilder.member.clear();
     let files = rbuilder_templates::init_files(&render::project_context(&alone))?;

@@ -212,6 +212,8 @@ impl Generated {
             } else if request.options.version.is_some() {
                 plan.replace(tree, &path, &file.text)?;
             } else {
+                // Without the version in an annotation, it's the header that marks the file as
+                // ours.
                 plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
             }
             check_replaced(plan, &path, &file.path)?;

@@ -264,6 +264,7 @@ fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,
         None => types.iter().any(|ty| {
+            // A derived name starts with `m` or `v`, e.g. `vcup-v1.kb.io`.
             let (kind, name) = (ty.to_lowercase(), name.get(1..).unwrap_or_default());
             name.strip_prefix(kind.as_str())
                 .is_some_and(|rest| rest.starts_with('-'))

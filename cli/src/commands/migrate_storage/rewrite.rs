@@ -107,6 +107,8 @@ impl Rewrite<'_> {
                 let (sender, next, stop) = (sender.clone(), &next, &stop);
                 scope.spawn(move || self.work(keys, next, stop, &sender));
             }
+            // From here on only the workers have a sender, so the channel closes when the last one
+            // ends.
             drop(sender);
             let mut watch = Watch::new();
             loop {
@@ -154,6 +156,7 @@ impl Rewrite<'_> {
                 return;
             }
             match self.rewrite(key) {
+                // The request was cut off, which says nothing about the object.
                 Verdict::Failed(_) if self.requests.interrupt.is_asked() => return,
                 verdict => drop(results.send((at, verdict))),
             }

@@ -101,6 +101,7 @@ fn request_deletion(
         &resource.stored,
         "--all",
         "--all-namespaces",
+        // We do the waiting ourselves, so that we can say what is left.
         "--wait=false",
     ];
     kubectl.read(&all, "").map(drop)

@@ -191,6 +191,7 @@ impl<'a> Former<'a> {
     fn find(project: &'a Project) -> Former<'a> {
         let mut scaffolds = Vec::new();
         let sets = Archive::former().releases().iter().rev();
+        // Try the templates of this version first, and then those of releases, the newest first.
         let sets = std::iter::once(None).chain(sets.map(Some));
         for release in sets {
             // Templates that cannot scaffold the project did not create it.
