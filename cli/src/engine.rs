@@ -126,6 +126,7 @@ pub(crate) fn decide_and_apply(
                 }
                 match apply(&tree, &outcome.plan, Faults::default()) {
                     Ok(_) => return Ok(outcome),
+                    // The plan is for a tree that has changed since, so make another one.
                     Err(error) if error.is::<Changed>() => {}
                     Err(error) => return Err(error),
                 }

@@ -40,6 +40,7 @@ where
     T: Into<OsString> + Clone,
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    // Look for `--color` before parsing, because errors of the parser may be in color too.
     shell.set_color(flags::color_in(&arguments));
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,

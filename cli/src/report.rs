@@ -115,6 +115,7 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     }
     value["spans"] = json!([span(path, &source, &range)]);
     let replacement = find_replacement(diagnostic, &source);
+    // Editors expect a replacement to be part of a help message.
     let help = match (&diagnostic.help, &replacement) {
         (None, Some(_)) => Some("apply the replacement"),
         (help, _) => help.as_deref(),

@@ -334,6 +334,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
                 shown.push_str(&rest[..length]);
                 length
             }
+            // Drop the carriage return of a line ending.
             None if rest.starts_with("\r\n") => 1,
             None => {
                 let c = rest.chars().next().unwrap_or_default();

@@ -163,6 +163,7 @@ impl Request {
             None => self.keeps_going_without_scaffold && !has_scaffold(tree)?,
         };
         let mut levels = settings.levels.clone();
+        // Those of flags come last, since they take precedence.
         levels.extend(&request.options.levels);
         request.options.levels = levels;
         let project = tree.read(FILE).ok().flatten();

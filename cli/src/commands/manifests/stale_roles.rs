@@ -120,6 +120,7 @@ fn list_named(role: &Value) -> Vec<Resource> {
         };
         let resources = list("resources");
         for group in list("apiGroups") {
+            // A subresource counts as its resource.
             let plurals = resources.iter().filter_map(|resource| resource.split('/').next());
             named.extend(plurals.map(|plural| (group.to_owned(), plural.to_owned())));
         }

@@ -140,6 +140,7 @@ fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
             entry.push(Line {
                 key,
                 value: value.trim().trim_matches('"'),
+                // Leave out the `- ` or the indentation.
                 range: start + 2..start + line.trim_end().len(),
             });
         }

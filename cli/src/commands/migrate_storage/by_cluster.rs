@@ -96,6 +96,7 @@ impl<'a> Migration<'a> {
         // The name does not change as long as the CRD does not, so a later run will find it.
         let name = format!("rbuilder-{}-{}", definition.uid, definition.generation);
         let mut resource = json!({ "group": definition.group, "resource": definition.plural });
+        // Later versions of the API don't have this field.
         if version == "v1alpha1" {
             resource["version"] = json!(definition.storage);
         }

@@ -186,6 +186,7 @@ impl Definition {
             if patch.is_null() {
                 return Ok(now);
             }
+            // With this, the patch fails if somebody else changes the CRD first.
             patch["metadata"]["resourceVersion"] = json!(now.resource_version);
             let path = format!("{}{subresource}?fieldManager=rbuilder", path(&self.name));
             let answer = requests.send("PATCH", &path, JSON, Body::MergePatch(&patch.to_string()))?;
