@@ -55,7 +55,6 @@ impl Outcome {
         }
     }
 
-    /// Adds a warning that has no location in the source.
     pub(crate) fn warn(&mut self, message: &str, help: &str) {
         self.warnings
             .push_str(&format!("warning: {message}\n  = help: {help}\n"));

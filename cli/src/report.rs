@@ -82,13 +82,11 @@ fn replacement_to_json(replacement: &Replacement, source: &str) -> Value {
     })
 }
 
-/// E.g. `src/api/v1/cafe.rs:12:5`.
 pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let (line, column) = find_start(&diagnostic.place, sources);
     format!("{}:{line}:{column}", diagnostic.place.path)
 }
 
-/// The line and column where a range starts, both counted from 1.
 pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize) {
     let source = text_at(&at.path, sources);
     place(&source, within(&source, &at.range).start)

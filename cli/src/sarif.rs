@@ -30,7 +30,6 @@ pub(crate) fn in_file(path: &str) -> Artifact<'_> {
     }
 }
 
-/// The file or directory as a whole, without a line.
 pub(crate) fn as_whole(path: &str) -> Artifact<'_> {
     Artifact {
         path,

@@ -44,9 +44,7 @@ const ERASE: &str = "\r\x1b[K";
 pub enum Color {
     /// On terminals, unless `NO_COLOR` is set.
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -106,7 +104,6 @@ impl Shell {
         self.color
     }
 
-    /// Sets whether to use color, as `--color` says.
     pub(crate) fn set_color(&mut self, color: Color) {
         self.color = match color {
             Color::Auto => self.color,
@@ -149,7 +146,6 @@ impl Shell {
         self.write(!self.for_messages, text);
     }
 
-    /// Prints a result that is meant for people.
     pub(crate) fn report(&mut self, text: &str) {
         let text = self.relative(text);
         self.out(&text);

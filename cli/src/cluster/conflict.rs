@@ -3,7 +3,6 @@
 const START: &str = "Apply failed with ";
 const ADVICE: &str = "Please review the fields above";
 
-/// A field that has a different value in the applied object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conflict {
     /// The field manager's name, with its subresource if it has one.

@@ -21,7 +21,6 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 #[cfg(feature = "control-plane")]
 const NO_CONDITIONS: &str = ".status.conditions accessor error";
 
-/// The cluster to use. By default, this is the one that kubectl uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterChoice {
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -170,7 +169,6 @@ impl Kubectl {
         self.checked(arguments, output)
     }
 
-    /// Renders one of the project's directories with kustomize.
     pub(crate) fn render(&self, folder: &str) -> Result<String> {
         let Some((program, words)) = &self.kustomize else {
             let output = self.start(&[], &["kustomize", folder], "")?;

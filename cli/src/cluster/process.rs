@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// Interval at which we check whether a child has exited.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Records whether Ctrl-C or a signal asked this process to stop. A second Ctrl-C terminates the

@@ -4,7 +4,6 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.escape_default())
 }
 
-/// Formats an attribute like rustfmt does.
 pub(super) fn print_attribute(name: &str, arguments: &[String]) -> String {
     /// rustfmt keeps arguments up to this width on one line.
     const WIDTH: usize = 70;

@@ -22,7 +22,6 @@ use crate::request::BundleRequest;
 use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
 
-/// The manager's image in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";
 
 pub(super) fn run(dir: &Path, requested: &BundleRequest, shell: &mut Shell) -> Result<u8> {
@@ -130,7 +129,6 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Strips tag and digest from an image.
 fn repository_of(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     match image.rsplit_once(':') {
@@ -165,7 +163,6 @@ fn check_edges(options: &BundleOptions) -> Result<()> {
     }
 }
 
-/// Warns about a release that upgrades clusters to a lower version.
 fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     let version = &options.version;
     let lower = |other: &&String| match (Version::parse(other), Version::parse(version)) {
@@ -314,7 +311,6 @@ fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<
     Ok(Some(document.value.clone()))
 }
 
-/// Drops duplicates, but keeps the order.
 fn unique(values: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     values
@@ -324,7 +320,6 @@ fn unique(values: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The package's version, if bundles allow it.
 fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
     let text = plan.read(tree, "Cargo.toml")?.unwrap_or_default();
     let manifest = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 
 use crate::project::{FILE, Project};
 
-/// The version to which projects are updated.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The version of the command that scaffolded the project. Fails if it is invalid or newer than

@@ -58,7 +58,6 @@ pub(super) fn find_converted_by(
     Ok(present.iter().filter(calls_one).map(qualified_name).collect())
 }
 
-/// Reads the CRDs that are converted from the cluster.
 fn read_converted(kubectl: &Kubectl, objects: &[Value]) -> Result<Vec<Value>> {
     let converted = objects
         .iter()

@@ -49,7 +49,6 @@ fn component(feature: Feature) -> &'static str {
     }
 }
 
-/// Rejects a feature that is both enabled and disabled.
 pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
     let both = settings
         .enable
@@ -125,7 +124,6 @@ impl Features {
         )
     }
 
-    /// The features after applying the flags.
     fn with(&self, settings: &SettingFlags) -> Features {
         let mut features = self.0.clone();
         features.extend(&settings.enable);
@@ -190,7 +188,6 @@ fn check_project(project: &Project, before: &Features, settings: &SettingFlags) 
     Ok(())
 }
 
-/// Checks that the project contains a feature's component.
 fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> Result<()> {
     let path = format!("config/{folder}/kustomization.yaml");
     if plan.read(tree, &path)?.is_some() {

@@ -22,7 +22,6 @@ const CORE_GROUP: &str = "core";
 /// Domain suffix of most Kubernetes groups.
 const KUBERNETES_DOMAIN: &str = ".k8s.io";
 
-/// A kind as named on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamedKind<'a> {
     pub(super) group: &'a str,
@@ -92,7 +91,6 @@ pub(super) fn find_other(
     find_foreign_kind(project, tree, requested)
 }
 
-/// Whether an entry of PROJECT is a foreign kind in the given group.
 pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
@@ -141,7 +139,6 @@ fn find_built_in(resource: &Resource) -> Option<KubernetesKind> {
         .then(|| find_kubernetes_kind(None, group, version, kind))?
 }
 
-/// The Kubernetes minor version that the project is compiled for.
 fn find_minor(tree: &Tree) -> Result<Option<Minor>> {
     let sources = tree.sources([]);
     let configured = super::kubernetes::find_configured_version(&sources)?;

@@ -24,7 +24,6 @@ use crate::tree::Tree;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
-    /// Noun for messages, e.g. `chart`.
     pub(super) noun: &'static str,
     /// The command that generates it, e.g. `helm`.
     pub(super) command: &'static str,
@@ -43,7 +42,6 @@ pub(super) const BUNDLE: Product = Product {
     base: ".rbuilder/bundle.txt",
 };
 
-/// The dashboards and rules.
 pub(super) const DASHBOARDS: Product = Product {
     noun: "set of dashboards and rules",
     command: "grafana",
@@ -110,17 +108,13 @@ pub(super) fn check_product(
     })
 }
 
-/// Merges a product into a project.
 pub(super) struct GeneratedMerge {
     product: Product,
-    /// Text of each file as it was last written.
     base: BTreeMap<String, String>,
-    /// New text of each file.
     theirs: BTreeMap<String, String>,
     /// Whether to overwrite files that are not in the base, and to restore deleted ones.
     force: bool,
     conflicts: Vec<ConflictPlace>,
-    /// Files that the user has deleted and whose text has changed.
     deleted: Vec<String>,
     /// Files that are no longer in the product and that the user has changed.
     unused: Vec<String>,
@@ -144,7 +138,6 @@ impl GeneratedMerge {
         Ok(merge)
     }
 
-    /// What we last wrote to a file.
     pub(super) fn base(&self, path: &str) -> Option<&str> {
         self.base.get(path).map(String::as_str)
     }
@@ -153,7 +146,6 @@ impl GeneratedMerge {
         self.conflicts.iter().any(|(place, _)| place == path)
     }
 
-    /// Merges the changes of files into a plan.
     pub(super) fn add(
         &mut self,
         plan: &mut Plan,
@@ -257,7 +249,6 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Fails if there are conflicts and `no_conflicts` is set.
     pub(super) fn check(&self, no_conflicts: bool) -> Result<()> {
         match no_conflicts {
             true => refuse_conflicts(self.product.noun, &self.conflicts),

@@ -15,7 +15,6 @@ use crate::request::ProductMergeRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The kustomization that deploys the rules.
 const KUSTOMIZATION: &str = "config/prometheus/kustomization.yaml";
 
 pub(super) fn run(dir: &Path, requested: &ProductMergeRequest, shell: &mut Shell) -> Result<u8> {

@@ -12,9 +12,7 @@ use crate::cluster::{Kubectl, apply, parse_documents};
 use crate::flags::InstallCrdsFlags;
 use crate::shell::Shell;
 
-/// The directory with all deployed objects.
 pub(super) const ALL: &str = "config/default";
-/// The directory with only the CRDs.
 const CRDS: &str = "config/crd";
 
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {

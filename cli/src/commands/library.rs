@@ -51,7 +51,6 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
     Ok(Outcome { plan, ..outcome })
 }
 
-/// Edits Cargo.toml, and the Cargo.toml of each workspace member.
 fn edit_manifests(plan: &mut Plan, tree: &Tree, library: &Library) -> Result<()> {
     let root = edit_manifest(plan, tree, MANIFEST, library)?;
     let mut has_source = !root.sources.is_empty();

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::attributes::{print_attribute, quoted};
 
-/// A rule in a marker or a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) groups: Vec<String>,
@@ -125,7 +124,6 @@ impl Rule {
             .collect()
     }
 
-    /// Expands the rule to single permissions.
     pub(super) fn permissions(&self) -> BTreeSet<Permission> {
         let mut found = BTreeSet::new();
         let names = if self.names.is_empty() {

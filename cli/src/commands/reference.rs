@@ -39,7 +39,6 @@ fn commands_page() -> Result<String> {
     Ok(page)
 }
 
-/// Writes a section for each command without subcommands.
 fn write_commands(page: &mut String, command: &Command, path: &str) -> Result<()> {
     for inner in command.get_subcommands() {
         if inner.is_hide_set() || inner.get_name() == "help" {

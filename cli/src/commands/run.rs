@@ -12,7 +12,6 @@ use crate::flags::RunFlags;
 use crate::programs::find_program;
 use crate::shell::Shell;
 
-/// The error if cargo is missing.
 pub(super) const NO_CARGO: &str =
     "cargo was not found: install Rust (https://rustup.rs) and put its directory on the PATH";
 

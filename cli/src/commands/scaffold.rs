@@ -66,7 +66,6 @@ pub(super) fn check_project(tree: &Tree) -> Result<()> {
     }
 }
 
-/// Whether PROJECT was deleted from a project.
 fn is_deleted(tree: &Tree) -> Result<bool> {
     Ok(tree.read(FILE)?.is_none() && tree.read(RECORD)?.is_some())
 }
@@ -96,7 +95,6 @@ pub(super) fn manifests_request() -> manifests::Request {
     }
 }
 
-/// Fails with a line for each invalid name.
 pub(super) fn check_names(
     results: impl IntoIterator<Item = Result<(), names::FlagDiagnostic>>,
 ) -> Result<()> {

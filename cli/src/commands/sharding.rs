@@ -37,7 +37,6 @@ pub(super) fn check_arguments(plan: &Plan, tree: &Tree) -> Result<()> {
     }
 }
 
-/// The manager's arguments, if an object is its Deployment.
 fn find_arguments(object: &Value) -> Option<Vec<Value>> {
     if object["kind"] != "Deployment" {
         return None;

@@ -21,7 +21,6 @@ use crate::tree::{Search, Tree, Viewpoint, find_project_above};
 type Entry = dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>;
 
 pub(crate) struct Row {
-    /// The command's name in the JSON output.
     pub(crate) name: &'static str,
     pub(crate) output: Output,
     home: Home,
@@ -46,7 +45,6 @@ const PACKAGE: Home = Home::new(Search::UpToPackage, true);
 const EXAMINED: Home = Home::new(Search::PastPackages, false);
 /// The nearest package's project for settings, if there is one.
 const BELOW: Home = Home::new(Search::UpToPackage, false);
-/// The given directory.
 const HERE: Home = Home::new(Search::Nowhere, false);
 
 impl Home {
@@ -55,7 +53,6 @@ impl Home {
     }
 }
 
-/// The location in which a command runs.
 struct Place<'a> {
     dir: &'a Path,
     /// The directory to which paths on the command line are relative.

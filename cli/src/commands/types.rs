@@ -102,7 +102,6 @@ fn import(definitions: &Definitions, tree: &Tree, flags: &TypesFlags) -> Result<
     }
 }
 
-/// Prepends the header for a project's Rust files.
 fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
     let Some(project) = Project::read(tree)? else {
         return Ok(imported);

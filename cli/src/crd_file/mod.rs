@@ -51,7 +51,6 @@ enum Content {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrdEntry {
-    /// E.g. `cups.example.com`.
     pub(crate) name: String,
     /// Group and kind, unless the text could not be parsed.
     pub(crate) kind: Option<(String, String)>,
@@ -155,7 +154,6 @@ impl CrdFile {
         found
     }
 
-    /// The CRD with template expressions stripped.
     pub(crate) fn read_crd(&self, name: &str) -> Option<&Value> {
         let mut objects = self.documents.iter().flat_map(Document::objects);
         objects.find(|object| crd_name(object).as_deref() == Some(name))

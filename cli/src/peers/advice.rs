@@ -150,7 +150,6 @@ fn describe(found: Found) -> String {
     }
 }
 
-/// Replaces the links in Markdown with their labels.
 fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;

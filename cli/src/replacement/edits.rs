@@ -56,7 +56,6 @@ fn has_anchor(text: &str) -> bool {
     })
 }
 
-/// Replaces a misspelled key, i.e. the last part of `{path}`.
 pub(super) fn replace_key(found: &Found<'_>) -> Option<Replacement> {
     let (path, new) = (found.get("path")?, found.get("new")?);
     let token = Token::read(found)?;
@@ -90,7 +89,6 @@ pub(super) fn replace_entry(found: &Found<'_>) -> Option<Replacement> {
     (is_entry && !has_anchor(found.source)).then(|| found.at_place(&format!("version: {new}")))
 }
 
-/// Removes a list item, given the place of its first key or scalar.
 pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     let line = line_start(found.source, found.place.start);
     let before = &found.source[line..found.place.start];

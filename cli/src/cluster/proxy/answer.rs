@@ -37,7 +37,6 @@ struct Status {
 }
 
 impl Answer {
-    /// Parses the head. Everything after it is the body.
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut head = httparse::Response::new(&mut headers);

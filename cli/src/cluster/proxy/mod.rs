@@ -28,12 +28,10 @@ use super::Kubectl;
 /// Time limit for kubectl to start listening. It does not connect to the API server before the
 /// first request.
 const START: Duration = Duration::from_secs(20);
-/// Interval at which we check whether kubectl listens.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many bytes of kubectl's messages we keep.
 const MESSAGES: usize = 4096;
 
-/// A request's body, with its media type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
     None,
@@ -160,7 +158,6 @@ fn collect(mut stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) {
     });
 }
 
-/// Percent-encodes part of a path or query.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

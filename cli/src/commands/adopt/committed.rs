@@ -10,17 +10,13 @@ use crate::crd_file::{CrdEntry, CrdFile, is_rendered};
 use crate::posix::quote_word;
 use crate::tree::{Tree, find_repository, resolve_path};
 
-/// A CRD in one of the repository's files.
 #[derive(Debug)]
 pub(super) struct CommittedCrd {
     /// Path relative to the project directory. It may start with `../`.
     pub(super) path: String,
     entry: CrdEntry,
-    /// The CRD, if it could be parsed.
     pub(super) value: Option<Value>,
-    /// Whether the file contains nothing else.
     pub(super) is_single: bool,
-    /// Whether Helm fills in parts of the file.
     pub(super) is_template: bool,
     pub(super) is_outside: bool,
 }
@@ -32,7 +28,6 @@ impl CommittedCrd {
         known.is_some_and(|(its_group, its_kind)| its_group == group && its_kind == kind)
     }
 
-    /// Says why rbuilder cannot write the CRD, if so.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.is_outside {
             Some("it is outside of the directory of the package".to_owned())

@@ -102,7 +102,6 @@ fn check_project(tree: &Tree) -> Result<bool> {
     }
 }
 
-/// Plans the changes of `adopt` and returns what it found.
 fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     let is_deployed = check_project(tree)?;
     let (mut request, settings) = Request::of_everything(tree)?;

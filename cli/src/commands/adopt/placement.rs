@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 use crate::commands::manifests::{CrdPlace, DEFAULT_FILE};
 use crate::paths::folder_of;
 
-/// A CRD to write, and its current file.
 pub(super) struct Placed<'a> {
     pub(super) group: &'a str,
     pub(super) plural: &'a str,
-    /// `None` if the CRD has no file yet.
     pub(super) path: Option<&'a str>,
     /// Set if the file is not a template, so that further CRDs may go into the same directory.
     pub(super) is_plain: bool,
@@ -19,11 +17,8 @@ pub(super) struct Placed<'a> {
 /// Settings that reproduce the current locations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// `None` for the default.
     pub(super) folder: Option<String>,
-    /// `None` for the default.
     pub(super) file: Option<String>,
-    /// The remaining files, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 

@@ -12,7 +12,6 @@ use crate::edit::selection::{SkipReason, SkippedKind, list_skipped, unskip_kinds
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Package directory, group and kind.
 type Key = (String, String, String);
 
 /// The `skip` items whose kinds are readable now.

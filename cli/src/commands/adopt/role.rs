@@ -29,7 +29,6 @@ struct Draft {
     without_call: BTreeMap<String, Vec<String>>,
 }
 
-/// Prints the draft. No files are written.
 pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u8> {
     let tree = Tree::new(dir);
     let (request, _) = Request::of_everything(&tree)?;

@@ -28,7 +28,6 @@ pub(super) struct Survey {
     pub(super) is_deployed: bool,
 }
 
-/// Locations of CRDs that are known before the survey.
 pub(super) struct KnownPlaces {
     /// Where `manifests` writes CRDs that it does not deploy.
     pub(super) place: CrdPlace,
@@ -105,7 +104,6 @@ impl SurveyedKind {
     }
 }
 
-/// What happens to a `skip` item whose kind has become readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadableByNow {
     /// `adopt` added the item and now removes it.
@@ -126,14 +124,12 @@ pub(super) enum KindState {
     Unreadable(Vec<Reason>),
 }
 
-/// An error that prevents us from generating a CRD.
 pub(super) struct Reason {
     pub(super) text: String,
     /// The smallest change that fixes it.
     pub(super) help: Option<String>,
 }
 
-/// Surveys the repository including the planned changes.
 pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &KnownPlaces) -> Result<Survey> {
     let mut committed = find_committed(tree)?;
     places.sort(&mut committed);

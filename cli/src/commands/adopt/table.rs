@@ -191,7 +191,6 @@ fn cut(lines: Vec<String>) -> Vec<String> {
     shown
 }
 
-/// Prints the table as JSON, which has all differences.
 pub(super) fn to_json(survey: &Survey) -> Value {
     let kinds: Vec<Value> = survey.kinds.iter().map(kind_to_json).collect();
     let others: Vec<Value> = survey

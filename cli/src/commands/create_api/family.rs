@@ -11,7 +11,6 @@ pub(super) struct Family<'a> {
     requested: &'a ApiRequest,
     pub(super) all: Vec<&'a Resource>,
     pub(super) own: Option<&'a Resource>,
-    /// The other versions with types.
     others: Vec<&'a Resource>,
 }
 

@@ -64,7 +64,6 @@ pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &
     plan_create_imported(tree, requested, &kind)
 }
 
-/// Plans what `create api --from-crd` changes for an imported kind.
 pub(crate) fn plan_create_imported(
     tree: &Tree,
     requested: &ApiRequest,
@@ -225,7 +224,6 @@ pub(super) fn replace_files(
     }
 }
 
-/// Prints the sample as YAML, with the usual labels of samples.
 fn print_sample(project: &ProjectContext, api: &ApiContext, version: &ImportedVersion) -> String {
     let mut object = version.sample.clone();
     object.insert("apiVersion".into(), json!(api.api_version));

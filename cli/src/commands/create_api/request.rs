@@ -14,17 +14,14 @@ use crate::render::{
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
-/// A requested kind with all defaults applied.
 pub(super) struct Request {
     pub(super) resource: Resource,
     pub(super) types: bool,
-    /// Name of the controller to scaffold, if any.
     pub(super) controller: Option<String>,
     /// Set if another version of the kind came first. The file names then contain the version.
     pub(super) further: bool,
     /// Set if a new version becomes the storage version because there is no other version.
     pub(super) stored: bool,
-    /// Whether PROJECT already lists this version.
     pub(super) known: bool,
     /// The version from which a further version is copied.
     pub(super) before: Option<Resource>,

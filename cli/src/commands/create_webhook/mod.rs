@@ -127,7 +127,6 @@ fn is_complete(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool
     path.ends_with("_conversion.rs") && text.is_some_and(rust::has_conversion)
 }
 
-/// Adds handlers to a file that the user has changed.
 fn add_handlers(
     plan: &mut Plan,
     tree: &Tree,
@@ -188,7 +187,6 @@ fn check_flags(requested: &WebhookRequest) -> Result<()> {
 }
 
 struct Request {
-    /// The kind as it will be recorded in PROJECT.
     resource: Resource,
     /// All of the kind's webhooks, both existing and requested.
     webhooks: Webhooks,

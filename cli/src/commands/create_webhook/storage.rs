@@ -21,10 +21,8 @@ use crate::project::{Project, Resource};
 use crate::render::ApiPlaces;
 use crate::tree::Tree;
 
-/// A change of the storage version to the hub.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct StorageChange {
-    /// Files with changed types.
     changed: Vec<String>,
     /// Files with types that could not be changed, with the reason.
     problems: Vec<(String, String)>,

@@ -121,7 +121,6 @@ pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) 
     removal.finish()
 }
 
-/// The changes made by a command that removes parts of a kind.
 struct Removal<'a> {
     tree: &'a Tree,
     plan: Plan,
@@ -396,7 +395,6 @@ impl<'a> Removal<'a> {
         Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
-    /// Whether a scaffolded file exists and has changes.
     fn has_changes(&self, path: &str) -> Result<bool> {
         let text = self.plan.read(self.tree, path)?;
         Ok(text.is_some_and(|text| !self.is_scaffolded(path, &text)))

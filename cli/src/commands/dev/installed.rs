@@ -18,12 +18,10 @@ use crate::shell::Shell;
 /// other managers.
 const OPTIONS: [&str; 2] = ["--field-manager=rbuilder-dev", "--output=name"];
 
-/// Kind and name of an object.
 type Key = (String, String);
 
 pub(super) struct Installed {
     kubectl: Kubectl,
-    /// Whether nothing needs to be restored.
     is_disposable: bool,
     /// The original webhook configurations. `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,
@@ -40,7 +38,6 @@ impl Installed {
         }
     }
 
-    /// Applies the CRDs and waits until they are served.
     pub(super) fn apply_crds(&mut self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
         if rendered.crds.is_empty() {
             return Ok(());
@@ -53,7 +50,6 @@ impl Installed {
         self.kubectl.wait_until_established(&list)
     }
 
-    /// Applies the manager's roles and their bindings.
     pub(super) fn apply_roles(&self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
         match rendered.roles.is_empty() {
             true => Ok(()),

@@ -262,7 +262,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Prints a warning if the operator has exited on its own.
     fn note_exit(&mut self, shell: &mut Shell) {
         if self.operator.as_mut().is_some_and(Operator::has_ended)
             && let Some(status) = self.operator.take().and_then(Operator::stop)
@@ -282,7 +281,6 @@ impl Session<'_> {
     }
 }
 
-/// Lists the first few paths.
 fn summarize(paths: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut text = paths[..paths.len().min(SHOWN)].join(", ");

@@ -18,7 +18,6 @@ pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 pub(super) struct Rendered {
     pub(super) crds: Vec<Value>,
     pub(super) configurations: Vec<Value>,
-    /// Roles and their bindings, with their namespaces.
     pub(super) roles: Vec<Value>,
     /// The manager's service account, or `None` if the project deploys no manager.
     pub(super) account: Option<ServiceAccount>,
@@ -41,7 +40,6 @@ impl ServiceAccount {
 }
 
 impl Rendered {
-    /// Renders the project.
     pub(super) fn read(kubectl: &Kubectl) -> Result<Rendered> {
         Ok(Rendered::select(parse_documents(&kubectl.render(ALL)?)?))
     }

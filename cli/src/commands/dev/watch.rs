@@ -19,7 +19,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Watch {
     root: PathBuf,
     seen: Snapshot,
-    /// `None` if we compare the content at intervals.
     events: Option<Events>,
 }
 

@@ -118,7 +118,6 @@ fn fence(title: &str, yaml: &str) -> String {
     format!("\n{title}\n  {fence}yaml\n{lines}  {fence}\n\n")
 }
 
-/// Escapes text that Markdown would interpret as HTML, and line breaks.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('\n', " ")
 }

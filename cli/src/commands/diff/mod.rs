@@ -28,7 +28,6 @@ enum Subject {
     /// An older state, e.g. `main (1a2b3c4)`.
     Base(String),
     Versions {
-        /// How many pairs of versions we compared.
         pairs: usize,
         converted_by_webhook: Vec<Converted>,
     },

@@ -146,7 +146,6 @@ pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     Ok(Newer { objects, places })
 }
 
-/// Parses those objects in a text that can be compared.
 fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
     if !KINDS.iter().any(|kind| text.contains(kind)) {
         return Ok(Vec::new());

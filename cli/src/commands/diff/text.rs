@@ -63,7 +63,6 @@ pub(super) fn describe_webhook(crd: &Converted) -> String {
     }
 }
 
-/// Describes what the new CRDs do to an object.
 pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     let mut lines: Vec<String> = verdict
         .refused
@@ -168,7 +167,6 @@ fn indent(title: &str, yaml: &str) -> String {
     title + &lines.collect::<String>()
 }
 
-/// Counts the changes of each manifest by level.
 pub(super) fn by_manifest(report: &Report) -> BTreeMap<(&str, &str), [usize; 3]> {
     let mut found: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
     for change in &report.changes {

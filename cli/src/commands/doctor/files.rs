@@ -16,7 +16,6 @@ use crate::tree::Tree;
 use rbuilder_project::conflict::find_conflict;
 
 const LIBRARY: &str = "src/lib.rs";
-/// How many paths we name in a finding.
 const MOST_PATHS: usize = 8;
 
 /// The products that commands generate and merge.
@@ -115,7 +114,6 @@ pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Fi
     )])
 }
 
-/// Lists paths in a sentence. Only the first ones are named.
 pub(super) fn list_paths(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(MOST_PATHS);
     let shown = paths[..paths.len() - more].join(", ");

@@ -40,7 +40,6 @@ impl Status {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    /// The check's name, e.g. `rust`.
     check: &'static str,
     status: Status,
     message: String,

@@ -95,7 +95,6 @@ pub(super) fn examine_cluster(dir: &Path) -> Finding {
     }
 }
 
-/// The version of the API server, e.g. `v1.36.3`.
 fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
     let answer: Value = serde_json::from_str(&kubectl.ask_cluster(&["get", "--raw", "/version"])?)?;
     Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())

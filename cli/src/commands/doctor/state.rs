@@ -312,7 +312,6 @@ fn find_missing_module(message: &Value) -> Option<&str> {
     name.strip_suffix('`')
 }
 
-/// Checks each sample against the CRD of its kind.
 fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
     let refused = manifests::find_refused_before(&Plan::default(), tree)?;
     Ok(to_findings("samples", &refused))
@@ -379,7 +378,6 @@ fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> 
     diagnostics.iter().map(describe).collect()
 }
 
-/// Formats a diagnostic's location and message on one line.
 fn describe_diagnostic(diagnostic: &Value) -> String {
     format!(
         "{}:{}: {}",

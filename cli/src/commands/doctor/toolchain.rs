@@ -12,7 +12,6 @@ const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
 const LARGEST: u64 = 64 << 10;
 
-/// The toolchain that a toolchain file selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Toolchain {
     /// An official release of Rust, e.g. `1.93.0` or `nightly-2026-01-31`.

@@ -65,9 +65,7 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
 /// Help for a toolchain that may be a program in the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
-/// Why a program did not print its version.
 enum Silence {
-    /// The program is not on the `PATH`.
     NotFound,
     /// The program failed, with the first line of its errors. The line is empty if the program did
     /// not respond.
@@ -219,7 +217,6 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
     }
 }
 
-/// Whether a Kubernetes version is a patch release of a minor version.
 fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }

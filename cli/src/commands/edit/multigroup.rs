@@ -23,7 +23,6 @@ use crate::project::{FILE, Project, ScaffoldedFiles};
 use crate::render::{self, ApiPlaces, Scaffold, webhook_context};
 use crate::tree::Tree;
 
-/// Texts by path.
 type Files = BTreeMap<String, String>;
 
 const CODE: [&str; 4] = ["src", "tests", "examples", "benches"];
@@ -72,7 +71,6 @@ pub(super) struct Relocation {
     pub(super) role_references: Vec<RoleReference>,
 }
 
-/// A line in a manifest that refers to a role by its old name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RoleReference {
     path: String,
@@ -167,18 +165,14 @@ fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Fil
     Ok(files)
 }
 
-/// The difference between two of a project's layouts.
 struct LayoutChange {
     modules: ModuleMoves,
-    /// New paths of files outside of `src/`.
     files: BTreeMap<String, String>,
     /// Modules of webhooks from which only some parts move.
     kept: BTreeSet<Vec<String>>,
-    /// New role names by old name, without the project's prefix.
     roles: BTreeMap<String, String>,
 }
 
-/// The module declarations to add to a file and to remove from it.
 #[derive(Default)]
 struct Declarations {
     removed: BTreeSet<String>,
@@ -187,7 +181,6 @@ struct Declarations {
 
 struct MovedFiles {
     files: Files,
-    /// New path by old path.
     moves: BTreeMap<String, String>,
 }
 
@@ -400,7 +393,6 @@ impl LayoutChange {
         Ok(changes)
     }
 
-    /// Checks that no other module is where modules will move to.
     fn check_free_module(&self, texts: &Files, module: &[String], to: &[String]) -> Result<()> {
         let folder = format!("src/{}", module.join("/"));
         let paths = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
@@ -439,7 +431,6 @@ impl LayoutChange {
         Ok(())
     }
 
-    /// Puts each file at its new path.
     fn place(&self, texts: Files) -> Result<MovedFiles> {
         let mut placed = MovedFiles {
             files: Files::new(),
@@ -471,7 +462,6 @@ impl LayoutChange {
 }
 
 impl MovedFiles {
-    /// What has changed since before the moves.
     fn into_relocated(self, files: &Files) -> Relocated {
         let mut relocated = Relocated::default();
         for (from, to) in &self.moves {

@@ -20,10 +20,8 @@ const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];
 /// The CRDs, which are generated.
 const CRDS: &str = "config/crd/bases/";
 
-/// A message and its help.
 type Warning = (String, String);
 
-/// Names derived from a project's name.
 #[derive(Default)]
 struct Names {
     /// The manager's old and new namespace.
@@ -54,7 +52,6 @@ pub(super) struct Renamed {
 }
 
 impl Renamed {
-    /// Finds user files that refer to the project.
     pub(super) fn find(tree: &Tree, project: &Project, target: &Project) -> Result<Renamed> {
         if project.known.project_name == target.known.project_name {
             return Ok(Renamed::default());
@@ -104,7 +101,6 @@ impl Renamed {
         }
     }
 
-    /// Warns about names that renaming does not change.
     pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
         let (old, new) = (&project.known.project_name, &target.known.project_name);
         let mut warnings = Vec::new();
@@ -142,7 +138,6 @@ fn namespace(project: &Project) -> String {
     format!("{}-system", project.known.project_name)
 }
 
-/// Lists the code files, and the manifests that users edit.
 fn list_files(tree: &Tree) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders: Vec<String> = FOLDERS.iter().map(|folder| (*folder).to_owned()).collect();
@@ -155,7 +150,6 @@ fn list_files(tree: &Tree) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Whether a file is code or a manifest that users edit.
 fn has_names(path: &str) -> bool {
     let is_inside = |folder: &str| {
         path.strip_prefix(folder)
@@ -166,7 +160,6 @@ fn has_names(path: &str) -> bool {
         && !path.starts_with(CRDS)
 }
 
-/// Replaces a name unless it is part of a longer one.
 fn replace_word(text: &str, old: &str, new: &str) -> String {
     let is_part = |character: char| character.is_alphanumeric() || "-_.".contains(character);
     replace_where(text, (old, new), |before, after| {

@@ -52,7 +52,6 @@ pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result
     Ok(0)
 }
 
-/// The directory in `KUBEBUILDER_ASSETS`, if it contains the programs.
 fn folder_in_environment() -> Option<PathBuf> {
     let folder = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)?;
     has_programs(&folder, &Platform::current()).then_some(folder)

@@ -58,7 +58,6 @@ pub(super) fn run(dir: &Path, flags: &ListFlags, shell: &mut Shell) -> Result<u8
     Ok(0)
 }
 
-/// Prints the installed versions, then the other available ones.
 fn print(store: &Store, found: &BTreeMap<Release, State>, output: Output, shell: &mut Shell) {
     let mut rows: Vec<(&Release, State)> = found
         .iter()

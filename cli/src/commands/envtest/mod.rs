@@ -83,7 +83,6 @@ fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     includes(&flags.os, &current.os, &platform.os) && includes(&flags.arch, &current.arch, &platform.arch)
 }
 
-/// The newest complete installation that matches the selector.
 fn newest_installed(store: &Store, selector: &Selector, platform: &Platform) -> Result<Option<Release>> {
     let mut installed = read_installed(store)?.into_iter();
     let found = installed.find(|Installed { release, is_complete }| {
@@ -147,7 +146,6 @@ fn print_installation(store: &Store, release: &Release, as_command: bool, output
     print_directory(&store.path(release), as_command, &json, output, shell);
 }
 
-/// Prints a directory of binaries in the requested format.
 fn print_directory(folder: &Path, as_command: bool, json: &Value, output: Output, shell: &mut Shell) {
     let shown = folder.display().to_string();
     match (output, as_command) {

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use crate::edit::kustomization::resolve_entry;
 use rbuilder_go_project::{Reached, follow_kustomizations};
 
-/// Objects by kind and name.
 pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;
 
-/// An object and its origin.
 pub(super) struct AppliedObject {
     pub(super) object: Value,
     /// What defines it, e.g. "config/default/metrics_service.yaml".

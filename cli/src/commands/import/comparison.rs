@@ -97,7 +97,6 @@ impl Report {
     }
 }
 
-/// Reads the documents in one of the planned project's files.
 pub(super) fn read_planned(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<Value>> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     Ok(parse_documents(&text).unwrap_or_default())
@@ -113,7 +112,6 @@ pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// Describes a changed value on one line.
 pub(super) fn show_change(before: &Value, after: &Value) -> String {
     let show = |value: &Value| {
         let text = value.to_string();

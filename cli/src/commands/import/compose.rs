@@ -273,7 +273,6 @@ impl<'a> Composed<'a> {
         path == format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
     }
 
-    /// The files with the types of a kind, in all its versions.
     fn type_files(&self, resource: &Resource) -> Vec<String> {
         let known = self
             .project
@@ -330,7 +329,6 @@ fn api_request(
     }
 }
 
-/// The domain of a kind whose types belong to the project.
 fn own_domain(resource: &Resource) -> Option<String> {
     let is_own = !resource.is_foreign() && !resource.domain.is_empty();
     is_own.then(|| resource.domain.clone())

@@ -198,7 +198,6 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Says what to do about a builder call that we don't support.
 fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
     let advice = counterpart.map_or(

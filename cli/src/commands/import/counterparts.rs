@@ -101,7 +101,6 @@ fn holders_of(
         .collect()
 }
 
-/// The service account of a Deployment's pods.
 pub(super) fn account_of(deployment: Option<&Value>) -> String {
     let account = deployment.and_then(|object| object.pointer("/spec/template/spec/serviceAccountName"));
     account.and_then(Value::as_str).unwrap_or("default").to_owned()

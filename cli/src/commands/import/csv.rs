@@ -78,7 +78,6 @@ struct SplitBase {
     unknown: Vec<String>,
 }
 
-/// How many kinds and fields the attributes describe.
 #[derive(Default)]
 struct Counts {
     kinds: usize,

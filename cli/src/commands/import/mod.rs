@@ -119,7 +119,6 @@ fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outco
     Ok((outcome.with_next(&next), report))
 }
 
-/// The `init` flags that recreate the project.
 fn init_flags(flags: &ImportFlags, original: &GoProject) -> InitFlags {
     let known = &original.project.known;
     InitFlags {

@@ -191,7 +191,6 @@ fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) 
     }
 }
 
-/// Tells the user which files to compare.
 fn advise_comparison(theirs: &AppliedObject, ours: &AppliedObject) -> String {
     match theirs.origin == ours.origin {
         true => format!("compare the two in {}", ours.origin),
@@ -199,7 +198,6 @@ fn advise_comparison(theirs: &AppliedObject, ours: &AppliedObject) -> String {
     }
 }
 
-/// Adds a row for an object that both projects have.
 fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report: &mut Report) {
     let (before, after) = (&theirs.object["spec"], &ours.object["spec"]);
     let keys: BTreeSet<&String> = [before, after]

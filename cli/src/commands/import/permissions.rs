@@ -24,7 +24,6 @@ pub(super) fn compare_permissions(
     }
 }
 
-/// Formats a permission, e.g. `get apps/deployments`.
 fn show_permission((namespace, group, resource, name, verb): &Permission) -> String {
     let group = if group.is_empty() {
         String::new()

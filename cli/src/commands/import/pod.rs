@@ -9,7 +9,6 @@ use super::blocks::{find_block, print_indented, print_map};
 /// kubebuilder's.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
-/// Pod fields that are copied unchanged.
 const POD_FIELDS: [&str; 14] = [
     "affinity",
     "automountServiceAccountToken",
@@ -26,7 +25,6 @@ const POD_FIELDS: [&str; 14] = [
     "tolerations",
     "topologySpreadConstraints",
 ];
-/// Container fields that are copied unchanged.
 const CONTAINER_FIELDS: [&str; 2] = ["envFrom", "imagePullPolicy"];
 
 /// Adds a pod template's fields to the manager's manifest, in addition to the existing ones.

@@ -14,7 +14,6 @@ pub(super) const CONFIGURATIONS: [(&str, &str); 2] = [
     ("ValidatingWebhookConfiguration", "validating"),
 ];
 
-/// The file that `make manifests` generates.
 const MANIFESTS: &str = "config/webhook/manifests.yaml";
 
 pub(super) struct Published<'a> {
@@ -76,7 +75,6 @@ impl<'a> Published<'a> {
         self.webhook["rules"].as_array().into_iter().flatten()
     }
 
-    /// Explains why none of the project's handlers serves the webhook.
     pub(super) fn explain_missing(&self, composed: &Composed<'_>) -> String {
         const ADVICE: &str = "write it as a function with `#[webhook(…)]`";
         let of_kind = |kind: &&Kind<'_>| self.is_of_kind(&kind.resource, &plural_of(kind, &kind.resource));

@@ -11,7 +11,6 @@ pub(super) struct GoTypes<'a> {
     original: &'a GoProject,
 }
 
-/// The kind that a type represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundType {
     /// API group, with its domain.
@@ -40,7 +39,6 @@ impl<'a> GoTypes<'a> {
             .or_else(|| self.find_by_crd(&package, &go_type.name))
     }
 
-    /// Finds a kind by `path` in PROJECT.
     fn find_recorded(&self, package: &str, name: &str) -> Option<FoundType> {
         let resources = &self.original.project.known.resources;
         let found = resources

@@ -88,7 +88,6 @@ struct Served<'a> {
 /// The part of a webhook that concerns one kind.
 struct Part<'a> {
     webhook: &'a Value,
-    /// The resources of this kind.
     resources: Vec<String>,
     /// False if another kind's handler already has the name and path.
     is_first: bool,

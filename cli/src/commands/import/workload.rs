@@ -163,7 +163,6 @@ fn renamed_argument(argument: &Value) -> Value {
 /// Ports that the scaffold serves. Its components add them to the container.
 const SERVED: &[(u64, &str)] = &[(8443, "metrics"), (9443, "webhooks")];
 
-/// Adds a row for ports that the manager no longer has.
 fn compare_ports(theirs: &[Value], ours: &[Value], report: &mut Report) {
     let number = |port: &Value| port["containerPort"].as_u64().unwrap_or_default();
     let is_there = |port: &&Value| {

@@ -369,7 +369,6 @@ fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     }
 }
 
-/// Lists what was kept, and the next steps.
 fn next_steps(
     tree: &Tree,
     package: &AdoptedPackage,

@@ -187,7 +187,6 @@ fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> 
     Ok(project)
 }
 
-/// Finds out about the license from a license file in the repository.
 fn find_license(tree: &Tree) -> Result<Option<License>> {
     for path in [
         "LICENSE",

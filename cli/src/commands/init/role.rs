@@ -53,12 +53,10 @@ impl CopiedRole {
         }
     }
 
-    /// Describes the roles whose rules were copied, if there are any.
     pub(super) fn describe_source(&self) -> Option<String> {
         (!self.sources.is_empty()).then(|| self.sources.join(" and "))
     }
 
-    /// A warning about missing permissions, and its help.
     pub(super) fn warning(self) -> Option<(String, &'static str)> {
         if !self.left_out.is_empty() {
             return Some((

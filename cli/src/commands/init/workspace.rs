@@ -14,7 +14,6 @@ use crate::project::{Project, names};
 use crate::render;
 use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_manifests_above, resolve_path};
 
-/// A workspace above a project.
 pub(super) struct Workspace {
     root: PathBuf,
     /// The project's path in the workspace.
@@ -90,7 +89,6 @@ pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option
 }
 
 impl Workspace {
-    /// Whether the project is or becomes a member.
     pub(super) fn has_member(&self) -> bool {
         self.is_listed || self.is_own
     }

@@ -59,13 +59,11 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
-    /// The file, if there's a single one for all CRDs.
     fn file_of_all(&self) -> Option<String> {
         let folder = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
         folder.map(|folder| format!("{folder}/{}", self.file))
     }
 
-    /// All files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.files.values().cloned().chain(self.file_of_all()).collect()
     }
@@ -74,7 +72,6 @@ impl CrdPlace {
         self.files.values().any(|file| file == path) || self.file_of_all().as_deref() == Some(path)
     }
 
-    /// Whether a path belongs to a CRD.
     pub(super) fn holds(&self, path: &str) -> bool {
         if self.files.values().any(|file| file == path) {
             return true;
@@ -84,7 +81,6 @@ impl CrdPlace {
         name.is_some_and(|name| !name.contains('/') && is_yaml(name))
     }
 
-    /// Lists all YAML files which may contain CRDs, in sorted order.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,

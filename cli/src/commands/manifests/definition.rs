@@ -89,7 +89,6 @@ impl<'p> ChangedFile<'p> {
     }
 }
 
-/// Reads all CRD files that are modified by a plan.
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     // If none of them existed before, we don't have to parse everything that was just generated in

@@ -24,7 +24,6 @@ use crate::tree::Tree;
 /// How often we generate manifests again.
 const ROUNDS: usize = 16;
 
-/// Adds the changed files to a plan.
 pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let request = request.with_settings(tree)?;
     let mut tried = Mistakes::new();
@@ -95,7 +94,6 @@ fn check_project(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     }
 }
 
-/// The replacements in each file.
 type Fixes = BTreeMap<String, Vec<Replacement>>;
 
 /// How often a file has a message.

@@ -10,7 +10,6 @@ use crate::tree::Tree;
 /// Directories of files that are rendered from the manifests of a project.
 const RENDERED: [&str; 2] = ["dist", bundle::FOLDER];
 
-/// Looks up which files of a directory are generated.
 pub(in crate::commands) struct GeneratedPaths {
     /// `None` outside of packages, or if their settings are invalid.
     layout: Option<Layout>,

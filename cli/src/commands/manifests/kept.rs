@@ -8,7 +8,6 @@ use rbuilder_generator::{KindOutcome, KindSummary};
 use crate::edit::selection::{SkippedKind, list_skipped};
 use crate::tree::Tree;
 
-/// Lists the names of these CRDs, e.g. `cups.example.com`.
 pub(super) fn list_kept(tree: &Tree, kinds: &[KindSummary]) -> BTreeSet<String> {
     let mut items: BTreeMap<&str, Vec<SkippedKind>> = BTreeMap::new();
     let mut kept = BTreeSet::new();

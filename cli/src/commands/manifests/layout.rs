@@ -20,7 +20,6 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::{Tree, check_relative, typed_path};
 
-/// Output directories, relative to the project.
 #[derive(Clone)]
 pub(in crate::commands) struct Layout {
     /// Directory that contains the kustomizations.
@@ -102,14 +101,12 @@ impl Layout {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
-    /// All paths of a CRD, given the path of its manifest.
     fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
         let (group, plural) = split_manifest(manifest);
         let paths = self.crd_places().filter_map(|place| place.path(group, plural));
         paths.collect()
     }
 
-    /// All files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
@@ -135,7 +132,6 @@ impl Layout {
         Ok(paths)
     }
 
-    /// Lists the names of all existing CRDs (e.g. `cups.example.com`).
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let names = self.crd_places().map(|place| place.list_names(tree));
         Ok(names.collect::<Result<Vec<_>>>()?.concat())
@@ -328,7 +324,6 @@ fn prune(
     Ok(stale)
 }
 
-/// Updates the kustomization with the list of CRDs, if it exists.
 fn update_crd_kustomization(
     plan: &mut Plan,
     tree: &Tree,

@@ -57,7 +57,6 @@ enum LostPart {
         kind: String,
         version: String,
         whole: bool,
-        /// Whether the file is deleted as well.
         with_file: bool,
     },
     Permissions(Vec<Permission>),

@@ -147,7 +147,6 @@ pub(super) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 pub(crate) struct SourceErrors {
     errors: usize,
     advice: String,
-    /// Rendered errors with their locations.
     pub(crate) snippets: String,
     pub(crate) diagnostics: Vec<Value>,
 }

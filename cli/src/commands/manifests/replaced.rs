@@ -35,7 +35,6 @@ pub(super) fn check_replaced(plan: &Plan, path: &str, manifest: &str) -> Result<
     Ok(())
 }
 
-/// Finds an object in the file that isn't part of the manifest.
 fn find_other(text: &str, manifest: &str) -> Option<String> {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return Some("something other than YAML".into());
@@ -69,7 +68,6 @@ fn find_other(text: &str, manifest: &str) -> Option<String> {
     })
 }
 
-/// The name that a CRD must have according to the API server.
 fn required_name(crd: &Value) -> Option<String> {
     let (group, plural) = (
         crd["spec"]["group"].as_str()?,

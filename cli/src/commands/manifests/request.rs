@@ -15,7 +15,6 @@ use crate::tree::Tree;
 pub(in crate::commands) struct Request {
     pub(in crate::commands) layout: Layout,
     pub(in crate::commands) options: Options,
-    /// Whether to print a note if there are no markers in the source.
     pub(in crate::commands) notes_nothing: bool,
     /// Whether it's fine for manifests to lose something that's still in the source.
     pub(in crate::commands) prunes_standing: bool,

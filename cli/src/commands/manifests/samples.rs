@@ -105,7 +105,6 @@ fn add_crds(judges: &mut Judges, path: &str, text: &str) {
     }
 }
 
-/// The paths of all samples that will exist after the plan.
 pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
@@ -159,7 +158,6 @@ pub(super) fn check_sample_by(path: &str, text: &str, crds: &Judges) -> Vec<Diag
     })
 }
 
-/// The API group of an object, or `None` for the core group.
 fn group_of(object: &Value) -> Option<&str> {
     let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
     Some(group)

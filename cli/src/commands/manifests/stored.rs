@@ -62,7 +62,6 @@ struct Narrowed {
 #[derive(Debug, PartialEq)]
 enum Narrowing {
     Required,
-    /// This enum variant (as JSON) was removed.
     EnumValue(String),
     /// Any value of the type used to be valid, but now there are just these (as JSON).
     Enum(Vec<String>),
@@ -230,7 +229,6 @@ fn changed_type<'a>(
     (types.0 != types.1 && types != ("integer", "number")).then_some(types)
 }
 
-/// The fields that were removed, unless unknown fields are preserved.
 fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
     let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
     if keeps.iter().any(|key| after.contains_key(*key)) {
@@ -243,7 +241,6 @@ fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Ve
     names.filter(is_removed).cloned().collect()
 }
 
-/// The items of a list in `after` which don't exist in `before`.
 fn new_names<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,

@@ -21,7 +21,6 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// Warns about each new role that does not have any effect.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -33,7 +32,6 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
     check_roles(path, &added, plan, tree)
 }
 
-/// Warns about each generated role that does not have any effect.
 pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&tree.read(&path)?.unwrap_or_default());

@@ -15,7 +15,6 @@ use super::definition::ChangedFile;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 use crate::render::sample_file;
 
-/// Warns about each CRD whose storage version is removed.
 pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let kept = changed
         .iter()
@@ -40,7 +39,6 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummar
     .collect()
 }
 
-/// Warns about each change that is rejected by the API server.
 pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in changed {

@@ -20,7 +20,6 @@ use super::{SETTLE, settling};
 use crate::cluster::{Body, Refusal};
 
 const GROUP: &str = "/apis/storagemigration.k8s.io";
-/// API versions that we support.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 /// How long the controller may take to start. It's notified by an event, but there's nothing to see
 /// until it updates the status.
@@ -118,7 +117,6 @@ impl<'a> Migration<'a> {
         format!("{}/{}", self.collection, self.name)
     }
 
-    /// Reads the object. Returns `None` if it does not exist.
     fn read(&self) -> Result<Option<Value>> {
         let answer = self.requests.send("GET", &self.path(), JSON, Body::None)?;
         match answer.read() {

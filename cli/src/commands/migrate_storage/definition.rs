@@ -35,10 +35,8 @@ pub(super) struct Definition {
     resource_version: String,
     pub(super) group: String,
     pub(super) plural: String,
-    /// Version in which the API server stores objects.
     pub(super) storage: String,
     served: Vec<String>,
-    /// Versions in which objects may be stored.
     pub(super) stored: Vec<String>,
     has_annotation: bool,
     record: Option<Record>,
@@ -56,7 +54,6 @@ struct Record {
 }
 
 impl Definition {
-    /// Reads a CRD. Returns `None` if it does not exist in the cluster.
     pub(super) fn read(requests: &Requests<'_>, name: &str) -> Result<Option<Definition>> {
         let answer = requests.send("GET", &path(name), JSON, Body::None)?;
         match answer.read::<Value>() {
@@ -156,7 +153,6 @@ impl Definition {
         Ok(trimmed)
     }
 
-    /// Removes the record, if any.
     pub(super) fn forget(&self, requests: &Requests<'_>) -> Result<()> {
         self.change(requests, "", &|now| match now.has_annotation {
             true => json!({ "metadata": { "annotations": { RECORD: null } } }),

@@ -23,7 +23,6 @@ pub(super) struct Key {
 /// All objects of a CRD at some point in time.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// Objects that may be stored in a different version.
     pub(super) keys: Vec<Key>,
     /// How many objects have already been written in the storage version.
     pub(super) done: usize,

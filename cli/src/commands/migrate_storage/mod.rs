@@ -57,10 +57,8 @@ enum State {
 struct Outcome {
     name: String,
     storage: Option<String>,
-    /// Stored versions before and after.
     before: Vec<String>,
     after: Vec<String>,
-    /// Whether the objects were written by the cluster.
     by_cluster: bool,
     /// Total number of objects, and how many of them had been written by earlier runs.
     objects: usize,

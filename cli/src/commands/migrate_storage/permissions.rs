@@ -19,7 +19,6 @@ struct Permission<'a> {
 }
 
 impl Permission<'_> {
-    /// Formats the permission as a rule of a ClusterRole.
     fn as_rule(&self) -> String {
         let resource = match self.subresource {
             "" => self.resource.to_owned(),

@@ -6,7 +6,6 @@ use super::rewrite::Tally;
 use crate::count::counted;
 use crate::shell::Shell;
 
-/// How often to print a line if this is not a terminal.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) struct Progress {

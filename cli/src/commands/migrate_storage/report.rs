@@ -7,7 +7,6 @@ use super::rewrite::Failure;
 use super::{Outcome, State};
 use crate::count::counted;
 
-/// How many objects we list in the text.
 const NAMED: usize = 20;
 
 pub(super) fn render(outcomes: &[Outcome]) -> String {

@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use crate::cluster::{Answer, Body, Interrupt, Proxy, Refusal};
 
 pub(super) const JSON: &str = "application/json";
-/// Delays before the retries.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
@@ -15,7 +14,6 @@ const PAUSES: [Duration; 3] = [
 ];
 /// Maximum delay that the server can ask for.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How often to check whether the user wants to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) struct Requests<'a> {

@@ -18,13 +18,11 @@ use super::keys::Key;
 use super::requests::{JSON, Requests, is_unavailable};
 use crate::cluster::{Body, Refusal};
 
-/// Maximum number of concurrent requests.
 const WORKERS: usize = 8;
 /// Give up if the server was not available for this many objects in a row.
 const GIVE_UP: usize = 20;
 /// How often we try to write an object that is modified concurrently.
 const ATTEMPTS: usize = 5;
-/// How often to report the progress.
 const TICK: Duration = Duration::from_millis(250);
 /// Time over which the rate is measured.
 const PERIOD: Duration = Duration::from_secs(10);

@@ -10,11 +10,9 @@ use crate::cluster::{Kubectl, describe, qualified_name};
 use crate::count::counted;
 use crate::shell::Shell;
 
-/// Interval at which we list the remaining objects.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After this time we print the remaining objects again even if they are the same.
 const REMIND_AFTER: Duration = Duration::from_secs(15);
-/// How many remaining objects we name.
 const NAMED: usize = 5;
 
 /// Deletes all objects of the given CRDs, and waits until they no longer exist. If that takes

@@ -28,7 +28,6 @@ pub(super) use namespaces::apply as apply_namespaces;
 /// request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// How many kept objects we name.
 const NAMED: usize = 4;
 
 pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
@@ -121,7 +120,6 @@ impl Rendered {
     }
 }
 
-/// Joins the first few words, and counts the others.
 fn join_first(words: &[String], most: usize) -> String {
     let shown = words.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
     match words.len().saturating_sub(most) {

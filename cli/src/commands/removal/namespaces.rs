@@ -14,7 +14,6 @@ use crate::shell::Shell;
 /// again, even with another tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
-/// How many foreign objects we name.
 const NAMED: usize = 5;
 
 /// Applies namespaces that `deploy` has created, and creates missing ones. Other people's
@@ -204,7 +203,6 @@ impl<'a> OwnObjects<'a> {
     }
 }
 
-/// Whether a rule in a Role refers to a Secret by name.
 fn names_secret(role: &Value, name: &Value) -> bool {
     let contains = |list: &Value, value: &Value| list.as_array().is_some_and(|list| list.contains(value));
     let mut rules = role["rules"].as_array().into_iter().flatten();

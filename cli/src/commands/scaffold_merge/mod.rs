@@ -42,7 +42,6 @@ pub(super) struct ScaffoldMerge<'a> {
     tree: &'a Tree,
     relocated: Relocated,
     labels: Labels,
-    /// The project before the merge.
     project: Project,
     base: Written,
     theirs: Scaffold,
@@ -177,7 +176,6 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { accepted, ..self })
     }
 
-    /// The file at a path, or the missing files in a directory.
     fn find_deleted(&self, path: &str) -> Result<Vec<String>> {
         if self.theirs.files.contains_key(path) {
             return match self.tree.read(path)? {
@@ -381,7 +379,6 @@ impl<'a> ScaffoldMerge<'a> {
     }
 }
 
-/// Whether two texts have the same lines, in any order.
 fn has_same_lines(one: &str, other: &str) -> bool {
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -479,7 +476,6 @@ impl Report {
     }
 }
 
-/// The path and the line of a conflict's first marker.
 pub(super) type ConflictPlace = (String, usize);
 
 fn list_places(conflicts: &[ConflictPlace]) -> String {

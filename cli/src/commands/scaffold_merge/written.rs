@@ -211,7 +211,6 @@ impl<'a> Former<'a> {
         }
     }
 
-    /// The scaffold as the commands wrote it.
     fn written(&self, tree: &Tree) -> Result<Written> {
         let mut written = Written::default();
         let paths: BTreeSet<&String> = self
@@ -283,7 +282,6 @@ impl<'a> Former<'a> {
     }
 }
 
-/// Counts the files in a scaffold that match a project's record.
 fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
     let record = project.scaffolded_files();
     let paths = scaffold.record.paths();

@@ -74,7 +74,6 @@ pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result
     })
 }
 
-/// Merges the current scaffold into a project.
 fn merge_today(
     tree: &Tree,
     requested: &UpdateRequest,

@@ -55,7 +55,6 @@ impl Judged {
     }
 }
 
-/// Exits with 1 if an object would be refused.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<u8> {
     let mut judges = read_judges(dir, typed_in, flags, shell)?;
     let (old, _) = read_objects(&read_files(dir, typed_in, &flags.old)?)?;

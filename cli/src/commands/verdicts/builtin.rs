@@ -92,7 +92,6 @@ impl Builtin {
             .collect()
     }
 
-    /// Whether Kubernetes has the kind in any version of the group.
     pub(super) fn knows(group: &str, kind: &str) -> bool {
         find(group, kind).is_some()
     }

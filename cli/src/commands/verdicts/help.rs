@@ -198,12 +198,10 @@ pub(super) fn propose(word: &str, candidates: &BTreeSet<&str>) -> Option<String>
     }
 }
 
-/// Whether JSON would write the text as an integer.
 fn is_integer(text: &str) -> bool {
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }
 
-/// Whether JSON would accept the text as a number.
 fn is_number(text: &str) -> bool {
     text.trim() == text && serde_json::from_str::<Number>(text).is_ok()
 }

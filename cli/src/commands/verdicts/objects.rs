@@ -22,7 +22,6 @@ pub(in crate::commands) struct Object {
     /// The fields that occur more than once, and whether their last two values are equal.
     duplicates: Vec<(String, bool)>,
     pub(in crate::commands) value: Value,
-    /// Whether the object is one of several items in a list.
     pub(in crate::commands) is_listed: bool,
 }
 

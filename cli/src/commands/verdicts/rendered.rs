@@ -12,7 +12,6 @@ use crate::commands::find_kubectl;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, STANDARD_INPUT, read_inputs};
 
-/// The file names that kustomize accepts.
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// We add this to the path of a directory to name its rendered output.

@@ -328,7 +328,6 @@ fn is_unchecked(format: &str) -> bool {
     is_integer || matches!(format, "float" | "double" | "partial-date-time" | "ip")
 }
 
-/// Compares numbers by value, so that `1.0` equals `1`.
 fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
