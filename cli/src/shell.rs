@@ -44,7 +44,9 @@ const ERASE: &str = "\r\x1b[K";
 pub enum Color {
     /// On terminals, unless `NO_COLOR` is set.
     Auto,
+    /// Always.
     Always,
+    /// Never.
     Never,
 }
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
 
-/// Stop after so many files and directories.
 const MOST: usize = 2_000;
 
 /// A kustomization, or a file that one lists directly or indirectly.

@@ -1,7 +1,6 @@
 //! Splits Go source into tokens. We don't need a parser to find calls, imports and functions, and
 //! this way nothing can fail.
 
-/// A token, and the line on which it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) line: usize,
@@ -14,7 +13,6 @@ pub(crate) enum Text {
     Word(String),
     /// What's in a string literal, with its escapes.
     String(String),
-    /// Any other character.
     Sign(char),
 }
 

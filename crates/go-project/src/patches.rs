@@ -21,7 +21,6 @@ const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
 /// How many patches we apply. Projects have one or two for each CRD.
 const MOST_PATCHES: usize = 400;
-/// The kustomization that `make deploy` applies.
 const DEFAULT: &str = "config/default";
 /// Annotations of cert-manager start like this. Components of our scaffold set them.
 const CERTIFICATES: &str = "cert-manager.io/";
@@ -39,7 +38,6 @@ pub struct Unfollowed {
 }
 
 struct Patch {
-    /// The file that it is in.
     origin: String,
     documents: Vec<Value>,
     /// Which objects the kustomization selects for it. `null` if the patch itself names its target.
@@ -335,7 +333,6 @@ const SCAFFOLDED_FLAGS: [&str; 8] = [
     "metrics-secure",
     "webhook-cert-path",
 ];
-/// Ports for metrics and webhooks.
 const SCAFFOLDED_PORTS: [u64; 3] = [8080, 8443, 9443];
 /// Paths of certificates start like this.
 const CERTIFICATE_PATHS: &str = "/tmp/k8s-";

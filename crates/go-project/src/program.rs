@@ -106,7 +106,6 @@ fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     found
 }
 
-/// The string constants and variables of the file.
 fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     let mut found = BTreeMap::new();
     for window in tokens.windows(3) {

@@ -17,7 +17,6 @@ use crate::words::{singular, type_name};
 pub(crate) enum Ty {
     /// The path of a type without parts.
     Leaf(&'static str),
-    /// The path of a type in k8s-openapi.
     Kubernetes(String, Arc<Schema>),
     /// A struct or enum of the file, as an index into [`Classes::list`].
     Class(usize),
@@ -38,7 +37,6 @@ pub(crate) struct Class {
     pub(crate) name: String,
     /// Set for the spec and the status, because these are never shared.
     pub(crate) is_root: bool,
-    /// The description in the schema of the type.
     pub(crate) doc: Option<Arc<str>>,
 }
 
@@ -246,7 +244,6 @@ fn first_sentence(text: &str) -> &str {
     paragraph[..end.unwrap_or(paragraph.len())].trim_end()
 }
 
-/// Whether an object may have fields that the schema doesn't know.
 fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
@@ -331,7 +328,6 @@ impl Ty {
         }
     }
 
-    /// Whether the source of the type needs `BTreeMap`.
     pub(crate) fn has_map(&self) -> bool {
         match self {
             Ty::Map(_) => true,

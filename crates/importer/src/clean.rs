@@ -190,7 +190,6 @@ fn each_part(
     }
 }
 
-/// Whether the key might as well be absent.
 fn has_no_effect(key: &str, value: &Value) -> bool {
     match value {
         Value::Null => key != "default" && key != "example",

@@ -8,7 +8,6 @@ use rbuilder_schema::{CsvMarkers, Descriptor, Markers};
 use crate::classes::{Body, Classes, Ty};
 use crate::structs::{FieldText, Finished};
 
-/// The index of the struct, and the index of the field in it.
 type FieldId = (usize, usize);
 
 /// The struct with the fields of `spec` or `status`, and the prefix of their paths in there.
@@ -51,7 +50,6 @@ pub(crate) fn place_descriptors(
     unplaced
 }
 
-/// Finds the field at a path, e.g. `servers[0].memory`.
 fn find_field(
     root: usize,
     path: &str,

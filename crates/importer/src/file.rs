@@ -83,7 +83,6 @@ impl<'a> Module<'a> {
         self.shared.insert(id, path.to_owned());
     }
 
-    /// Chooses descriptions for the types and works out their markers.
     pub(crate) fn finish(&mut self) {
         self.classes.describe();
         self.finished = finish(&self.classes);
@@ -99,7 +98,6 @@ impl<'a> Module<'a> {
         place_descriptors(csv, parts, &self.classes, &mut self.finished)
     }
 
-    /// Warns about everything that we could not preserve.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let Definition { group, names, .. } = self.definition;
         let place = format!("{}.{group}, version {}", names.plural, self.version.name);

@@ -15,9 +15,7 @@ use rbuilder_schema::{
 
 /// What we have if no markers give the schema that we want.
 pub(crate) struct Misfit {
-    /// The markers that come closest.
     pub(crate) markers: Markers,
-    /// Why they don't fit.
     pub(crate) reason: String,
 }
 
@@ -107,7 +105,6 @@ fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
     differs.then(|| wanted.description.clone().unwrap_or_default())
 }
 
-/// Markers for all keys that differ.
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
     let is_stated = |key: &Key| match key.role {
         Role::Words => !key.is_same(wanted, own),

@@ -47,7 +47,6 @@ impl Interner {
     }
 }
 
-/// Removes the parts that get a number of their own.
 fn without_parts(schema: &Schema) -> Schema {
     Schema {
         properties: BTreeMap::new(),

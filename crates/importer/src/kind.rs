@@ -9,7 +9,6 @@ use crate::definition::{Column, Conversion, Definition, Scale, Version};
 use crate::print::{Meta, literal, rule_arg, string_literal};
 use crate::words::object_name;
 
-/// What the objects of a version look like.
 #[derive(Debug, Default)]
 pub(crate) struct Root {
     /// The schema of the struct that derives `CustomResource`.
@@ -78,7 +77,6 @@ fn fields_of_root(
     }
 }
 
-/// Removes a field and returns its schema, if that can be a struct.
 fn take_struct(name: &str, properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Option<Schema> {
     properties.get(name).filter(|schema| is_struct(schema))?;
     properties.remove(name).map(|schema| Schema::clone(&schema))
@@ -277,7 +275,6 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
     Meta::list("conversion", args)
 }
 
-/// Whether kube's `validation` can express a rule.
 fn is_kube_rule(rule: &Cel) -> bool {
     rule.optional_old_self.is_none() && !(rule.message.is_some() && rule.message_expression.is_some())
 }

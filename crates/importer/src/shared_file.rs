@@ -14,7 +14,6 @@ pub(crate) struct SharedFile<'a> {
     modules: &'a [Module<'a>],
     /// All shared types, by file and index.
     by_place: BTreeMap<(usize, usize), &'a SharedType>,
-    /// The types that go into this file.
     own: Vec<&'a SharedType>,
 }
 

@@ -19,9 +19,7 @@ use crate::interner::Interner;
 pub(crate) struct SharedType {
     /// Relative to the folder of the types.
     pub(crate) folder: String,
-    /// Where it occurs first, as file and index.
     pub(crate) first: (usize, usize),
-    /// Where it occurs, as files and indices.
     uses: Vec<(usize, usize)>,
 }
 

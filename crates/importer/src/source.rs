@@ -11,13 +11,11 @@ use crate::recognize::ANY_OBJECT;
 use crate::structs::{FieldText, Finished, is_camel_case, is_doc_comment};
 use crate::words::{VARIANT_RULES, identifier};
 
-/// Prints the types of a definition.
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
     /// The k8s-openapi types that are imported. We refer to all others by path.
     pub(crate) imported: &'a BTreeSet<String>,
-    /// What a type is called in this file.
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
 }
 
@@ -203,7 +201,6 @@ pub(crate) fn print_shared_uses<'n>(
     text
 }
 
-/// Whether the source of a finished type needs `BTreeMap`.
 pub(crate) fn has_map(finished: &Finished) -> bool {
     finished.keeps_unknown || finished.fields.iter().any(|field| field.ty.has_map())
 }

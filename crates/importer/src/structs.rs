@@ -34,7 +34,6 @@ pub(crate) struct FieldText {
     pub(crate) wire: Arc<str>,
     pub(crate) ty: Ty,
     pub(crate) is_option: bool,
-    /// Whether the field may be absent.
     pub(crate) is_optional: bool,
     pub(crate) doc: Option<String>,
     pub(crate) markers: Markers,

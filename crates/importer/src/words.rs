@@ -182,7 +182,6 @@ pub(crate) fn singular(name: &str) -> String {
     }
 }
 
-/// What serde's `camelCase` makes of the name of a field.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut words = field.split('_').filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default().to_owned();

@@ -101,7 +101,6 @@ fn find_role<'a>(deployed: &[&'a Object], binding: &Object) -> Option<&'a Object
     deployed.iter().find(is_role).copied()
 }
 
-/// What a role allows to do with Leases of any name.
 fn lease_verbs(role: &Object) -> BTreeSet<String> {
     let strings = |value: &Value| -> BTreeSet<String> {
         let items = value.as_array().into_iter().flatten();

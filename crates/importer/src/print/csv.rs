@@ -15,7 +15,6 @@ pub(crate) fn csv_args(descriptor: &Descriptor) -> Vec<Meta> {
     args
 }
 
-/// The arguments of `#[csv(…)]` on a kind, one list per attribute.
 pub(crate) fn kind_csv_args(kind: &CsvKind) -> Vec<Vec<Meta>> {
     let mut texts = text_args(&kind.display_name, &kind.description);
     texts.extend(kind.order.map(|order| Meta::assign("order", order)));

@@ -17,7 +17,6 @@ pub(super) struct Difference {
     pub(super) forms: Vec<Option<String>>,
 }
 
-/// A field as it is in one version, with its properties as phrases.
 struct Form {
     type_name: String,
     phrases: Vec<String>,

@@ -10,7 +10,6 @@ pub(super) struct Fact {
     pub(super) code: String,
 }
 
-/// Formats a value as YAML on a single line.
 pub(super) fn inline_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),

@@ -52,7 +52,6 @@ pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     }
 }
 
-/// The constraints of a value and its items, with the most important ones first.
 pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (place, layer) in layers(schema) {

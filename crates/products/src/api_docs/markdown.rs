@@ -227,7 +227,6 @@ fn push_one(page: &mut String, anchor: &str, field: &Field<'_>, indent: &str) {
     }
 }
 
-/// Removes empty lines from the end of the page.
 fn end_block(page: &mut String) {
     page.truncate(page.trim_end_matches('\n').len());
     page.push('\n');

@@ -28,7 +28,6 @@ pub struct Kind {
     pub(crate) is_converted: bool,
     /// Clients prefer the first one.
     pub(crate) versions: Vec<Version>,
-    /// Objects of the kind as YAML.
     pub(crate) samples: Vec<String>,
 }
 
@@ -40,7 +39,6 @@ impl Kind {
         }
     }
 
-    /// The version that stands for the kind, because clients prefer it.
     pub(crate) fn preferred(&self) -> Option<&Version> {
         let is_served = |version: &&Version| version.served;
         self.versions
@@ -68,7 +66,6 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// The schema of the whole object.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema.schema
     }
@@ -95,7 +92,6 @@ pub(crate) struct Scale {
     pub(crate) spec_replicas_path: String,
 }
 
-/// A column of `kubectl get`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Column {

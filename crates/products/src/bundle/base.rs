@@ -152,7 +152,6 @@ pub(super) fn filled<'a>(from: &'a Value, made: &[&str]) -> impl Iterator<Item =
         .filter(move |(key, value)| !made.contains(key) && !is_empty(value))
 }
 
-/// Whether a value means the same as an absent one.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

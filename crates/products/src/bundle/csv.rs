@@ -263,7 +263,6 @@ fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
     found.into_iter().map(entry).collect()
 }
 
-/// The newest stable version of a built-in kind.
 fn preferred_version(kind: &BuiltinKind) -> Option<&'static str> {
     let find = |version: &str| find_kubernetes_kind(None, kind.group(), version, kind.kind());
     ["v1", "v2"]
@@ -294,7 +293,6 @@ fn converts(deployed: &Deployed) -> bool {
     crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
 }
 
-/// The install modes that the operator supports.
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
     let converts = converts(deployed);
     // With a conversion webhook, a cluster can only have one installation.

@@ -7,10 +7,8 @@ use crate::chart::config::{Condition, Object};
 use crate::chart::references::References;
 use crate::chart::strategic;
 
-/// The environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 
-/// Applies the patches of enabled features to the Deployment.
 pub(super) fn resolve_manager(
     object: &Object,
     references: &References,

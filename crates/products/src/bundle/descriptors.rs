@@ -53,7 +53,6 @@ pub(super) fn describe_fields(
         .collect()
 }
 
-/// Whether a path is that of `field`, or of something in it.
 pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
     path.strip_prefix(field)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -49,7 +49,6 @@ const SKIP_RANGE: &str = "olm.skipRange";
 /// Annotations with the tool that made a ClusterServiceVersion and the project layout.
 const BUILDER: &str = "operators.operatorframework.io/builder";
 const LAYOUT: &str = "operators.operatorframework.io/project_layout";
-/// The default icon, a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
 /// What PROJECT, Cargo.toml and flags say about a bundle.
@@ -86,7 +85,6 @@ pub struct BundleOptions {
 }
 
 impl BundleOptions {
-    /// The name of the ClusterServiceVersion for a version of the operator.
     pub(crate) fn csv_name(&self, version: &str) -> String {
         format!("{}.v{version}", self.name)
     }
@@ -126,7 +124,6 @@ pub struct Descriptions<'a> {
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
-    /// The namespace in config/default.
     namespace: String,
     /// Other namespaces that have roles and bindings.
     kept_namespaces: BTreeSet<String>,
@@ -204,7 +201,6 @@ pub fn make_bundle(
     Ok(bundle)
 }
 
-/// The objects of the enabled features.
 fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
     let manager = find_manager(config)?;
     let references = References::new(&options.name, config, manager).plain(&options.name);
@@ -275,7 +271,6 @@ const IN_FILES: &[&str] = &[
 ];
 
 impl Deployed {
-    /// The Deployments, starting with the manager.
     fn deployments(&self) -> impl Iterator<Item = &Value> {
         let others = self
             .objects

@@ -187,7 +187,6 @@ impl Deployed {
             || subjects.any(|subject| subject["name"] == *account && self.is_own_account(subject))
     }
 
-    /// Drops the subjects that get their permissions from the ClusterServiceVersion.
     pub(super) fn without_own_accounts(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(Value::Array(subjects)) = object.get_mut("subjects") {

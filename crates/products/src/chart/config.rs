@@ -19,7 +19,6 @@ use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 use rbuilder_yaml::describe_failure;
 
-/// The kustomization that `make deploy` applies.
 const ROOT: &str = "config/default";
 /// Kustomizations may be nested this deep.
 const DEEPEST: usize = 16;
@@ -27,7 +26,6 @@ const DEEPEST: usize = 16;
 /// A feature that a value of the chart turns on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
-    /// The directory of the kustomize component.
     pub(crate) folder: &'static str,
     /// The value that turns it on.
     pub(crate) value: &'static str,
@@ -69,7 +67,6 @@ pub(crate) const SHARDING: &str = "sharding.enabled";
 /// Turns on the chart's own budget, which replaces those in the manifests.
 pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
-/// The features, in the order in which their patches apply.
 pub(crate) const FEATURES: &[Feature] = &[
     Feature {
         folder: "config/metrics",
@@ -151,7 +148,6 @@ impl Object {
         self.value["kind"].as_str().unwrap_or_default()
     }
 
-    /// The name without the prefix that kustomize adds.
     pub(crate) fn name(&self) -> &str {
         self.value["metadata"]["name"].as_str().unwrap_or_default()
     }
@@ -350,7 +346,6 @@ impl Reader<'_> {
         patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
     }
 
-    /// Turns the entries of a list into paths in the project.
     fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for entry in list(map, key).iter().filter_map(Value::as_str) {
@@ -553,7 +548,6 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     object.patches.push((conditions.to_vec(), patch.clone()));
 }
 
-/// Replaces the TLS settings of endpoints in a ServiceMonitor.
 pub(crate) fn apply_tls_operations(object: &mut Value, operations: &[Value]) {
     for (endpoint, settings) in operations.iter().filter_map(read_tls_operation) {
         if let Some(endpoint) = object["spec"]["endpoints"].get_mut(endpoint) {

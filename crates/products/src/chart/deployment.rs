@@ -18,11 +18,9 @@ use rbuilder_project::labels::NAME_LABEL;
 
 /// What scaffolds call the container of the manager.
 const CONTAINER: &str = "manager";
-/// The environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 /// The environment variable with the Secret for the certificate that the manager issues itself.
 const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
-/// The environment variable with the address for metrics.
 const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
 /// We put template text under this key in the value of an environment variable.
 const TEMPLATE: &str = "template";
@@ -58,7 +56,6 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
 /// The Deployment on its way to becoming a template.
 pub(super) struct Manager<'a> {
     references: &'a References,
-    /// What has become a setting so far, in the order of the table.
     pub(super) settings: Vec<Setting>,
     /// Warnings about patches that the template ignores, as message and help.
     pub(super) warnings: Vec<(String, String)>,

@@ -33,7 +33,6 @@ const ISSUERS: &[(&str, &str)] = &[
 pub(super) struct Documents<'a> {
     pub(super) config: &'a Config,
     pub(super) references: &'a References,
-    /// Whether the manager watches only its own namespace.
     pub(super) is_namespaced: bool,
     /// Whether the manager understands `WATCH_NAMESPACE`.
     pub(super) is_ours: bool,

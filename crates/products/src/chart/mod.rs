@@ -275,7 +275,6 @@ fn chart_file(name: &str) -> String {
     )
 }
 
-/// The settings that come before those of the Deployment.
 fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     let mut settings = vec![
         Setting::new(
@@ -376,7 +375,6 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     settings
 }
 
-/// The settings that come after those of the Deployment.
 fn settings_after(config: &Config, ports: &Ports, sharding: Option<&Sharding>) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));

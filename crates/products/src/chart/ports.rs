@@ -57,7 +57,6 @@ pub(super) fn health_argument(port: u64) -> String {
     format!("{HEALTH_FLAG}=:{port}")
 }
 
-/// The number in the manifests for the port with this value.
 pub(super) fn default_port(ports: &Ports, value: &str) -> Option<u64> {
     let mut ports = ports.iter();
     ports.find(|(_, known)| **known == value).map(|(port, _)| *port)

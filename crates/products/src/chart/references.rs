@@ -77,11 +77,9 @@ pub(crate) struct References {
     /// config/default, and the default for that.
     namespaces: [String; 3],
     pod_labels: Map<String, Value>,
-    /// The service account of the manager.
     service_account: String,
     /// Whether the manager watches only its own namespace by default.
     is_namespaced: bool,
-    /// The ports that are values of the chart.
     ports: Ports,
 }
 
@@ -195,7 +193,6 @@ impl References {
         }
     }
 
-    /// The namespace of the release as a YAML string.
     pub(crate) fn namespace(&self) -> String {
         match &self.style {
             Style::Template { .. } => {
@@ -254,7 +251,6 @@ impl References {
         self.has(kind, name).then(|| Node::Text(self.name(name)))
     }
 
-    /// Replaces the references in a value of an object.
     pub(crate) fn replace(&self, kind: &str, value: &Value) -> Node {
         let replaced = self.rewrite(kind, value, &mut Vec::new());
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
@@ -438,7 +434,6 @@ impl References {
         literals
     }
 
-    /// Rewrites an expression in a webhook or a policy.
     fn expression(&self, beside: &Map<String, Value>, text: &str) -> Option<Node> {
         let is_about_manager = beside.get("name").is_some_and(|name| name == MANAGER_NAMESPACE);
         let is_restriction = self.is_namespaced && !text.trim_start().starts_with('!');
@@ -510,7 +505,6 @@ impl References {
         is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
     }
 
-    /// Rewrites one of the `resourceNames` in a rule.
     fn resource_name(&self, rule: &Map<String, Value>, name: &str) -> Option<Node> {
         let resources = rule.get("resources")?.as_array()?;
         let plural = |kind: &str| Value::from(format!("{}s", kind.to_lowercase()));
@@ -519,7 +513,6 @@ impl References {
         found.map(|_| Node::Text(self.name(name)))
     }
 
-    /// Whether the object has a selector that selects the manager's pods.
     pub(super) fn selects_manager(&self, object: &Value) -> bool {
         let labels = object["spec"]["selector"]["matchLabels"].as_object();
         labels.is_some_and(|labels| self.are_of_manager(labels))

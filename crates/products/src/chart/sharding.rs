@@ -10,7 +10,6 @@ use super::values::{self, Setting};
 
 const REPLICAS: &str = "sharding.replicas";
 const STRATEGY: &str = "sharding.strategy";
-/// The field that spreads the pods.
 pub(super) const SPREAD: &str = "topologySpreadConstraints";
 
 /// How the argument for leader election may be written.
@@ -101,7 +100,6 @@ impl Sharding {
         ]
     }
 
-    /// The number of replicas, which is `single` without shards.
     pub(super) fn replicas(references: &References, single: Part) -> Part {
         let replicas = references.value(REPLICAS);
         let number = Node::Text(format!("{{{{ {replicas} | int }}}}"));
@@ -139,7 +137,6 @@ impl Sharding {
         )]
     }
 
-    /// The arguments, which the template has as `.`.
     pub(super) fn arguments(&self) -> Part {
         let lines = Part::Lines("toYaml .".into());
         if !self.turns_off_leader {

@@ -12,9 +12,7 @@ pub(crate) enum Node {
     Value(Value),
     /// Text with expressions, which must render to a single YAML scalar.
     Text(String),
-    /// A map of [`Part::Field`]s.
     Map(Vec<Part>),
-    /// A list of [`Part::Item`]s.
     List(Vec<Part>),
 }
 

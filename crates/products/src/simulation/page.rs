@@ -145,7 +145,6 @@ fn push_failure(page: &mut String, failure: &Failure) {
     ));
 }
 
-/// Quotes a string for a POSIX shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

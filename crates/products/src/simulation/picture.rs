@@ -17,7 +17,6 @@ const STEP: usize = 16;
 const PAUSE: usize = 34;
 /// If there are more milliseconds than this between two events, we draw a pause.
 const LONGEST: u64 = 400;
-/// The space at both ends.
 const MARGIN: usize = 24;
 
 /// Adds the picture. If it's too wide, it scrolls in its frame while the names of the lanes stay

@@ -44,7 +44,6 @@ impl Folder {
         Ok(status(&fs::metadata(&self.0)?))
     }
 
-    /// Looks up a name in this directory without following links.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         if name == ".." {
             return self.above()?.status().map(Some);

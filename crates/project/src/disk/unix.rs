@@ -53,7 +53,6 @@ impl Folder {
         Ok(status(&fstat(&self.0)?))
     }
 
-    /// Looks up a name in this directory without following links.
     pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
         match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Some(status(&found))),

@@ -251,7 +251,6 @@ fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     }
 }
 
-/// Splits the last comment line off the text before an item.
 fn split_reason(prefix: &str) -> (&str, Option<&str>) {
     let trimmed = prefix.trim_end();
     match trimmed.rsplit_once('\n') {

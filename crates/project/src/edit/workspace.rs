@@ -109,7 +109,6 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     }
 }
 
-/// Whether a comma follows. Comments don't count.
 fn has_comma(rest: &str) -> bool {
     let code = rest
         .lines()

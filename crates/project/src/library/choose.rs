@@ -233,7 +233,6 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// How to get from one directory to another. Both must be absolute.
 fn relative_path(from: &Path, to: &Path) -> PathBuf {
     let common = from
         .iter()

@@ -303,7 +303,6 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
     recover::sync_folders(root, record)
 }
 
-/// Checks that a target still has the content that the plan is based on.
 fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Result<()> {
     let file = folder
         .open_file(name, false)

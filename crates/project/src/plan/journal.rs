@@ -53,7 +53,6 @@ pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 /// Interval between attempts to take the lock.
 const TRY: Duration = Duration::from_millis(5);
 
-/// The open journal, locked while the command runs.
 pub(super) struct Journal {
     folder: Folder,
     file: File,
@@ -150,7 +149,6 @@ impl Journal {
         self.file.set_len(0).context("cannot write the journal")
     }
 
-    /// Removes the journal, which also releases the lock.
     pub(super) fn close(self) -> Result<()> {
         self.folder
             .remove_file(JOURNAL)

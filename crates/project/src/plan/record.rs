@@ -34,9 +34,7 @@ pub(super) struct Record {
 pub(super) struct Entry {
     pub(super) path: String,
     pub(super) action: Action,
-    /// `None` if the file did not exist.
     pub(super) before: Option<Content>,
-    /// `None` if the file is deleted.
     pub(super) after: Option<Content>,
 }
 

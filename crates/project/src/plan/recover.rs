@@ -151,7 +151,6 @@ pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     }
 }
 
-/// Syncs the directories, so that renames survive a power failure.
 pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
     let parents: BTreeSet<&str> = record
         .entries
@@ -253,7 +252,6 @@ impl EntryState {
         })
     }
 
-    /// Checks that the old file can be restored, without changing anything.
     fn check(&self, entry: &Entry) -> Result<()> {
         let path = &entry.path;
         for (part, name) in [

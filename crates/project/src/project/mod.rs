@@ -180,7 +180,6 @@ impl Project {
         Ok(project)
     }
 
-    /// Checks all names that are used in paths and manifests.
     fn check_names(&self) -> Result<()> {
         let Known {
             project_name,

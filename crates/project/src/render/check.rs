@@ -97,7 +97,6 @@ pub fn check_group_directory(project: &Project, wanted: &Resource) -> Result<()>
     }
 }
 
-/// Checks that all versions involved in a conversion have types.
 fn check_spokes(project: &Project, hub: &Resource) -> Result<()> {
     let known = &project.known.resources;
     let is_version = |version: &String| {

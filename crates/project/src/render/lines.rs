@@ -41,11 +41,9 @@ pub(crate) enum What {
     /// Declares a kind's module, and re-exports its types from the version's module.
     Kind {
         module: String,
-        /// Whether other modules can use it.
         is_public: bool,
         /// Its path in the export, with `self::` in front if a crate has the same name.
         reexport: String,
-        /// The exported names, i.e. `*` or a single name.
         names: String,
     },
     /// Registers a controller or a webhook with the manager.

@@ -295,7 +295,6 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.get(path).map_or("", String::as_str)
     }
 
-    /// Drops files that are not part of the scaffold.
     fn finish(mut self) -> Scaffold {
         let resources = self.project.known.resources.iter();
         for imported in resources.filter(|resource| resource.is_imported()) {

@@ -32,7 +32,6 @@ const LINK: u64 = 100;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// The directories from which source may be read.
 #[derive(Debug)]
 pub(super) struct Area {
     root: PathBuf,
@@ -100,7 +99,6 @@ impl Area {
         Ok(Some(bytes))
     }
 
-    /// Whether a directory may be read, after resolving links.
     pub(super) fn admits_folder(&self, path: &Path) -> bool {
         std::fs::canonicalize(path).is_ok_and(|real| self.admits(&real))
     }
@@ -167,7 +165,6 @@ pub fn find_repository(folder: &Path) -> Option<PathBuf> {
     (!is_home && top.parent().is_some()).then(|| top.to_owned())
 }
 
-/// Opens a file by a resolved path, without following links.
 fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     let (Some(above), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
         return Ok(None);

@@ -332,7 +332,6 @@ pub fn display_root(root: &Path) -> String {
     }
 }
 
-/// How many parent directories we search for Cargo manifests.
 const MOST_ANCESTORS: usize = 32;
 
 /// Reads the Cargo manifests in the directories above a project, nearest first, each with its

@@ -56,7 +56,6 @@ impl Tree {
 }
 
 impl SourceTexts {
-    /// Checks that no file that was read has changed.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
         // The limit applies to a single pass over all files.
         self.area.count_anew();

@@ -144,7 +144,6 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// The names that no entry replaces or skips, with the highest version first.
     fn heads(&self) -> Vec<&'a str> {
         let passed: BTreeSet<&str> = self.entries.iter().flat_map(Entry::passed).collect();
         let mut heads: Vec<&str> = self.names().filter(|name| !passed.contains(name)).collect();

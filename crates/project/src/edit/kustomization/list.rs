@@ -34,7 +34,6 @@ pub(super) struct List {
     pub(super) form: Form,
     pub(super) entries: Vec<ListEntry>,
     pub(super) trailing_comma: bool,
-    /// Position after the colon of the key.
     pub(super) key_end: usize,
 }
 

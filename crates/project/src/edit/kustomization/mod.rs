@@ -138,9 +138,7 @@ pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
 /// A commented-out entry, e.g. `# - ../prometheus`.
 struct Commented {
     line: std::ops::Range<usize>,
-    /// Position of the dash.
     dash: usize,
-    /// Indentation of the `#`.
     indent: String,
 }
 
@@ -178,7 +176,6 @@ enum EntryChange {
     Replaced(String),
 }
 
-/// Edits the line of an entry, if the list has it.
 fn change_entry(
     text: &str,
     key: &str,

@@ -228,7 +228,6 @@ pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// A file's imports. Maps local names to paths.
 pub(super) struct Imports(BTreeMap<String, Vec<String>>);
 
 impl Imports {
@@ -348,7 +347,6 @@ impl<'f> TypeNames<'f> {
         self.imports.absolute(&written, self.module) == self.imports.absolute(&split(wanted), self.module)
     }
 
-    /// Whether a call is `.spoke::<wanted>()`.
     pub(super) fn is_spoke(&self, call: &Call, wanted: &str) -> bool {
         call.is_method && call.name() == "spoke" && self.is_named(&call.generics, wanted)
     }

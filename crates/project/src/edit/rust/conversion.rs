@@ -76,7 +76,6 @@ pub fn has_conversion(text: &str) -> bool {
     })
 }
 
-/// Collects structs, including those in inline modules.
 fn structs(items: &[Item]) -> Vec<&ItemStruct> {
     let mut found = Vec::new();
     for item in items {

@@ -90,7 +90,6 @@ fn declares(file: &syn::File, name: &str) -> bool {
         .any(|item| matches!(item, Item::Mod(module) if module.ident == name))
 }
 
-/// Inserts a statement before the statement at a position.
 fn before_statement(
     source: &Source<'_>,
     code: &TokenStream,

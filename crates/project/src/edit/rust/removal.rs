@@ -363,7 +363,6 @@ fn has_import_of(tree: &UseTree, path: &str) -> bool {
     }
 }
 
-/// Whether an identifier occurs outside of imports.
 fn mentions(file: &syn::File, name: &str) -> bool {
     let mut items = file.items.iter().filter(|item| !matches!(item, Item::Use(_)));
     items.any(|item| has_ident(&item.to_token_stream(), name))

@@ -13,7 +13,6 @@ const BOM: &str = "\u{feff}";
 pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) file: syn::File,
-    /// End of the byte order mark and the `#!` line. Nothing can be inserted before it.
     head: usize,
 }
 

@@ -36,7 +36,6 @@ const BLOCK: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// Texts by path, relative to the top-level directory of the archive.
     pub(super) texts: BTreeMap<String, Text>,
     /// Memory used by the texts, in bytes.
     pub(super) size: usize,
@@ -118,7 +117,6 @@ fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String
 /// Iterates over the members of a tar archive. The caller must read or skip each member's content.
 struct Members<'a> {
     input: Gunzip<'a>,
-    /// The name of the next member, if it does not fit into its header.
     long_name: Option<String>,
 }
 

@@ -30,7 +30,6 @@ pub(super) struct Scope {
 }
 
 pub(super) enum Name {
-    /// A module declared in the scope.
     Child(ModuleId),
     Use(UsePath),
     Type,
@@ -296,7 +295,6 @@ impl<'t> Modules<'t> {
     }
 }
 
-/// Whether a file is the root of a crate other than the library.
 fn is_crate_root(path: &str) -> bool {
     if path == "src/main.rs" {
         return true;

@@ -13,13 +13,11 @@ pub(super) struct Hop {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// `crate`, `self`, `super` or the name of the library.
     Start,
     /// A declaration in the parent, i.e. in the module of the preceding segment or the module that
     /// contains the path.
     Child,
     Import,
-    /// A glob import of this module.
     Glob(ModuleId),
 }
 

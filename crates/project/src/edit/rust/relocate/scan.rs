@@ -433,7 +433,6 @@ fn is_end_of_path(token: &TokenTree) -> bool {
     }
 }
 
-/// Whether a name belongs to a field, method or lifetime.
 fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return false;
@@ -475,7 +474,6 @@ fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     Some((syn::parse2(import).ok()?, end))
 }
 
-/// Whether macro arguments are expressions, as in `assert_eq!` and `vec!`.
 fn is_list_of_expressions(arguments: &TokenStream) -> bool {
     let list = Punctuated::<Expr, Token![,]>::parse_terminated;
     let repeated = |input: ParseStream<'_>| -> syn::Result<()> {
