@@ -225,11 +225,13 @@ impl GeneratedMerge {
         let ours = tree.read(path)?;
         match (ours, base, theirs) {
             (None, _, Some(theirs)) if self.force => plan.replace(tree, &target, theirs)?,
+            // We would write the same as last time, so whatever the user has now stays.
             (_, base, theirs) if base == theirs => plan.keep(&target),
             (None, None, Some(theirs)) => plan.replace(tree, &target, theirs)?,
             (None, _, Some(_)) => self.deleted.push(target),
             (None, ..) => {}
             (Some(_), None, Some(theirs)) => plan.put_owned(tree, &target, theirs, self.force)?,
+            // The user hasn't changed the file.
             (Some(ours), Some(base), Some(theirs)) if is_same_text(&ours, base) => {
                 plan.replace(tree, &target, theirs)?
             }

@@ -86,6 +86,7 @@ impl GoProject {
             all.iter_mut()
                 .for_each(|definition| definition.is_installed = true);
         }
+        // The first CRD of each kind wins.
         all.sort_by_key(|definition| {
             (
                 !definition.is_installed,
@@ -132,6 +133,8 @@ impl GoProject {
                 .manifests
                 .iter()
                 .filter_map(|file| find_folder(&file.path, names));
+            // If several directories have one of these names, take the one that is closest to the
+            // root.
             let Some(folder) = folders.min_by_key(|folder| (folder.matches('/').count(), *folder)) else {
                 continue;
             };
@@ -162,6 +165,7 @@ impl GoProject {
                 .iter()
                 .map(|(folder, files)| (count(files), folder))
                 .filter(|(count, _)| *count > 0)
+                // If there's a tie, prefer the directory that is closest to the root.
                 .max_by_key(|(count, folder)| {
                     (*count, Reverse(folder.matches('/').count()), Reverse(*folder))
                 });
@@ -203,6 +207,7 @@ impl GoProject {
                 .collect();
             let group = match groups.as_slice() {
                 [group] => Some(*group),
+                // PROJECT may have the whole group where only the part before the domain should be.
                 groups => groups.iter().find(|group| **group == resource.group).copied(),
             };
             if let Some(own) = group.and_then(|group| strip_domain(group, &resource.domain)) {
@@ -285,6 +290,7 @@ impl GoProject {
         let mut ends = first
             .match_indices('.')
             .map(|(at, _)| &first[at + 1..])
+            // Don't take a top-level domain, e.g. `io`.
             .filter(|end| end.contains('.'));
         let has_all = |end: &&str| groups.iter().all(|group| strip_domain(group, end).is_some());
         let domain = match has_all(&first.as_str()) {

@@ -147,6 +147,7 @@ impl<'k> Classes<'k> {
             *last = singular(last);
         }
         let ty = self.ty(schema, &path, false);
+        // `Value` has a variant for `null` already.
         let is_any = ty == Ty::Leaf("serde_json::Value");
         if schema.nullable && !is_any {
             Ty::Nullable(Box::new(ty))
@@ -274,6 +275,7 @@ fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
             "" => "Empty".to_owned(),
             wire => type_name(wire),
         };
+        // `Self` is the only keyword that isn't in lower case.
         let is_good =
             is_nameable && name.starts_with(|first: char| first.is_ascii_alphabetic()) && name != "Self";
         if !is_good || variants.iter().any(|(other, _)| *other == name) {

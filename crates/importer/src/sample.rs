@@ -231,6 +231,7 @@ fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<Str
 }
 
 fn list(schema: &Schema, key: &str) -> Value {
+    // An empty list would not show what an item looks like.
     let least = schema.min_items.unwrap_or(0).clamp(1, MOST) as usize;
     let most = schema.max_items.unwrap_or(MOST) as usize;
     let Some(items) = &schema.items else {
@@ -357,6 +358,7 @@ fn string(schema: &Schema, key: &str) -> String {
         "1h",
         "a",
     ];
+    // Readers can make more of these than of the shortest match.
     let plain = plain.into_iter().find(|text| !text.is_empty() && fits(text));
     if let Some(text) = plain {
         return text.to_owned();
@@ -377,6 +379,8 @@ fn string(schema: &Schema, key: &str) -> String {
 /// A string that matches the pattern with as few repetitions as possible.
 fn shortest_match(pattern: &Pattern, fits: &dyn Fn(&str) -> bool) -> Option<String> {
     for (times, letter) in (0..=MOST as usize).flat_map(|times| [(times, 0), (times, 1)]) {
+        // Enter optional parts only at the first few choices, since every further one makes the
+        // text longer.
         let mut into = times;
         let made = pattern.sample(|choice| match choice {
             Choice::Way if into > 0 => {

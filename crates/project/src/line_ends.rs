@@ -1,10 +1,9 @@
 //! Line endings of project files.
 //!
-//! Git for Windows checks out files with `\r
-//! ` unless configured otherwise, and converts them back on commit. So if two texts only differ in
-//! their line endings, we treat them as the same text: it is up to date and unchanged. When we
-//! rewrite a file, it keeps its line endings, because otherwise git would show every line as
-//! changed.
+//! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
+//! on commit. So if two texts only differ in their line endings, we treat them as the same text: it
+//! is up to date and unchanged. When we rewrite a file, it keeps its line endings, because otherwise
+//! git would show every line as changed.
 //!
 //! Plans, merges and the hashes of scaffolded files all depend on this. Compare file contents with
 //! [`is_same_text`] instead of `==`.
@@ -16,10 +15,8 @@ pub fn is_same_text(one: &str, other: &str) -> bool {
     one == other || unify(one) == unify(other)
 }
 
-/// Converts `\r
-/// ` to `
-/// ` if all lines end with `\r
-/// `. If a text mixes line endings, somebody edited it by hand, because git never creates any.
+/// Converts `\r\n` to `\n` if all lines end with `\r\n`. If a text mixes line endings, somebody
+/// edited it by hand, because git never creates such files.
 pub fn unify(text: &str) -> Cow<'_, str> {
     match is_windows(text) {
         true => text.replace("\r\n", "\n").into(),
@@ -27,9 +24,7 @@ pub fn unify(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Converts a text to `\r
-/// ` if all lines in `model` end with `\r
-/// `.
+/// Converts a text to `\r\n` if all lines in `model` end with `\r\n`.
 pub(crate) fn adopt<'a>(text: &'a str, model: &str) -> Cow<'a, str> {
     match is_windows(model) {
         true => text.replace("\r\n", "\n").replace('\n', "\r\n").into(),

@@ -231,6 +231,7 @@ fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Fami
         resource.controllers.clone_from(&own.controllers);
     }
     resource.add_controller(requested.controller_name.as_deref());
+    // PROJECT has either `controller: true` or a list of names.
     if !resource.controllers.is_empty() {
         resource.controller = false;
     }
@@ -263,6 +264,7 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
         return Ok(Some(found));
     }
     let is_recorded = project.known.resources.iter().any(|known| known.same(&found));
+    // A project may define a kind of the same name as one of Kubernetes.
     if asks_for_types && !is_recorded {
         return Ok(None);
     }

@@ -88,6 +88,7 @@ pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Ou
     } else {
         StorageChange::default()
     };
+    // The next steps only mention what this run has added.
     let asked = request.context(&project, &request.asked, &api);
     let next = next_steps(&api, &asked, &handlers, project.test_command());
     project.add_resource(request.resource);

@@ -109,6 +109,7 @@ pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) 
     let gone = Parts::of_api(&places.with_controller(&name))?;
     resource.controllers.retain(|known| known.name != name);
     resource.controller &= name != default;
+    // PROJECT has a shorter form for a kind whose only controller has the default name.
     if resource.controllers.len() == 1 && resource.controllers[0].name == default {
         resource.controllers.clear();
         resource.controller = true;
@@ -296,7 +297,9 @@ impl<'a> Removal<'a> {
         }
         for file in gone.files.iter().filter(|file| kept.find(&file.path).is_none()) {
             match file.on_exists {
+                // `finish` deletes the list once no webhooks are left in it.
                 OnExists::Shared if file.path == WEBHOOK_LIST => self.webhook_list = Some(file.text.clone()),
+                // `remove_inner_module` takes care of these.
                 OnExists::Shared if file.path.ends_with(".rs") => {}
                 OnExists::Shared => self.delete_shared(&file.path, &file.text)?,
                 _ => self.delete(&file.path)?,

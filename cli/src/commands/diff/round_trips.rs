@@ -43,6 +43,8 @@ impl RoundTrips {
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        // version["storage"] == true); || The API server doesn't convert to or from any other
+        // version.
         let used = versions.filter(|version| version["served"] == true || version["storage"] == true);
         let versions: Vec<&str> = used.filter_map(|version| version["name"].as_str()).collect();
         let pairs = self.0.iter().filter_map(|[first, second]| {
@@ -82,8 +84,11 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
         }
     };
     let groups = versions.iter().map(|version| group_of(version));
+    // If there's a tie, `rev` picks the group of the earlier version, since `max_by_key` returns
+    // the last one.
     let largest = groups.rev().max_by_key(BTreeSet::len).unwrap_or_default();
     match largest.len() {
+        // This version is only connected to itself.
         1 => BTreeSet::new(),
         _ => largest,
     }
@@ -155,6 +160,7 @@ impl Names {
             let Some(longer) = path.first().and_then(|first| self.0.get(first)) else {
                 break;
             };
+            // E.g. `use anyhow;`, where the name stands for itself.
             if longer.first() == path.first() {
                 break;
             }

@@ -43,6 +43,8 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         Ok(project) => project,
         Err(error) => {
             let help = match tree.read(FILE) {
+                // Commands write this record together with PROJECT, so somebody has deleted
+                // PROJECT.
                 Ok(None) if matches!(tree.read(RECORD), Ok(Some(_))) => {
                     "restore it: `git checkout HEAD -- PROJECT`"
                 }
@@ -110,6 +112,7 @@ fn read_rust_version(tree: &Tree) -> Option<String> {
     let text = tree.read("Cargo.toml").ok()??;
     let manifest = Document::parse(text).ok()?;
     let key = |table: Option<&Item>| Some(table?.get("package")?.get("rust-version")?.as_str()?.to_owned());
+    // `rust-version.workspace = true` inherits the value.
     key(Some(manifest.as_item())).or_else(|| key(manifest.get("workspace")))
 }
 

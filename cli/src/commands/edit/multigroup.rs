@@ -308,6 +308,7 @@ impl LayoutChange {
     fn remove_empty_modules(&mut self) {
         let moved: Vec<Vec<String>> = self.modules.iter().map(|(from, _)| from.to_vec()).collect();
         for from in moved {
+            // Top-level modules, e.g. `api`, exist in both layouts.
             for above in (2..from.len()).map(|length| &from[..length]) {
                 if !self.kept.contains(above) {
                     self.modules.insert_gone(above);
@@ -370,6 +371,8 @@ impl LayoutChange {
         for (_, to) in self.modules.iter() {
             for length in 1..to.len() {
                 let path = file_of(&to[..length]);
+                // self.fate(&path) != FileFate::Stays { || Below a new module, all declarations
+                // come from the new scaffold.
                 if !texts.contains_key(&path) || self.fate(&path) != FileFate::Stays {
                     break;
                 }

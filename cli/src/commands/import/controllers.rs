@@ -295,6 +295,7 @@ impl<'a> ControllerEdit<'a> {
             "fn {function}({}) -> Vec<ObjectRef<{kind}>> {{",
             parameters.join(", ")
         );
+        // rustfmt breaks longer lines like this.
         let head = match line.len() <= 100 {
             true => line,
             false => format!(
@@ -351,6 +352,8 @@ impl<'a> ControllerEdit<'a> {
         let Some(function) = self.text.find("pub async fn reconcile(") else {
             return;
         };
+        // Otherwise the scaffolded permissions stay, because the controller has to watch its own
+        // kind.
         let start = match (has_own, self.text[..function].find("#[rbac(")) {
             (true, Some(start)) => start,
             _ => function,

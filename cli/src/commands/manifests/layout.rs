@@ -239,12 +239,14 @@ impl Generated {
             let text = file.write(crds, is_stale).map_err(|reason| {
                 anyhow!("failed to write CRDs to {path}; no files were written: {reason}")
             })?;
+            // None of the CRDs in this file are ours.
             if crds.is_empty() && text == file.text() {
                 continue;
             }
             if text.trim().is_empty() {
                 plan.delete(tree, &path)?;
             } else if file.has_other_content() {
+                // The rest of the file belongs to the user.
                 plan.merge(tree, &path, &text)?;
             } else {
                 plan.replace(tree, &path, &text)?;
@@ -308,6 +310,7 @@ fn prune(
     let folders = layout.crd_places().filter_map(|place| place.folder.as_ref());
     let paths: Vec<Vec<String>> = folders.map(|folder| tree.list(folder)).collect::<Result<_>>()?;
     for path in paths.into_iter().flatten() {
+        // `put_shared` has removed stale CRDs from shared files already.
         if !is_yaml(&path) || crds.contains(&path) || shared.contains(&path) {
             continue;
         }
@@ -368,14 +371,12 @@ fn is_printed(text: &str) -> bool {
 
 /// Removes all rules of a role that is not requested by any marker anymore. The role itself is kept
 /// because there is a binding that refers to it.
-///
-/// If there is no PROJECT, the file may not be ours, so we do not touch it. The same goes for a
-/// hand-written role in an adopted package.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
     let Some(text) = plan.read(tree, &path)? else {
         return Ok(());
     };
+    // Without PROJECT, we can't tell whether the file is ours.
     let Some(project) = plan.read(tree, FILE)? else {
         return Ok(());
     };

@@ -77,6 +77,7 @@ pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Ve
     };
     let path = layout.role_path();
     let mut roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
+    // Look at all roles, because those in the manager's namespace can also have a name twice.
     let same_names = find_same_names(&path, &roles);
     roles.retain(|role| role.namespace.as_ref().is_some_and(|name| !own.contains(name)));
     let written = find_bindings(plan, tree, &roles)?;

@@ -137,6 +137,7 @@ impl Job<'_> {
     fn try_migrate(&self, wanted: &Wanted, outcome: &mut Outcome, shell: &mut Shell) -> Result<()> {
         let Some(definition) = Definition::read(&self.requests, &wanted.name)? else {
             return match wanted.storage {
+                // The project isn't installed yet, which is fine. The state remains `Absent`.
                 Some(_) => Ok(()),
                 None => bail!("the cluster has no such CRD"),
             };

@@ -336,6 +336,7 @@ impl<'a> ScaffoldMerge<'a> {
     /// Whether a file equals the scaffold of a released version for this project, apart from line
     /// endings. For example, a kind may have been created after a newer command was installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
+        // Rendering may fail, and `OnceCell::get_or_try_init` isn't stable yet.
         let older = match self.older.get() {
             Some(older) => older,
             None => {

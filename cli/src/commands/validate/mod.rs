@@ -203,6 +203,8 @@ fn describe(judged: &[Judged], sources: &SourceSet) -> Vec<Value> {
             .map(|found| {
                 let mut said = to_json(found, sources);
                 if found.place.path.ends_with(RENDERED) {
+                    // Its range refers to the output of kustomize, so nobody could apply it to a
+                    // file.
                     said["replacement"] = Value::Null;
                 }
                 said

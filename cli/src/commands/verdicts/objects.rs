@@ -159,6 +159,7 @@ impl Judges {
         for typed in files {
             let before = self.judges.len();
             for file in read_inputs(dir, typed)? {
+                // Other files in a directory don't have to be YAML.
                 if file.text.contains("CustomResourceDefinition") {
                     self.add_text(&file.path, &file.text)?;
                 }

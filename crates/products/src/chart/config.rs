@@ -67,6 +67,7 @@ pub(crate) const SHARDING: &str = "sharding.enabled";
 /// Turns on the chart's own budget, which replaces those in the manifests.
 pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
+/// The features, in the order in which their patches apply.
 pub(crate) const FEATURES: &[Feature] = &[
     Feature {
         folder: "config/metrics",

@@ -104,6 +104,7 @@ impl<'a> Manager<'a> {
             bail!("the Deployment in {} has no container", object.path);
         };
         let lists = Lists::of(object, &container, &mut self.warnings);
+        // values.yaml lists the settings in the order in which we add them here.
         self.image(&container);
         let replicas = spec.remove("replicas").unwrap_or(json!(1));
         self.add(
@@ -166,6 +167,8 @@ impl<'a> Manager<'a> {
         let value = map.remove(key);
         if let Some(value) = &value {
             let node = self.references.replace_field("Deployment", key, value);
+            // Values can't contain template expressions, so a field that refers to other objects
+            // stays in the template.
             if !matches!(node, Node::Value(_)) {
                 parts.push(Part::Field(key.into(), node));
                 return;
@@ -264,6 +267,7 @@ impl<'a> Manager<'a> {
         let empty = Map::new();
         let own = metadata["labels"].as_object().unwrap_or(&empty);
         let mut labels = vec![Part::Lines(self.references.include("selectorLabels"))];
+        // `selectorLabels` stands for the name, and it isn't kustomize that manages these pods.
         let is_other = |key: &str| ![NAME_LABEL, MANAGED_BY].contains(&key);
         labels.splice(
             0..0,
@@ -289,6 +293,7 @@ impl<'a> Manager<'a> {
         }
         let grace = pod.remove("terminationGracePeriodSeconds").unwrap_or(Value::Null);
         self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Termination grace period in seconds; the Kubernetes default if null. The manager waits up to 30 seconds for running reconciles.");
+        // We can't use `with`, because it skips 0, which is a valid period.
         let grace = self.references.value("terminationGracePeriodSeconds");
         parts.push(Part::Block(
             format!("if not (kindIs \"invalid\" {grace})"),
@@ -315,6 +320,7 @@ impl<'a> Manager<'a> {
             "Additional containers of the pods.",
         );
         containers.push(Part::items_of_values(&self.references.value("extraContainers")));
+        // `lists` has the volumes, including those from patches.
         pod.remove("volumes");
         parts.extend(self.rest("Deployment", &pod));
         parts.insert(0, Part::Field("containers".into(), Node::List(containers)));
@@ -545,6 +551,7 @@ impl<'a> Manager<'a> {
             match parts.iter_mut().find(is_same) {
                 Some(Part::Block(_, items)) => items.push(item),
                 _ => {
+                    // The arguments of `or` need parentheses unless they are a single word.
                     reasons.push(if reason.contains(' ') {
                         format!("({reason})")
                     } else {

@@ -124,6 +124,7 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
         // Append, because a manifest may have the same path as one of these files.
         chart.files.entry(path).or_default().push_str(&text);
     }
+    // README.md depends on the user's values, so `print_readme` renders it later.
     chart.readme = chart.files.remove(README).unwrap_or_default();
     chart
         .files
@@ -207,6 +208,7 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
             .replace("MANAGER", manager.name())
             .replace("ACCOUNT", account.as_str().unwrap_or("controller-manager"))
             .replace("LIMIT", &limit.to_string())
+            // Longer names are cut off, and end in a hyphen and eight digits of a hash.
             .replace("CUT", &limit.saturating_sub(9).to_string())
             .replace("PATH", &options.folder)
             .replace("NAMESPACE", &namespace)

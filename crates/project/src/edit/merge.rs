@@ -132,8 +132,7 @@ impl Form {
         if self.is_windows { "\r\n" } else { "\n" }
     }
 
-    /// Converts a scaffolded text, which always uses `
-    /// `.
+    /// Converts a scaffolded text, which always uses `\n`.
     fn apply(&self, text: &str) -> String {
         let mark = if self.has_mark && !text.is_empty() {
             BYTE_ORDER_MARK.to_string()

@@ -274,6 +274,7 @@ impl<'e> Edit<'e> {
         let indent = self.source.indent_at(start);
         match line_starts(text, above..start).last() {
             Some(line) => Addition::new(*line, format!("{indent}#[rbuilder::webhook({marker})]\n")),
+            // The function begins on the same line as an attribute or the item before it.
             None => Addition::new(start, format!("#[rbuilder::webhook({marker})]\n{indent}")),
         }
     }
