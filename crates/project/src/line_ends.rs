@@ -2,8 +2,8 @@
 //!
 //! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
 //! on commit. So if two texts only differ in their line endings, we treat them as the same text: it
-//! is up to date and unchanged. When we rewrite a file, it keeps its line endings, because otherwise
-//! git would show every line as changed.
+//! is up to date and unchanged. When we rewrite a file, it keeps its line endings, because
+//! otherwise git would show every line as changed.
 //!
 //! Plans, merges and the hashes of scaffolded files all depend on this. Compare file contents with
 //! [`is_same_text`] instead of `==`.
