@@ -102,6 +102,7 @@ fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
         match member.strip_suffix("/*") {
             Some(folder) if check_relative(folder).is_ok() => members.extend(tree.list_folders(folder)?),
             None if check_relative(member).is_ok() => members.push(member.to_owned()),
+            // Such a member is outside of the project, so we leave it alone.
             _ => {}
         }
     }

@@ -234,6 +234,7 @@ fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let all: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();
     let module = module.lines().find_map(|line| line.strip_prefix("module "));
+    // Strip a comment, e.g. a deprecation.
     let module = module.map(|line| line.split("//").next().unwrap_or_default().trim());
     let module = module
         .map(|module| module.trim_matches('"'))

@@ -237,9 +237,11 @@ impl Patch {
                 false => (&document["kind"], &document["metadata"]["name"]),
             };
             let is_wanted = |wanted: &Value, found: &Value| match wanted.as_str() {
+                // Kustomize accepts any regular expression here, but we only support this one.
                 None | Some("" | ".*") => true,
                 Some(wanted) => found == wanted,
             };
+            // We don't support these, so the patch ends up in the report.
             let has_selector = ["labelSelector", "annotationSelector"]
                 .iter()
                 .any(|key| !self.target[key].is_null());
@@ -367,6 +369,7 @@ fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
             });
         }
     }
+    // Without their mounts, some of the new volumes have no purpose either.
     let mounted: BTreeSet<String> = ["containers", "initContainers"]
         .into_iter()
         .flat_map(|key| pod[key].as_array().into_iter().flatten())

@@ -82,6 +82,7 @@ fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     let inside = format!("{}/", inside.replace('\\', "/"));
     let around = Tree::new(repository);
     let mut paths = around.find_yaml().unwrap_or_default();
+    // `find_committed` has already read the project's own files.
     paths.retain(|path| !path.starts_with(&inside));
     add_files(&around, paths, Some(&inside), found);
 }

@@ -48,6 +48,7 @@ impl<'a> Family<'a> {
         let requested = self.requested;
         let is_named = requested.controller_name.is_some();
         let is_scaffolded = self.scaffolded().is_some();
+        // `--controller-name` alone adds another controller to types that exist.
         let types = requested.resource.unwrap_or(!(is_named && is_scaffolded));
         let is_controlled = self.others.iter().any(|other| other.has_controller());
         let has_others = self.own.is_some_and(|own| {

@@ -43,6 +43,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     let typed = flags.base.as_deref();
     if typed == Some(CLUSTER) {
         let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
+        // From a cluster, we only read CRDs.
         let new = of_kinds(newer.objects, &BTreeSet::new());
         let old = read_definitions(&kubectl, &new)?;
         return Ok(Sides {
@@ -65,6 +66,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
         (_, None) => None,
     };
     match (given, commit) {
+        // A name with a slash or a dot is more likely to be a path.
         (Some(given), Some((name, _))) if !name.contains(['/', '.']) => bail!(
             "`{name}` is a git revision and a file or directory: write `./{name}` for the latter, or \
              `refs/heads/{name}` for a branch ({})",
@@ -75,6 +77,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
             for file in read_inputs(typed_in, &given)? {
                 old.extend(parse(&file.path, &file.text)?);
             }
+            // If e.g. only CRDs were given, we would otherwise report every role as new.
             let kinds = old.iter().map(kind).collect();
             let new = of_kinds(newer.objects, &kinds);
             Ok(Sides {

@@ -502,6 +502,7 @@ fn check_cargo_manifest(files: &Files, layout: &LayoutChange) -> Result<()> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let code = line.split('#').next().unwrap_or_default();
+        // Every other part is within quotes.
         for quoted in code.split('"').skip(1).step_by(2) {
             if let FileFate::Moves(to) = layout.fate(quoted.trim_start_matches("./")) {
                 let byte = start + code.find(quoted).unwrap_or(0);

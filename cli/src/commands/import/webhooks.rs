@@ -251,6 +251,7 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     let mut offset = 0;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (at, line) in lines.iter().enumerate() {
+        // rustfmt moves the arguments to the next line if there are many.
         let rest = format!("{}{}", line, lines.get(at + 1).copied().unwrap_or_default());
         if is_start(line.trim_end()) && rest.contains(what) {
             start = Some(offset);

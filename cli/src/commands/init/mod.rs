@@ -56,6 +56,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     if tree.read(FILE)?.is_none() {
         record_place(&mut project, tree, workspace.as_ref())?;
     } else if !project.known.rbuilder.member.is_empty() {
+        // The project may have moved within its repository since it was created.
         let mut moved = project.clone();
         record_place(&mut moved, tree, workspace.as_ref())?;
         if moved.known != project.known {
@@ -198,6 +199,7 @@ fn find_license(tree: &Tree) -> Result<Option<License>> {
         let Some(text) = tree.read(path)? else {
             continue;
         };
+        // Copies of a license differ in their line breaks and indentation.
         let words = text.split_whitespace().take(60).collect::<Vec<_>>().join(" ");
         return Ok(Some(if words.contains("Apache License Version 2.0") {
             License::Apache2

@@ -215,10 +215,13 @@ impl Job<'_> {
         let recorded = definition.recorded();
         if recorded.is_none() && !is_dry_run {
             progress.show_message(&settling(definition), shell);
+            // Until an API server notices the change of the CRD, it still writes in the old
+            // version.
             self.requests.wait(SETTLE)?;
         }
         let listing = keys::list(&self.requests, definition, recorded)?;
         if recorded.is_none() && !is_dry_run {
+            // Whatever is written from now on needs no rewrite, so the next run can skip it.
             definition.record(&self.requests, &listing.resource_version)?;
         }
         outcome.earlier = listing.done;

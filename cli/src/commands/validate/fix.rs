@@ -33,6 +33,7 @@ pub(super) fn correct_files(
     let mut left = BTreeSet::new();
     let mut make = |tree: &Tree| {
         let mut plan = Plan::default();
+        // `decide_and_apply` may call this several times.
         left.clear();
         let generated = GeneratedPaths::read(tree);
         for file in files.iter() {
@@ -108,6 +109,7 @@ fn correct_file(
         }
         Err(refusal) => refusal,
     };
+    // Don't mention files in which there is nothing to correct anyway.
     if has_correction(judge_text(&file.text)) {
         left.insert(format!("{} is not corrected: {refusal}", file.path));
     }

@@ -158,6 +158,7 @@ impl<'o> Helper<'o> {
                     (Step { name, value, schema }, after)
                 }
                 Value::Object(fields) => {
+                    // Keys may contain dots (e.g. in labels), so more than one could come first.
                     let mut fitting = first_names(rest).into_iter();
                     let (name, value, after) = fitting.find_map(|(name, after)| {
                         let (name, value) = fields.get_key_value(name)?;

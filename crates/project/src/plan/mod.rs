@@ -259,6 +259,7 @@ impl Plan {
         check_writable(path)?;
         match tree.read(path)? {
             Some(before) => self.changes.insert(path.to_owned(), Change::Delete { before }),
+            // The file doesn't exist yet, so it's enough to forget that we planned to create it.
             None => self.changes.remove(path),
         };
         Ok(())
@@ -348,6 +349,7 @@ pub(crate) fn check_writable(path: &str) -> Result<()> {
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    // On NTFS, `.git::$INDEX_ALLOCATION` is another name of `.git`.
     let plain = plain.split(':').next().unwrap_or_default();
     CLOSED.contains(&plain) || plain.starts_with("git~") || plain.starts_with("cargo~")
 }

@@ -234,6 +234,7 @@ impl Tree {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));
         }
+        // Don't cache a missing directory, because the command may create it later.
         Ok(open_project(&self.root)?.map(|folder| self.folder.get_or_init(|| folder)))
     }
 
@@ -354,6 +355,7 @@ pub fn resolve_path(path: &Path) -> PathBuf {
     let mut missing = Vec::new();
     let mut place = absolute.as_path();
     loop {
+        // Only a path that exists can be resolved, so go up until there is one.
         if let Ok(known) = fs::canonicalize(place) {
             return missing.iter().rev().fold(known, |path, part| path.join(part));
         }
