@@ -11,8 +11,6 @@ pub(super) struct Conflict {
     pub(super) field: String,
 }
 
-/// Finds the conflicts in kubectl's standard error. There are none if kubectl failed for another
-/// reason.
 pub(super) fn find_conflicts(stderr: &str) -> Vec<Conflict> {
     let mut conflicts = Vec::new();
     for message in stderr.split(START).skip(1) {

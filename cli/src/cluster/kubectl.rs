@@ -132,8 +132,7 @@ impl Kubectl {
     }
 
     /// Asks the cluster in the user's kubeconfig. We run kubectl outside of the project and with a
-    /// time limit. It must not read a kubeconfig of the project, because that could name a program
-    /// to run.
+    /// time limit.
     pub(crate) fn ask_cluster(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         command
@@ -143,6 +142,7 @@ impl Kubectl {
             .current_dir(neutral_folder(&self.program));
         if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
             let folder = std::fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
+            // A kubeconfig can name a program to run, so we don't use one from the project.
             let is_own = |path: &PathBuf| {
                 let path = std::fs::canonicalize(self.folder.join(path));
                 path.is_ok_and(|path| path.starts_with(&folder))
@@ -341,9 +341,8 @@ fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
     Ok(command)
 }
 
-/// Finds a program in the directories of `PATH`, then in `KUBEBUILDER_ASSETS`, then with
-/// `installed`. Relative directories and paths don't count, because a repository must not provide
-/// the program.
+/// Looks for a program in the directories of `PATH`, then in `KUBEBUILDER_ASSETS`, and then asks
+/// `installed`.
 fn find_program(
     name: &str,
     var: impl Fn(&str) -> Option<OsString>,
@@ -351,6 +350,7 @@ fn find_program(
 ) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
+        // A relative path could lead to a program that the repository provides.
         return (path.is_absolute() && path.is_file()).then(|| path.to_owned());
     }
     let folders = var("PATH").unwrap_or_default();

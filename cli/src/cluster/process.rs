@@ -38,12 +38,12 @@ impl Interrupt {
     }
 }
 
-/// Runs a program in the same terminal and waits until it exits. Ctrl-C reaches both processes, and
-/// this one keeps waiting. SIGTERM only reaches us, so we pass it on.
+/// Runs a program in the same terminal and waits until it exits.
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    // On systems without signals, the console's own event terminates the child.
+    // Ctrl-C reaches both processes, but SIGTERM only reaches us, so we pass it on. On systems
+    // without signals, the console's own event terminates the child.
     wait_for(&mut child, interrupt, |child| {
         terminate(child, Reach::Process);
     })

@@ -9,10 +9,6 @@ use crate::shell::Shell;
 const RECREATE: &str = r#"{"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}"#;
 
 /// Prepares Deployments in the cluster for applying the strategy `Recreate`.
-///
-/// The API server has set `rollingUpdate` to its default, and no field manager owns the field.
-/// Server-side apply therefore keeps `rollingUpdate`, and then the API server rejects it together
-/// with `Recreate`. So we remove the field first.
 pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut Shell) -> Result<()> {
     let is_recreated =
         |object: &&Value| object["kind"] == "Deployment" && object["spec"]["strategy"]["type"] == "Recreate";
@@ -37,6 +33,9 @@ pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut S
             "--namespace",
             text("namespace"),
         ];
+        // The API server has set `rollingUpdate` to its default, and no field manager owns the
+        // field. So server-side apply would keep it, and then the API server would reject it
+        // together with `Recreate`.
         let patch = ["--type=merge", "--patch", RECREATE];
         kubectl.run(&[&named[..], &patch].concat(), "", shell)?;
     }

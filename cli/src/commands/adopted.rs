@@ -42,9 +42,10 @@ struct Missing {
     lines: String,
 }
 
-/// Checks that an adopted package has the places that a command adds to. Scaffolded packages always
-/// do. The error lists all missing lines for each file.
+/// Checks that an adopted package has the places that a command adds to. The error lists all
+/// missing lines for each file.
 pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Result<()> {
+    // Scaffolded packages always have these places.
     let Some(package) = &project.known.rbuilder.package else {
         return Ok(());
     };

@@ -218,8 +218,7 @@ struct SourceMarkers {
 }
 
 /// Generates the manifests unless `--manifests=false`, and reads the markers for the
-/// ClusterServiceVersion. The flag only keeps files from being written, so the markers apply to the
-/// bundle in any case.
+/// ClusterServiceVersion.
 fn add_manifests(
     plan: &mut Plan,
     tree: &Tree,
@@ -235,7 +234,8 @@ fn add_manifests(
         };
         return Ok((found, source));
     }
-    // We only need the markers here, so make do with the source that can be read.
+    // The flag only keeps files from being written, so the bundle still needs the markers. Make do
+    // with the source that can be read.
     request.options.keep_going = true;
     request.options.products = vec![Manifests::Crds];
     let (_, found) = manifests::generate_in_memory(plan, tree, &request, &mut |_| {})?;
@@ -246,8 +246,6 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Reads the project's catalog. If the user deleted its file, we take the last written catalog,
-/// because its releases are published.
 fn read_catalog(
     plan: &Plan,
     tree: &Tree,
@@ -256,13 +254,14 @@ fn read_catalog(
 ) -> Result<Catalog> {
     let path = Catalog::path(&options.name);
     let text = plan.read(tree, &path)?;
+    // If the user deleted the catalog, take the last one that we wrote, because its releases are
+    // published.
     let text = text.as_deref().or(merge.base(&path)).unwrap_or_default();
     Catalog::parse(&options.name, text)
 }
 
-/// Adds the catalog. It contains the merged ClusterServiceVersion, so that it has the user's edits.
-/// Fails if the ClusterServiceVersion belongs to another release, or if the lifecycle manager would
-/// reject the catalog.
+/// Adds the catalog. Fails if the ClusterServiceVersion belongs to another release, or if the
+/// lifecycle manager would reject the catalog.
 fn add_catalog(
     merge: &mut GeneratedMerge,
     plan: &mut Plan,
@@ -280,6 +279,7 @@ fn add_catalog(
         true => read_csv(plan, tree, options)?,
         false => None,
     };
+    // The merged one has the edits of the user.
     let csv = merged_csv.as_ref().unwrap_or(generated);
     let change = add_release(csv, options, written, present);
     merge.add_onto(plan, tree, &path, change)?;

@@ -35,8 +35,6 @@ pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     }
 }
 
-/// If a project is newer than this command, we advise to install the command in the same version,
-/// from the same source as the project's library.
 pub(super) fn advise_installation(project: &Project, version: &str) -> String {
     match &project.known.rbuilder.library {
         Some(library) => format!(

@@ -17,7 +17,6 @@ pub(super) fn is_converted(crd: &Value) -> bool {
 }
 
 /// Keeps the clients of conversions in the cluster if they call the Service of another deployment.
-/// If that Service does not exist, we don't keep the conversion.
 pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: &mut Shell) -> Result<()> {
     let present = read_converted(kubectl, objects)?;
     for crd in objects {
@@ -30,6 +29,8 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
         let (Some(service), Some(client)) = (find_service(kept), crd.pointer_mut(CLIENT)) else {
             continue;
         };
+        // !exists(kubectl, service)? { || There's no point in keeping a client whose Service is
+        // gone.
         if identify(service) == identify(&client["service"]) || !exists(kubectl, service)? {
             continue;
         }

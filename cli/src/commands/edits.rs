@@ -33,24 +33,23 @@ pub(super) fn add_lines(plan: &mut Plan, tree: &Tree, lines: &[Line]) -> Result<
     lines.try_for_each(|line| edit_file(plan, tree, &line.path, &line.shown(), |text| line.add_to(text)))
 }
 
-/// Checks that a module to be written as `a/mod.rs` does not exist as `a.rs`, because Rust rejects
-/// both.
 pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     let Some(folder) = path.strip_suffix("/mod.rs") else {
         return Ok(());
     };
+    // Rust rejects a module that has both files.
     if tree.read(&format!("{folder}.rs"))?.is_some() {
         bail!("{folder}.rs exists, but the module needs the directory {folder}/: move it to {path}");
     }
     Ok(())
 }
 
-/// Finds the file that defines a kind. This is usually the scaffolded file, but the user may have
-/// moved the type to another file in the module of its version.
+/// Finds the file that defines a kind, which is usually the scaffolded one.
 pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);
     let mut places = vec![usual.clone(), format!("{folder}/{}/mod.rs", api.module)];
+    // The user may have moved the type to another file in the module of its version.
     places.extend(
         tree.list(&folder)?
             .into_iter()

@@ -158,8 +158,6 @@ fn has_webhooks(project: &Project) -> bool {
     resources.any(|resource| resource.webhooks.as_ref().is_some_and(|own| !own.is_empty()))
 }
 
-/// Checks that the project has the webhooks to enable, and that no kind is converted by webhooks to
-/// disable.
 fn check_project(project: &Project, before: &Features, settings: &SettingFlags) -> Result<()> {
     let of_webhooks = [Feature::Webhooks, Feature::CertManager];
     let asked = settings
@@ -227,15 +225,14 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     edited.map_err(|reason| Obstacle::unlisted(reason, entry))
 }
 
-/// Components that change objects of other components. Those must be listed above them.
+/// Components that change objects of other components. Those must be listed above them, because
+/// kustomize applies components in order.
 const BELOW: &[(Feature, Feature)] = &[
     (Feature::CertManager, Feature::Webhooks),
     (Feature::MetricsCertificate, Feature::Metrics),
     (Feature::MetricsCertificate, Feature::Prometheus),
 ];
 
-/// Checks that each component is listed below those whose objects it changes, because kustomize
-/// applies them in order.
 fn check_order(text: &str) -> Result<()> {
     let listed = kustomization::entries(text, COMPONENTS);
     let place = |feature| listed.iter().position(|entry| entry == component(feature));
@@ -259,8 +256,6 @@ fn check_order(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Warns about webhook configurations in clusters, which are not deleted when they disappear from
-/// the manifests.
 fn warn_configurations(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
         "deployed webhook configurations stay in the cluster, and the API server keeps calling the webhooks",

@@ -101,8 +101,6 @@ pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &st
     Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())
 }
 
-/// Checks that objects of a kind can be watched. This is not so for Kubernetes' review kinds, which
-/// are not stored, and for kinds that the API server computes on each request.
 pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     let Resource {
         group, version, kind, ..
@@ -118,8 +116,6 @@ pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     }
 }
 
-/// Checks that the API server calls webhooks for objects of a kind, i.e. that a client can write
-/// them.
 pub(super) fn check_is_written(resource: &Resource) -> Result<()> {
     let kind = &resource.kind;
     if find_built_in(resource).is_some_and(|found| !found.is_written) {

@@ -52,8 +52,6 @@ const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
 
 /// Reminds the user of the products to update after a plan has changed `config/`. Empty if there
 /// are none.
-///
-/// We don't compare the products, because a bundle depends on options that are not recorded.
 pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
     let is_stale = |product: &&Product| {
         // A bundle contains the samples as examples. A chart does not.
@@ -61,6 +59,8 @@ pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> Str
             path.starts_with("config/")
                 && (product.command == "bundle" || !path.starts_with("config/samples/"))
         };
+        // We can't compare the products instead, because a bundle depends on options that are not
+        // recorded.
         product.command != command
             && plan.changes().keys().any(|path| is_part(path))
             && matches!(tree.read(product.base), Ok(Some(_)))
@@ -86,8 +86,6 @@ pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> Str
     )
 }
 
-/// Runs a product's command with `--check`. A file that belongs to somebody else is an error rather
-/// than an outdated file.
 pub(super) fn check_product(
     product: Product,
     dir: &Path,

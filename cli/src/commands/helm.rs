@@ -69,12 +69,13 @@ pub fn plan_helm(tree: &Tree, requested: &ProductRequest) -> Result<Outcome> {
 }
 
 /// Reads one of the chart's YAML files as it will be after `plan`. Returns null if the file does
-/// not exist or has conflicts. Anything else must be YAML, because Helm would reject the chart.
+/// not exist or has conflicts.
 fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<Value> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     if merge.has_conflict(path) || text.trim().is_empty() {
         return Ok(Value::Null);
     }
+    // Helm would reject a chart in which this isn't YAML.
     rbuilder_yaml::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 

@@ -32,14 +32,13 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
 }
 
 /// Renders the CRDs as `deploy` applies them.
-///
-/// In config/crd, a conversion webhook's Service has neither the namespace nor the prefix of the
-/// deployment. If we applied such a CRD over a deployed manager's, it would break the conversion.
-/// Only CRDs that config/default does not contain come from config/crd.
 pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
     let crds = parse_documents(&kubectl.render(CRDS)?)?;
     let mut deployed = parse_documents(&kubectl.render(ALL)?)?;
     deployed.retain(|object| object["kind"] == "CustomResourceDefinition");
+    // In config/crd, the Service of a conversion webhook has neither the namespace nor the prefix
+    // of the deployment. If we applied such a CRD over that of a deployed manager, we would break
+    // the conversion. So only take those from config/crd that config/default does not contain.
     let is_deployed = |crd: &Value| {
         let name = &crd["metadata"]["name"];
         deployed

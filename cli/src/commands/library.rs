@@ -110,10 +110,11 @@ fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
 }
 
 /// If Cargo.toml is recorded as scaffolded with the old source, records it as scaffolded with the
-/// new one. No other scaffolded file contains the source.
+/// new one.
 fn record_manifest(project: &mut Project, old: &Library, new: &Library) -> Result<()> {
     let (before, after) = (render_manifest(project, old)?, render_manifest(project, new)?);
     if project.recorded(MANIFEST, &before) {
+        // No other scaffolded file contains the source.
         project.record(MANIFEST, &after);
     }
     Ok(())

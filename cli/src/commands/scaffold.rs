@@ -13,26 +13,24 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project, RECORD, check_conflict, names};
 use crate::tree::Tree;
 
-/// Reads the project in a directory. Returns `None` if there is none. It must not belong to another
-/// tool, because the layout would be a different one.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(mut project) = Project::read(tree)? else {
         return Ok(None);
     };
+    // The projects of other tools have a different layout.
     if let Some(layout) = project.foreign_layout() {
         bail!(
             "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
             tree.shown()
         );
     }
+    // Older commands did not record the source of the library.
     if project.known.rbuilder.library.is_none() {
         project.known.rbuilder.library = read_library(tree);
     }
     Ok(Some(project))
 }
 
-/// Reads the library's source from Cargo.toml, in case an older command did not record it in
-/// PROJECT.
 pub(super) fn read_library(tree: &Tree) -> Option<Library> {
     // In an adopted package, Cargo.toml may be a symbolic link, which only `sources` follows.
     let text = tree.read("Cargo.toml").ok().flatten().unwrap_or_default();
@@ -54,8 +52,9 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
 }
 
 /// Checks a project before a command changes it. The project must contain PROJECT, which must not
-/// have been written by a newer command. Unreadable files are left to the command to report.
+/// have been written by a newer command.
 pub(super) fn check_project(tree: &Tree) -> Result<()> {
+    // If PROJECT can't be read, the command will report that.
     if let Ok(Some(text)) = tree.read(FILE) {
         check_conflict(&text)?;
     }

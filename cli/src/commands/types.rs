@@ -113,9 +113,6 @@ fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
     Ok(imported)
 }
 
-/// Reads the definitions in files, in the order of the files. If the user named a file, invalid
-/// YAML in it is an error. In a directory, we only warn, because chart templates may be next to
-/// definitions.
 pub(super) fn read_definitions(
     dir: &Path,
     files: &[PathBuf],
@@ -126,8 +123,8 @@ pub(super) fn read_definitions(
     Ok(definitions)
 }
 
-/// Calls a function with each definition in files, as [`read_definitions`] reads them. Only the
-/// documents of one file are in memory.
+/// Calls a function with each definition in files, in the order of the files. Only the documents of
+/// one file are in memory.
 fn for_each_definition(
     dir: &Path,
     files: &[PathBuf],
@@ -149,6 +146,7 @@ fn for_each_definition(
                     }
                 }
                 Err(error) if file.is_named => return Err(describe_failure(&file.path, &file.text, &error)),
+                // In a directory, chart templates may be next to definitions.
                 Err(error) => warnings.push(format!("skipping {}: {}", file.path, describe_cause(&error))),
             }
         }
@@ -200,8 +198,6 @@ pub(super) fn help(diagnostic: &Diagnostic) -> &str {
         .unwrap_or("compare the definition with the one that `rbuilder manifests` generates")
 }
 
-/// Tells the user to declare the module, unless the parent directory already does, and to choose
-/// kinds.
 fn next_steps(tree: &Tree, folder: &str) -> Result<String> {
     let (above, module) = folder.rsplit_once('/').unwrap_or(("", folder));
     let mut is_declared = false;

@@ -65,8 +65,6 @@ pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     Ok(found)
 }
 
-/// Adds CRDs from the repository that contains the project. Unreadable files and directories are
-/// skipped.
 fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     let project = resolve_path(tree.root());
     let Some(repository) = find_repository(&project).filter(|repository| *repository != project) else {

@@ -87,7 +87,7 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
 }
 
 /// Whether the project is deployed from `config/`, i.e. whether `init --in-package` adopted its
-/// package. A scaffolded package needs no `adopt`, so that's an error.
+/// package.
 fn check_project(tree: &Tree) -> Result<bool> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(false);
@@ -97,6 +97,7 @@ fn check_project(tree: &Tree) -> Result<bool> {
         Ok(project) if !project.is_scaffolded() => Ok(false),
         Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
         _ => bail!(
+            // A scaffolded package needs no `adopt`.
             "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
         ),
     }
@@ -212,7 +213,7 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
 }
 
 /// Chooses the kinds to skip, by directory of their package. These are unreadable kinds, and kinds
-/// whose CRD shares a file with other objects. If a package has an `only` list, it needs no `skip`.
+/// whose CRD shares a file with other objects.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
     for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
@@ -229,6 +230,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
         };
         let folder = &kind.summary.package;
         let path = manifest_of(folder);
+        // With an `only` list, there's no need for `skip`.
         if tree.read(&path)?.is_none_or(|text| has_only(&text)) {
             continue;
         }

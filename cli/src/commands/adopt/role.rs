@@ -183,11 +183,12 @@ fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
 }
 
 /// The permissions of a role on resources, as if it granted them in all namespaces and on all
-/// names, because we don't know which objects a call concerns.
+/// names.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     let rules = Rule::of_role(&json!({ "rules": role.rules() }));
     let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
         let mut rule = rule.clone();
+        // We don't know which objects a call concerns.
         rule.names.clear();
         rule.permissions()
     });

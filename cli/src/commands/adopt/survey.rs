@@ -76,8 +76,7 @@ pub(super) struct SurveyedKind {
 }
 
 impl SurveyedKind {
-    /// Says why rbuilder does not write the CRD of a readable kind, if so. If a project is deployed
-    /// from `config/`, its CRD is always written there, whatever other files contain it.
+    /// Says why rbuilder does not write the CRD of a readable kind, if so.
     pub(super) fn obstacle(&self, is_deployed: bool) -> Option<String> {
         let file = self.committed.first();
         if let (Some(file), Some(plural)) = (file, &self.other_plural) {
@@ -86,6 +85,8 @@ impl SurveyedKind {
                 file.path
             ));
         }
+        // If the project is deployed from `config/`, the CRD is always written there, whatever
+        // other files contain it.
         if let Some(file) = file.filter(|_| !is_deployed)
             && let Some(obstacle) = file.obstacle()
         {
@@ -210,8 +211,6 @@ fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<St
     found.map(|(name, _)| name.clone())
 }
 
-/// Compares a generated CRD with the committed one. Returns `None` if there is none that can be
-/// parsed.
 fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
     let new = rbuilder_yaml::parse_value(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();

@@ -58,8 +58,7 @@ pub(super) fn run(
 }
 
 /// Rejects a group that ends with the project's domain, because the domain would be appended a
-/// second time. If PROJECT already lists such a group, we accept it, because kubebuilder has no
-/// such check.
+/// second time.
 fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
@@ -70,6 +69,7 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
         Some(rest) => rest.strip_suffix('.').unwrap_or(group),
         None => group,
     };
+    // kubebuilder has no such check, so PROJECT may already have such a group.
     let is_recorded = project.known.resources.iter().any(|known| known.group == *group);
     if short == group || is_recorded || requested.resource == Some(false) {
         return Ok(());
@@ -83,8 +83,6 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
 /// Checks that the user means one of the project's kinds rather than one from Kubernetes or another
 /// project, unless a flag says so. The meaning is unclear if the group belongs to a known project,
 /// or if the flags ask for a controller and the kind resembles a built-in one.
-///
-/// A group that already contains some of the project's kinds belongs to the project.
 fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let ApiRequest {
         group, version, kind, ..
@@ -97,6 +95,8 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
         || requested.api_domain.is_some()
         || requested.external.path.is_some()
         || requested.image.is_some();
+    // own.any(|known| known.group == *group) { || A group that contains some of the project's kinds
+    // already belongs to the project.
     if is_said || own.any(|known| known.group == *group) {
         return Ok(());
     }
@@ -128,8 +128,7 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     }
 }
 
-/// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves a flag
-/// unset, so that the default still depends on the project.
+/// Asks for the flags that were not passed, if the terminal is interactive.
 fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     // A controller for an image is always scaffolded together with its types.
     if requested.image.is_some() {
@@ -140,6 +139,7 @@ fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
         (&mut requested.controller, "Generate a controller?"),
     ];
     for (flag, question) in questions {
+        // "Yes" leaves the flag unset, so that the default still depends on the project.
         if flag.is_none() && !shell.confirm(question, true) {
             *flag = Some(false);
         }

@@ -214,8 +214,7 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Finds another version of the kind to which the user has moved a controller. Its source then
-    /// refers to that version and no longer to this one.
+    /// Finds another version of the kind to which the user has moved a controller.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)
@@ -224,6 +223,7 @@ impl<'a> Removal<'a> {
         let Some(text) = self.plan.read(self.tree, &path)? else {
             return Ok(None);
         };
+        // The source of a controller refers to the version that it is for.
         if rust::uses_module(&text, &own.api_path) {
             return Ok(None);
         }
@@ -334,8 +334,6 @@ impl<'a> Removal<'a> {
         Ok(is_bare)
     }
 
-    /// Writes PROJECT and generates the remaining manifests. Fails if the user has changed files to
-    /// delete.
     fn finish(mut self) -> Result<Outcome> {
         self.check_unchanged()?;
         self.plan.write_project(&self.project, self.tree)?;

@@ -44,8 +44,6 @@ pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<(
 }
 
 impl Cluster {
-    /// Starts a control plane, or connects to the cluster selected by the flags. We write a
-    /// separate kubeconfig, so that later changes to the user's kubeconfig have no effect.
     pub(super) fn start(
         flags: &DevFlags,
         dir: &Path,
@@ -56,6 +54,7 @@ impl Cluster {
     ) -> Result<Cluster> {
         let (kubeconfig, plane) = match &flags.context {
             Some(context) => {
+                // This is a copy, so that later changes to the user's kubeconfig have no effect.
                 let kubeconfig = workspace.write("kubeconfig", &kubectl.read_kubeconfig()?)?;
                 shell.note(&format!("using the cluster of context {context}\n"));
                 (kubeconfig, None)

@@ -93,9 +93,7 @@ impl Installed {
         result
     }
 
-    /// Saves a configuration from the cluster and deletes it. If we applied ours over the existing
-    /// one, it would contain both the deployed manager's Service and our URL, which the API server
-    /// rejects.
+    /// Saves a configuration from the cluster and deletes it.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
         if self.configurations.contains_key(&key) {
             return Ok(());
@@ -103,6 +101,8 @@ impl Installed {
         let mut before = None;
         if !self.is_disposable {
             before = self.get(&key.0, &key.1)?;
+            // If we applied ours over it, it would have both the Service of the deployed manager
+            // and our URL, which the API server rejects.
             if before.is_some() {
                 self.kubectl
                     .read(&["delete", &key.0, &key.1, "--ignore-not-found"], "")?;
@@ -113,8 +113,7 @@ impl Installed {
         Ok(())
     }
 
-    /// Saves a CRD's conversion from the cluster and replaces it completely, because a conversion
-    /// with both a Service and a URL would be rejected, too.
+    /// Saves a CRD's conversion from the cluster and replaces it.
     fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
         let name = name_of(crd);
         if self.is_disposable || self.conversions.contains_key(name) {
@@ -127,6 +126,8 @@ impl Installed {
         self.conversions
             .insert(name.to_owned(), before.unwrap_or_else(none));
         match exists {
+            // A conversion with both a Service and a URL would be rejected, too, so we can't merge
+            // them.
             true => self.set_conversion(name, &crd["spec"]["conversion"]),
             false => Ok(()),
         }
