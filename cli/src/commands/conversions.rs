@@ -29,8 +29,7 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
         let (Some(service), Some(client)) = (find_service(kept), crd.pointer_mut(CLIENT)) else {
             continue;
         };
-        // !exists(kubectl, service)? { || There's no point in keeping a client whose Service is
-        // gone.
+        // There's no point in keeping a client whose Service is gone.
         if identify(service) == identify(&client["service"]) || !exists(kubectl, service)? {
             continue;
         }

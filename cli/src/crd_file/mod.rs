@@ -178,7 +178,7 @@ impl CrdFile {
             Some((name, _)) if crds.len() == 1 => self.is_single() && self.count(name) == 1,
             _ => false,
         };
-        // is_whole { || There's nothing else in the file that we would have to keep.
+        // There's nothing else in the file that we would have to keep.
         if self.documents.is_empty() || is_whole {
             let texts = crds.values().map(|text| self.print(text));
             return Ok(texts.collect());

@@ -95,8 +95,7 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
         || requested.api_domain.is_some()
         || requested.external.path.is_some()
         || requested.image.is_some();
-    // own.any(|known| known.group == *group) { || A group that contains some of the project's kinds
-    // already belongs to the project.
+    // A group that contains some of the project's kinds already belongs to the project.
     if is_said || own.any(|known| known.group == *group) {
         return Ok(());
     }

@@ -98,13 +98,13 @@ impl Events {
         Ok(events)
     }
 
-    /// Watches new directories. We don't watch the root itself recursively, because it contains the
-    /// build output, which has more directories than some systems can watch.
     fn watch_folders(&mut self, root: &Path) -> notify::Result<()> {
         let folders = watched_folders(root);
         self.folders.retain(|folder| folders.contains(folder));
         for folder in folders {
             if !self.folders.contains(&folder) {
+                // We don't watch the root like this, because it contains the build output, which
+                // has more directories than some systems can watch.
                 self.watcher.watch(&folder, RecursiveMode::Recursive)?;
                 self.folders.push(folder);
             }
@@ -129,9 +129,9 @@ impl Events {
     }
 }
 
-/// Forwards an event, unless a file was only read. An error may mean that events were lost, so it
-/// counts as one.
+/// Forwards an event, unless a file was only read.
 fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
+    // An error may mean that events were lost, so it counts as one.
     if event.map_or(true, |event| !event.kind.is_access()) {
         let _ = sender.send(());
     }

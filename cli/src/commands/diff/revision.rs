@@ -51,8 +51,7 @@ impl Repository {
         Ok(answer.status.success().then(|| text(&answer.out)))
     }
 
-    /// Finds the name of the main branch, and the commit at which the current branch left it. A
-    /// shallow clone may not have that commit.
+    /// Finds the name of the main branch, and the commit at which the current branch left it.
     pub(super) fn find_merge_base(&self) -> Result<(String, String)> {
         for name in MAIN {
             let reference = match name.starts_with("origin/") {

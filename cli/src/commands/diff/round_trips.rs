@@ -43,8 +43,7 @@ impl RoundTrips {
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-        // version["storage"] == true); || The API server doesn't convert to or from any other
-        // version.
+        // The API server doesn't convert to or from any other version.
         let used = versions.filter(|version| version["served"] == true || version["storage"] == true);
         let versions: Vec<&str> = used.filter_map(|version| version["name"].as_str()).collect();
         let pairs = self.0.iter().filter_map(|[first, second]| {

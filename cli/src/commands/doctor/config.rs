@@ -91,8 +91,7 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
 }
 
 /// Says why kustomize cannot read a path, if there is neither a file nor a directory with a
-/// kustomization. If we can't read the path, it exists nevertheless, because kustomize follows
-/// links and we don't.
+/// kustomization.
 fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
     let is_folder = !folder.is_empty()
@@ -101,6 +100,8 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
             .is_ok_and(|inner| inner.iter().any(|inner| inner == path));
     match is_folder {
         true => (!has_kustomization(tree, path)).then_some("has no kustomization"),
+        // A path that we can't read exists nevertheless, because kustomize follows links and we
+        // don't.
         false => matches!(tree.read(path), Ok(None)).then_some("does not exist"),
     }
 }

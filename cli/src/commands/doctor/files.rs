@@ -23,9 +23,6 @@ const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
 /// Compares the scaffolded files with what the commands wrote. Changes and deletions are no
 /// problem, unless the project does not work without the file.
-///
-/// Several commands add to a file such as `src/main.rs`, so it differs from its record. We compare
-/// the file with the project's current scaffold, so that only the user's changes count.
 pub(super) fn examine_files(
     tree: &Tree,
     project: &Project,
@@ -40,6 +37,9 @@ pub(super) fn examine_files(
     for path in project.scaffolded_files().paths() {
         count += 1;
         let scaffolded = written.and_then(|written| written.files.get(path));
+        // Several commands add to a file such as `src/main.rs`, so it differs from its record.
+        // Compare it with the project's current scaffold as well, so that only the user's changes
+        // count.
         let is_scaffolded = |text: &str| {
             project.recorded(path, text) || scaffolded.is_some_and(|known| is_same_text(known, text))
         };
@@ -87,8 +87,6 @@ pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str
     Ok(deleted.map(|command| format!("restore it with {command}, or remove `mod {module};`")))
 }
 
-/// Finds unresolved conflicts in scaffolded files, charts, bundles and dashboards, and in their
-/// bases.
 pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let record = project.scaffolded_files().paths().map(str::to_owned);
     let mut paths: BTreeSet<String> = record.collect();

@@ -23,8 +23,7 @@ const FIRST_MINOR: u32 = 36;
 /// Lists at most one object, with a shard selector that covers all objects.
 const PROBE: &str = "/api/v1/namespaces?limit=1&shardSelector=shardRange(object.metadata.uid,%20%270x0000000000000000%27,%20%270x10000000000000000%27)";
 
-/// Checks the manager's deployment. Returns no finding if it has no shards. If `config/` cannot be
-/// read, other checks report the reason.
+/// Checks the manager's deployment. Returns no finding if it has no shards.
 pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
     let plan = Plan::default();
     let listed = tree.read(DEPLOYMENT).ok().flatten().unwrap_or_default();
@@ -34,6 +33,7 @@ pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
         let help = "add the argument; without it, kustomize fails";
         return Some(Finding::error(CHECK, format!("{error:#}"), help));
     }
+    // If `config/` can't be read, other checks report the reason.
     let replicas = read_replicas(&plan, tree).ok()?;
     let shards = replicas.shards.as_deref()?;
     Some(judge(&replicas, shards))

@@ -328,8 +328,7 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 }
 
 /// Compares the chart and the dashboards with their commands' current output, if the project has
-/// them. We don't compare a bundle, because it depends on options that are not recorded. If a
-/// product cannot be generated, other checks or its command report the reason.
+/// them. If one cannot be generated, other checks or its command report the reason.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
     let merge = ProductMergeRequest {
         check: true,
@@ -344,6 +343,7 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
         merge,
         manifests: false,
     };
+    // We can't compare the bundle, because it depends on options that are not recorded.
     let chart = examine_product(tree, CHART, "chart", || helm::plan_helm(tree, &requested));
     let dashboards = examine_product(tree, DASHBOARDS, "dashboards", || {
         grafana::plan_grafana(tree, &merge)
@@ -351,8 +351,6 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
     chart.into_iter().chain(dashboards).collect()
 }
 
-/// Compares a product with its command's current output. Returns `None` if the project does not
-/// have the product, or if it cannot be generated.
 fn examine_product(
     tree: &Tree,
     product: Product,

@@ -157,9 +157,8 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     }
 }
 
-/// Warns about markers that the merge does not change. If a manager is restricted to a namespace,
-/// it only gets a ClusterRole's permissions if the project binds it. `is_generated` says whether
-/// the roles already match the merged markers.
+/// Warns about markers that the merge does not change. `is_generated` says whether the roles
+/// already match the merged markers.
 fn warn_cluster_roles(
     tree: &Tree,
     project_name: &str,
@@ -174,6 +173,8 @@ fn warn_cluster_roles(
         );
         return Ok(());
     }
+    // In its own namespace alone, the manager only gets the permissions of a ClusterRole if the
+    // project binds it there.
     let (path, roles) = find_losing_bindings(&outcome.plan, tree)?;
     if !roles.is_empty() {
         outcome.warn(

@@ -29,9 +29,6 @@ const CODE: [&str; 4] = ["src", "tests", "examples", "benches"];
 /// Directories with manifests whose file names contain the group.
 const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Checks that a project can be moved to the layout of `target`. The names of groups must be valid
-/// modules, and a layout without groups supports only one. We don't move the modules of an adopted
-/// package.
 pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     let resources = &target.known.resources;
     if project.known.multigroup == target.known.multigroup || resources.is_empty() {
@@ -227,15 +224,15 @@ impl LayoutChange {
         Ok(change)
     }
 
-    /// Records the new paths of files that belong to a kind. We skip Rust modules, whose paths
-    /// follow from the module moves. If several kinds share a file, its name does not contain the
-    /// group.
+    /// Records the new paths of files that belong to a kind.
     fn pair_files(&mut self, old: Vec<Rendered>, new: Vec<Rendered>) {
         let own = |files: Vec<Rendered>| {
             let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
             owned.map(|file| file.path).collect::<Vec<_>>()
         };
         for (from, to) in own(old).into_iter().zip(own(new)) {
+            // The paths of Rust modules follow from the module moves. A file that several kinds
+            // share doesn't have the group in its name, so it stays where it is.
             if from != to && !from.starts_with("src/") {
                 self.files.insert(from, to);
             }
@@ -281,8 +278,6 @@ impl LayoutChange {
         Ok(found)
     }
 
-    /// Moves webhook modules. A version's module moves as a whole, unless it has webhooks for
-    /// several groups.
     fn move_webhooks(&mut self, webhooks: &[(String, String)]) {
         let above = |path: &str| path.rsplit_once("::").map_or("", |(above, _)| above).to_owned();
         let pairs: BTreeSet<(String, String)> = webhooks
@@ -292,6 +287,7 @@ impl LayoutChange {
         for (old, new) in webhooks {
             let (from, to) = (above(old), above(new));
             let related = pairs.iter().filter(|(other, into)| *other == from || *into == to);
+            // Move the module of a version as a whole, unless it has webhooks for several groups.
             if related.count() == 1 {
                 self.modules.insert(&from, &to);
             } else {
@@ -371,8 +367,7 @@ impl LayoutChange {
         for (_, to) in self.modules.iter() {
             for length in 1..to.len() {
                 let path = file_of(&to[..length]);
-                // self.fate(&path) != FileFate::Stays { || Below a new module, all declarations
-                // come from the new scaffold.
+                // Below a new module, all declarations come from the new scaffold.
                 if !texts.contains_key(&path) || self.fate(&path) != FileFate::Stays {
                     break;
                 }

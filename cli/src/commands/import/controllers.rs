@@ -28,8 +28,6 @@ const TAKEN: &[&str] = &[
     "PartialObjectMeta",
 ];
 
-/// Adds the owned and watched kinds and the permissions of the original's controllers to the
-/// scaffolded ones.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     // Take the kinds out for the loop, because it changes the rest of `composed`.
     let kinds = std::mem::take(&mut composed.kinds);

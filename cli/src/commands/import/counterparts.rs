@@ -83,8 +83,7 @@ fn role_of(binding: &Value) -> (String, String) {
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// The subjects bound to a role. Each comes with the binding's kind, because that determines the
-/// scope.
+/// The subjects bound to a role, each with the kind of the binding.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),
@@ -96,6 +95,7 @@ fn holders_of(
     bindings
         .flat_map(|((kind, _), found)| {
             let subjects = subjects_of(&found.object, account).into_iter();
+            // A RoleBinding grants less than a ClusterRoleBinding.
             subjects.map(|subject| (kind.clone(), subject))
         })
         .collect()
@@ -106,13 +106,13 @@ pub(super) fn account_of(deployment: Option<&Value>) -> String {
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// The subjects of a binding, as kind and name. The manager's account gets no name, because it may
-/// differ between the projects.
+/// The subjects of a binding, as kind and name.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects
         .map(|subject| {
             let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
+            // Leave out the name of the manager's account, which may differ between the projects.
             let is_manager = kind == "ServiceAccount" && name == account;
             (kind, if is_manager { String::new() } else { name })
         })

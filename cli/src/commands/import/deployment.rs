@@ -107,9 +107,8 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
         .collect()
 }
 
-/// Finds the metrics Service. Newer projects have it in `config/default`, older ones in
-/// `config/rbac`.
 fn find_metrics_service(original: &GoProject) -> Option<&Value> {
+    // Older projects have it in `config/rbac`.
     let mut services = ["config/default/", "config/rbac/"]
         .into_iter()
         .flat_map(|folder| original.documents(folder, "Service"));
@@ -128,8 +127,7 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
         .map(|(_, service)| service)
 }
 
-/// The unprefixed name of the manager's service account. A Deployment may also refer to it with the
-/// prefix, which kustomize then leaves unchanged.
+/// The unprefixed name of the manager's service account.
 pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;
@@ -137,6 +135,8 @@ pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let names = original
         .documents("config/rbac/", "ServiceAccount")
         .filter_map(|(_, object)| object["metadata"]["name"].as_str());
+    // A Deployment may also refer to the account with the prefix, which kustomize then leaves
+    // unchanged.
     let is_named = |name: &&str| *name == account || format!("{prefix}{name}") == account;
     Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
 }
@@ -158,9 +158,9 @@ pub(super) fn name_prefix(original: &GoProject) -> &str {
 }
 
 /// Renames the Deployment, the service account and the metrics Service to their original names, in
-/// objects, patches, targets and bindings. With another name, the cluster would get a second
-/// object.
+/// objects, patches, targets and bindings.
 fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
+    // With another name, the cluster would get a second object.
     for (kind, before, after) in find_renames(original) {
         let is_config = |path: &str| path.starts_with("config/") && path.ends_with(".yaml");
         for (path, text) in &mut composed.files {

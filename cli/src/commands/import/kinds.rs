@@ -277,8 +277,6 @@ impl Kind<'_> {
         }
     }
 
-    /// Decides the names of the scaffolded controllers. PROJECT may name controllers whose setup we
-    /// did not recognize.
     fn settle_controllers(&mut self, left: &mut Vec<Leftover>) {
         let default = self.resource.default_controller();
         let recorded: Vec<String> = self
@@ -286,6 +284,7 @@ impl Kind<'_> {
             .iter()
             .flat_map(|version| version.controller_names())
             .collect();
+        // PROJECT may name controllers whose setup we did not recognize.
         if self.controllers.is_empty() {
             let names = recorded.into_iter();
             self.controllers = names
@@ -318,10 +317,10 @@ impl Kind<'_> {
             .sort_by_key(|controller| controller.name.is_some());
     }
 
-    /// What PROJECT records as the webhooks of a version. An older PROJECT omits the conversion
-    /// spokes, so we add them.
+    /// What PROJECT records as the webhooks of a version.
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
+        // An older PROJECT does not list the spokes.
         if webhooks.conversion && webhooks.spoke.is_empty() {
             let others = self.crd_versions();
             webhooks.spoke = others

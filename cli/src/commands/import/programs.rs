@@ -26,12 +26,11 @@ pub(super) struct Programs<'a> {
 }
 
 impl<'a> Programs<'a> {
-    /// Finds the programs among a project's files. We take the file that sets up the most
-    /// controllers and webhooks for the manager.
     pub(super) fn find(files: &'a [GoFile]) -> Programs<'a> {
         let starts_manager = |file: &&GoFile| !file.leader_election_ids.is_empty() || file.program.has_main;
         let mut manager: Option<&GoFile> = None;
         for file in files.iter().filter(starts_manager) {
+            // The manager is the program that sets up the most controllers and webhooks.
             if manager.is_none_or(|known| rank(file) > rank(known)) {
                 manager = Some(file);
             }
@@ -111,11 +110,11 @@ fn rank(file: &GoFile) -> (usize, bool, bool) {
     )
 }
 
-/// Whether a file has a `func main` with more than one statement. An empty `main` only satisfies
-/// some tool.
+/// Whether a file has a `func main` with more than one statement.
 fn has_program(file: &GoFile) -> bool {
     let mut functions = file.functions.iter();
     file.program.has_main
+        // An empty `main` only satisfies some tool.
         && functions.any(|function| function.name == "main" && function.end - function.line > 1)
 }
 

@@ -27,9 +27,6 @@ impl Scaffolded {
 
 /// Ports the samples. Each replaces its version's scaffolded sample, and the remaining ones are
 /// added next to them.
-///
-/// kubebuilder scaffolds a sample with an empty spec. Such a sample does not replace ours, which
-/// has all required fields.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let resources = composed.project.known.resources.clone();
     let scaffolded: Vec<Scaffolded> = resources
@@ -51,6 +48,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
         .collect();
     for file in &samples {
         match taken.iter().find(|(path, _)| *path == file.path) {
+            // kubebuilder scaffolds samples with an empty spec. Ours is better, since it has all
+            // required fields.
             Some((_, Scaffolded { kind, path, .. })) if file.documents.iter().all(is_empty) => {
                 let reason = format!(
                     "that of the Go project has no fields, and {path} has those that the schema requires"

@@ -12,8 +12,7 @@ use crate::commands::permissions::list_strings;
 use crate::project::{Resource, Webhooks};
 use rbuilder_go_project::GoProject;
 
-/// The webhooks of a version with their paths, according to the configurations. If the project has
-/// no configurations, we have to believe PROJECT.
+/// The webhooks of a version with their paths, according to the configurations.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -33,6 +32,7 @@ pub(super) fn with_configurations(
             found.what == what && owner.is_some_and(|owner| owner.same(version))
         };
         let Some(found) = published.iter().find(is_own) else {
+            // If the project has no configurations at all, we have to believe PROJECT.
             *is_wanted &= !has_configurations(original);
             continue;
         };

@@ -20,8 +20,7 @@ impl CopiedRole {
         let known = &project.known;
         let (copied, left_out): (Vec<WrittenRole>, Vec<WrittenRole>) = written
             .into_iter()
-            // role.is_cluster_wide()); || As part of a ClusterRole, the rules of a Role would apply
-            // everywhere.
+            // As part of a ClusterRole, the rules of a Role would apply everywhere.
             .partition(|role| known.namespaced || role.is_cluster_wide());
         let mut metadata = json!({ "name": "manager-role" });
         if known.namespaced {
