@@ -14,13 +14,13 @@ pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 /// What a template has to say to render `{{`.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// Guesses whether a file outside of a chart is a template. Plain YAML has braces only within a
-/// schema, e.g. in a description.
+/// Guesses whether a file outside of a chart is a template.
 pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;
     }
     match rbuilder_yaml::parse_all::<Value>(text) {
+        // Plain YAML has braces only within a schema, e.g. in a description.
         Ok(documents) => documents.iter().any(has_braces_outside_of_schemas),
         Err(_) => true,
     }

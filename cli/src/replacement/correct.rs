@@ -13,9 +13,6 @@ const ROUNDS: usize = 16;
 
 /// Applies the replacements that the diagnostics of a YAML text propose, and judges the result
 /// again, because one mistake may hide another. Returns `None` if there is nothing to correct.
-///
-/// A replacement that doesn't get rid of its message isn't tried twice, and one that would change
-/// values other than its own isn't made at all.
 pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>) -> Option<String> {
     let mut corrected = text.to_owned();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
@@ -25,6 +22,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
         for diagnostic in &diagnostics {
             *counts.entry(diagnostic.text()).or_default() += 1;
         }
+        // Don't try a replacement again if it didn't get rid of its message.
         let is_stuck = |said: &Diagnostic| {
             let said = said.text();
             tried.get(&said).is_some_and(|before| counts[&said] >= *before)
@@ -35,6 +33,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
             .collect();
         let (texts, replacements): (Vec<String>, Vec<_>) = replacements.into_iter().unzip();
         let (next, count) = replace_all(&corrected, replacements);
+        // A replacement must not change any other values than its own.
         if count == 0 || !is_sound(&corrected, &next, count) {
             break;
         }
@@ -59,11 +58,10 @@ fn is_sound(before: &str, after: &str, replacements: usize) -> bool {
         && differences <= replacements
 }
 
-/// Reads the documents of a text. Fields may occur more than once, since that's one of the mistakes
-/// we correct.
 fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     match parse_values(text) {
         Ok(values) => Ok(values),
+        // Here, fields may occur more than once, since that's one of the mistakes we correct.
         Err(_) => Ok(rbuilder_yaml::parse_nodes(text)?
             .iter()
             .map(rbuilder_yaml::Node::value)

@@ -336,8 +336,7 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns about path dependencies that are missing in the Docker build. Some may be outside of the
-/// build context. Others may not be workspace members, and cargo-chef asks Cargo for members only.
+/// Warns about path dependencies that are missing in the Docker build.
 fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])
@@ -358,6 +357,7 @@ fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
             "make them members of one workspace, and run `rbuilder init` again, or write a Dockerfile of your own",
         );
     }
+    // cargo-chef only asks Cargo for the members of the workspace.
     if depth == 0 && !is_workspace_root(&text) && !inside.is_empty() {
         outcome.warn(
             &format!(

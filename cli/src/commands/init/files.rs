@@ -10,12 +10,11 @@ use crate::project::{FILE, Project};
 use crate::render;
 use crate::tree::Tree;
 
-/// Plans the files that `init` writes, and records them as scaffolded. In a project that it
-/// initializes again, `.gitignore` belongs to the user, so lines that the user removed are not
-/// added again unless `force` is set.
+/// Plans the files that `init` writes, and records them as scaffolded.
 pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
     let mut files = render::init_files(project)?;
     if tree.read(FILE)?.is_some() && !force {
+        // `.gitignore` belongs to the user now, who may have removed lines from it.
         files.retain(|file| file.on_exists != OnExists::Merged);
     }
     let mut plan = Plan::default();

@@ -7,7 +7,7 @@ use crate::tree::Tree;
 const BUILT: [&str; 3] = ["/target/", "/bin/", "/dist/"];
 
 /// Chooses the scaffolded lines for files that the project generates, except for directories in
-/// which the package has files. Lines about editors and settings are up to the user.
+/// which the package has files.
 pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
     let mut chosen = String::new();
     let mut comment = "";
@@ -19,6 +19,7 @@ pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
         }
         let is_chosen = match BUILT.contains(&entry) {
             true => entry == BUILT[0] || !has_files(tree, entry.trim_matches('/'))?,
+            // Lines about editors and settings are up to the user.
             false => entry.contains("rbuilder"),
         };
         if is_chosen {

@@ -24,12 +24,12 @@ pub(super) struct Workspace {
     is_own: bool,
 }
 
-/// Finds the workspace to which Cargo assigns a package in the project directory. If one of the
-/// user's manifests above the project does not parse, we fail, because Cargo reads it as well.
+/// Finds the workspace to which Cargo assigns a package in the project directory.
 pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
     for (root, text) in read_manifests_above(&project) {
         let is_own = is_own_above(&project, &root);
+        // Cargo reads this manifest as well, so nothing would work in the project.
         if let (true, Err(error)) = (is_own, Document::parse(text.as_str())) {
             bail!(
                 "cannot parse {} ({}), which may be the manifest of a workspace that contains this project: fix it first",

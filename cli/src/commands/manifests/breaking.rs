@@ -36,8 +36,7 @@ const HARMLESS: [&str; 1] = ["default-added"];
 /// Warns about each breaking change in the plan, and about risky changes that concern values. A
 /// warning points to the field in the source.
 ///
-/// While a kind is being developed, constraints change all the time. We therefore only compare
-/// files for which `is_released` says that the CRD may exist in a cluster.
+/// `is_released` says whether the CRD in a file may exist in a cluster.
 pub(super) fn find_breaking(
     plan: &Plan,
     layout: &Layout,
@@ -48,6 +47,8 @@ pub(super) fn find_breaking(
     let budget = Budget::of(STEPS);
     let mut found: Vec<(&str, FieldPath, Change)> = Vec::new();
     for (path, change) in plan.changes() {
+        // While a kind is being developed, constraints change all the time, so we only compare
+        // released CRDs.
         let (before, after) = (change.before(), change.after().unwrap_or_default());
         if !layout.holds_crd(path) || before.is_empty() || after.is_empty() || !is_released(path) {
             continue;

@@ -41,12 +41,12 @@ pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Resu
     Ok(())
 }
 
-/// Adds the corrected samples, as judged by the CRDs of the source, and PROJECT. If the source has
-/// errors, we don't know the CRDs and add nothing.
+/// Adds the corrected samples, as judged by the CRDs of the source, and PROJECT.
 fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let mut request = request.clone();
     request.options.definitions = true;
     let (_, mut found) = generate_in_memory(plan, tree, &request, &mut |_| {})?;
+    // Without the CRDs, we can't judge the samples.
     if has_errors(&found.diagnostics) {
         return Ok(());
     }
@@ -121,8 +121,7 @@ fn stage_of(diagnostic: &Diagnostic, replacement: &Replacement) -> Stage {
 }
 
 /// Finds the replacements of the first stage that has any, and how often each of their messages
-/// occurs. If a message is as frequent as when we tried its replacement, that didn't help, so we
-/// leave it out.
+/// occurs.
 fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> Result<(Fixes, Mistakes)> {
     let (sources, found) = generate_in_memory(plan, tree, request, &mut |_| {})?;
     let key = |said: &Diagnostic| (said.place.path.clone(), said.text());
@@ -134,6 +133,7 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
     for diagnostic in &found.diagnostics {
         let path = &diagnostic.place.path;
         let key = key(diagnostic);
+        // If a message is as frequent as when we tried its replacement, that didn't help.
         let is_stuck = tried.get(&key).is_some_and(|before| counts[&key] >= *before);
         let Ok(Some(source)) = sources.text(path) else {
             continue;

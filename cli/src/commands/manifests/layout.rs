@@ -76,8 +76,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Applies the settings in `Cargo.toml`, unless the location of CRDs was set by a flag. If a
-    /// project is deployed from `config/`, its CRDs are always written there as well.
+    /// Applies the settings in `Cargo.toml`, unless the location of CRDs was set by a flag.
     pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
@@ -86,6 +85,7 @@ impl Layout {
             self.crds = self.crds.clone().with(settings);
             return;
         }
+        // If a project is deployed from `config/`, its CRDs are always written there as well.
         let (inside, outside) = settings.split(&format!("{}/crd/", self.config));
         self.crds = self.crds.clone().with(&inside);
         self.copies = Some(CrdPlace::nowhere().with(&outside));
@@ -260,10 +260,7 @@ impl Generated {
     }
 
     /// Adds everything that depends on the manifests as a whole, i.e. removes stale ones and
-    /// updates kustomizations.
-    ///
-    /// If there are errors in the source, we can't tell which manifests are missing because of
-    /// that, so nothing is considered stale. The CRDs in `kept` are never stale either.
+    /// updates kustomizations. The CRDs in `kept` are never stale.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
@@ -273,6 +270,8 @@ impl Generated {
         kept: &BTreeSet<String>,
     ) -> Result<()> {
         let layout = &request.layout;
+        // If there are errors in the source, we can't tell which manifests are missing because of
+        // that.
         let is_whole = is_complete && !layout.is_partial;
         if request.makes(Product::Crds) {
             let removes = layout.prunes && is_whole;
@@ -369,8 +368,7 @@ fn is_printed(text: &str) -> bool {
     is_same_text(&documents.iter().map(print).collect::<String>(), text)
 }
 
-/// Removes all rules of a role that is not requested by any marker anymore. The role itself is kept
-/// because there is a binding that refers to it.
+/// Removes all rules of a role that is not requested by any marker anymore.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
     let Some(text) = plan.read(tree, &path)? else {
@@ -394,6 +392,7 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     if known.namespaced {
         metadata["namespace"] = format!("{}-system", known.project_name).into();
     }
+    // Keep the role itself, because there is a binding that refers to it.
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": if known.namespaced { "Role" } else { "ClusterRole" },

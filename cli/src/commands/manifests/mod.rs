@@ -120,8 +120,6 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     }
 }
 
-/// Generates the manifests according to the project settings, collecting warnings and notes along
-/// the way.
 pub(super) fn collect_manifests(
     tree: &Tree,
     request: &Request,
@@ -247,7 +245,6 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     render_findings(found, &sources, request)
 }
 
-/// Drops diagnostics that are suppressed by a marker or a level, and sets the levels of the others.
 fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Levels) -> Vec<Diagnostic> {
     let said = diagnostics.into_iter().filter(|said| !allows.covers(said));
     said.filter_map(|said| levels.apply(said)).collect()
@@ -268,10 +265,10 @@ pub(super) fn generate_in_memory(
     Ok((sources, found))
 }
 
-/// Frees the model of the source. There is no point in doing this if the process is about to exit.
 fn release_source(found: &mut Findings, request: &Request) {
     let source = std::mem::take(&mut found.source);
     if request.is_last {
+        // There is no point in freeing the memory if the process is about to exit.
         std::mem::forget(source);
     }
 }
@@ -326,11 +323,12 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Parses PROJECT. Also returns its text. Returns `None` if it does not exist, if it is invalid, or
-/// if it belongs to another tool. For example, there may be a Go operator in the same directory.
+/// Parses PROJECT, and also returns its text. `None` if it does not exist, if it is invalid, or if
+/// it belongs to another tool.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
     let project = Project::parse(&text).ok()?;
+    // For example, there may be a Go operator in the same directory.
     match project.foreign_layout() {
         Some(_) => None,
         None => Some((text, project.known)),

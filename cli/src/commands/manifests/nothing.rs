@@ -7,14 +7,10 @@ use crate::tree::TreeSources;
 
 const MOST_NAMED: usize = 3;
 
-/// Explains why there aren't any manifests.
-///
-/// If the source does not have markers, it is only a note, because a new project may not have any
-/// kinds, and there may be another diagnostic which explains it. If all kinds are skipped, it's
-/// always a warning, because `--check` wouldn't compare anything.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {
+        // This is always a warning, because `--check` wouldn't compare anything.
         return Some(
             Diagnostic::warning(
                 place,
@@ -23,6 +19,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
             .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
         );
     }
+    // One of these probably explains it. Otherwise a note is enough, because a new project may not
+    // have any kinds.
     if !found.diagnostics.is_empty() {
         return None;
     }

@@ -113,9 +113,6 @@ pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
 }
 
 /// Checks the samples. If `is_own` returns `true`, there must be a CRD.
-///
-/// Samples that can't be read are skipped. kustomize will report them, and they aren't a reason to
-/// not write any manifests.
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
@@ -124,6 +121,8 @@ fn check_samples(
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for path in list_samples(plan, tree) {
+        // kustomize will report a sample that can't be read, and it isn't a reason to not write any
+        // manifests.
         if let Ok(Some(text)) = plan.read(tree, &path) {
             found.extend(check_sample(&path, &text, crds, is_own));
         }

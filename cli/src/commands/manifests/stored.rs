@@ -15,8 +15,7 @@ use super::definition::ChangedFile;
 /// having a default, and about fields and enum variants that are removed. Only versions that
 /// existed before are considered. Warnings point to the field in the source.
 ///
-/// While a kind is being developed, fields are added and removed all the time. We therefore do not
-/// warn about removed fields unless `is_released` says that the CRD may exist in a cluster.
+/// `is_released` says whether the CRD in a file may exist in a cluster.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
@@ -30,6 +29,8 @@ pub(super) fn find_unreadable(
             found.map(|narrowed| (file.path, narrowed))
         })
         .collect();
+    // While a kind is being developed, fields are removed all the time, so only warn about that if
+    // the CRD has been released.
     narrowed.retain(|(path, narrowed)| !matches!(narrowed.what, Narrowing::Fields(_)) || is_released(path));
     if narrowed.is_empty() {
         return Vec::new();
@@ -162,8 +163,6 @@ fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     found
 }
 
-/// Compares two schemas of the same field. We do not have to look at new fields, because they do
-/// not exist in any object.
 fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return;
@@ -197,6 +196,7 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
     }
+    // We don't have to look at new fields, because they don't exist in any object.
     let properties = after.get("properties").and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
         if let Some(before) = before

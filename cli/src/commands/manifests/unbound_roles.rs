@@ -52,8 +52,6 @@ pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Res
     Ok((path, lost.collect()))
 }
 
-/// Checks the roles of a project. This is only possible if it was scaffolded by rbuilder, since we
-/// don't know where other projects have their bindings.
 fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     if roles.is_empty() {
         return Ok(Vec::new());
@@ -63,6 +61,7 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     };
     let project = Project::parse(&text)?;
     let package = project.known.rbuilder.package.as_ref();
+    // We don't know where other projects have their bindings.
     if !project.is_scaffolded() || package.is_some_and(|package| package.leaves_out(path)) {
         return Ok(Vec::new());
     }

@@ -251,16 +251,13 @@ fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]
 }
 
 /// Returns the help message for a kind with a different name or group.
-///
-/// If a project has just one group, it isn't part of most paths. So it is sufficient to edit
-/// PROJECT, and `update` takes care of the roles. The name of a kind is different (and the group
-/// too, if there are several), since it's used for files and modules. These can only be changed
-/// with `create` and `delete`.
 fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> String {
     let Resource { kind, version, .. } = resource;
     let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);
     let group = strip_domain(&renamed.group, &known.domain);
     match group {
+        // If a project has just one group, it isn't part of most paths. So it is sufficient to edit
+        // PROJECT, and `update` takes care of the roles.
         Some(group) if renamed.kind == *kind && !known.multigroup => {
             let edit = match group {
                 "" => "remove `group` from its entry".to_owned(),
@@ -271,6 +268,8 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
                 sample_file(group, version, kind)
             )
         }
+        // The name of a kind (and the group too, if there are several) is used for files and
+        // modules. These can only be changed with `create` and `delete`.
         Some(group) => format!(
             "{has_become}, restore `{kind}`, run `rbuilder create api {}{}`, move your code to the new files, and run `{} --force`",
             naming_flags(group, version, &renamed.kind),

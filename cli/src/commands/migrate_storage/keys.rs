@@ -58,15 +58,13 @@ struct ItemMetadata {
 
 /// Lists all objects. If we know that all objects have been written in the storage version after
 /// some resource version, it's passed as `since`.
-///
-/// A list fails if there is just one object that cannot be converted. In that case we try all other
-/// served versions, because objects which are stored in the version of the list do not have to be
-/// converted.
 pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Option<&str>) -> Result<Listing> {
     let mut first = None;
     for version in definition.served_versions() {
         match list_in(requests, &definition.collection(version), since)? {
             Ok(listing) => return Ok(listing),
+            // A list fails if there is just one object that cannot be converted. Try the other
+            // versions, since objects which are stored in the version of the list don't have to be.
             Err(refusal) if is_unavailable(&refusal) => {
                 first.get_or_insert(refusal);
             }
@@ -127,10 +125,11 @@ fn list_once(
     }
 }
 
-/// Compares two resource versions, which are decimal numbers. If one of them isn't, returns false.
-/// The worst that can happen is that we write the object once more than necessary.
+/// Compares two resource versions, which are decimal numbers.
 fn is_later(resource_version: &str, since: &str) -> bool {
     let number = |text: &str| text.parse::<u128>().ok();
+    // If one of them isn't a number, the worst that can happen is that we write the object once
+    // more than necessary.
     match (number(resource_version), number(since)) {
         (Some(resource_version), Some(since)) => resource_version > since,
         _ => false,

@@ -17,8 +17,7 @@ const CREATED_BY: &str = "rbuilder deploy";
 const NAMED: usize = 5;
 
 /// Applies namespaces that `deploy` has created, and creates missing ones. Other people's
-/// namespaces stay as they are. We don't use force, because others may have set labels, e.g. for
-/// Pod Security, a mesh or a team.
+/// namespaces stay as they are.
 pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
     for namespace in namespaces {
         match find(kubectl, name_of(namespace))? {
@@ -29,6 +28,8 @@ pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) 
                 continue;
             }
         }
+        // We don't use force, because others may have set labels, e.g. for Pod Security, a mesh or
+        // a team.
         match kubectl.read(&APPLY, &namespace.to_string()) {
             Ok(printed) => shell.out(&printed),
             // The first line names the fields. Drop the rest, in which kubectl advises to take them
@@ -137,9 +138,9 @@ fn find_reason_to_keep(
     Ok((!foreign.is_empty()).then(|| format!("it contains {}", join_first(&foreign, NAMED))))
 }
 
-/// Lists the objects in a namespace for all resources that can be deleted. Events and Leases are
-/// not worth keeping, and endpoints are deleted with their Service, so we skip those.
+/// Lists the objects in a namespace for all resources that can be deleted.
 fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
+    // Events and Leases are not worth keeping, and endpoints are deleted with their Service.
     const IGNORED: [&str; 4] = [
         "events",
         "events.events.k8s.io",

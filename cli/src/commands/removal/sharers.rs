@@ -17,8 +17,6 @@ pub(super) struct Sharers {
 }
 
 impl Sharers {
-    /// Finds the Deployments. If they cannot be listed, we have to fail, because shared objects
-    /// must not be deleted.
     pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Sharers> {
         let (label, value) = MANAGER_LABEL;
         let is_manager =
@@ -30,6 +28,7 @@ impl Sharers {
                 continue;
             };
             let selector = format!("{label}={value},{NAME_LABEL}={name}");
+            // We have to fail if this does, because shared objects must not be deleted.
             let found = kubectl.list(&["deployments.apps", "--all-namespaces", "--selector", &selector])?;
             let is_known = |found: &Value| {
                 let mut known = ours.iter().chain(&deployments);
@@ -51,11 +50,6 @@ impl Sharers {
     }
 
     /// Splits objects into those to delete and those that other deployments use.
-    ///
-    /// A deployment with the same name in another namespace has the same prefix, so it shares all
-    /// objects outside of both namespaces, i.e. cluster-scoped objects, and roles in other
-    /// namespaces. They stay, unless the object in the cluster refers to our namespace. For
-    /// example, a webhook configuration without its Service would reject every request.
     pub(super) fn keep_shared(
         &self,
         kubectl: &Kubectl,
@@ -63,6 +57,9 @@ impl Sharers {
     ) -> Result<(Vec<Value>, Vec<Value>)> {
         let name = |object: &Value| object["metadata"]["name"].clone();
         let has_our_name = |other: &Value| self.ours.iter().any(|ours| name(ours) == name(other));
+        // A deployment with the same name in another namespace has the same prefix, so it shares
+        // all objects outside of both namespaces, i.e. cluster-scoped objects, and roles in other
+        // namespaces.
         if !self.deployments.iter().any(has_our_name) {
             return Ok((objects, Vec::new()));
         }
@@ -77,6 +74,8 @@ impl Sharers {
         };
         let (namespaced, elsewhere): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_in_ours);
         let present = kubectl.read_objects(&to_list(&elsewhere))?;
+        // Shared objects stay, unless the one in the cluster refers to our namespace. For example,
+        // a webhook configuration without its Service would reject every request.
         let is_ours = |object: &Value| {
             let is_it = |found: &&Value| {
                 found["kind"] == object["kind"] && qualified_name(found) == qualified_name(object)

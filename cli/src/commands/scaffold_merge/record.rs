@@ -14,8 +14,6 @@ use crate::tree::Tree;
 
 /// Adds a project's base to a plan that changes the scaffold. If the plan already contains the
 /// base, as after a merge, there's nothing to do.
-///
-/// If PROJECT was changed by hand so that we can't rebuild the project, its base stays the same.
 pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Result<()> {
     let is_changed = [FILE, RECORD]
         .iter()
@@ -30,6 +28,7 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     project.set_scaffolded_files(ScaffoldedFiles::parse(
         &plan.read(tree, RECORD)?.unwrap_or_default(),
     ));
+    // If somebody has changed PROJECT by hand so that we can't render it, the base stays the same.
     let Ok(after) = render(&project, None) else {
         return Ok(());
     };

@@ -184,10 +184,9 @@ fn describe_skipped(judged: &[Judged], count: usize) -> String {
     )
 }
 
-/// Where a log shows the diagnostics of an input. For a rendered directory that's the directory
-/// itself, because the lines of the output are in no file.
 fn place_in_log(path: &str) -> sarif::Artifact<'_> {
     match path.strip_suffix(RENDERED) {
+        // The lines of the output of kustomize or Helm are in no file.
         Some(directory) => sarif::as_whole(directory),
         None if is_in_file(path) => sarif::in_file(path),
         None => sarif::as_whole(path),

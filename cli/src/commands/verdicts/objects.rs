@@ -153,8 +153,6 @@ impl Judges {
         }
     }
 
-    /// Adds the definitions in files and directories. A path without any definition is an error,
-    /// because it's probably not the one that the user meant.
     pub(in crate::commands) fn add_files(&mut self, dir: &Path, files: &[PathBuf]) -> Result<()> {
         for typed in files {
             let before = self.judges.len();
@@ -164,6 +162,7 @@ impl Judges {
                     self.add_text(&file.path, &file.text)?;
                 }
             }
+            // This is probably not the path that the user meant.
             if self.judges.len() == before {
                 bail!(
                     "expected a CustomResourceDefinition, found none in {}",

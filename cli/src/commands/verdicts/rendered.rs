@@ -31,6 +31,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     } else if path.join("Chart.yaml").is_file() {
         Some(render_chart(&path)?)
     } else if let Some(name) = KUSTOMIZATIONS.iter().find(|name| path.join(name).is_file()) {
+        // If we read the files directly, diagnostics have line numbers.
         match is_plain_list(&path, name) {
             true => None,
             false => Some(render_kustomization(dir, typed)?),
@@ -48,8 +49,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     }
 }
 
-/// Whether a kustomization only lists files beside it, as in `config/samples`. We then read the
-/// files directly, so that diagnostics have line numbers.
+/// Whether a kustomization only lists files beside it, as in `config/samples`.
 fn is_plain_list(path: &Path, name: &str) -> bool {
     let read = |path: &Path| read_inputs(path, Path::new(name)).ok();
     let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {
