@@ -122,10 +122,10 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
     }
 }
 
-/// Reads a pipe on a separate thread. We can't read the pipes one after the other, because the
-/// other one may fill up first. A background process may also keep this one open.
 fn read(pipe: Option<impl Read + Send + 'static>, longest: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
+    // We can't read the pipes one after the other, because the other one may fill up first. A
+    // background process may also keep this one open.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {

@@ -140,11 +140,10 @@ fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow
     }
 }
 
-/// Rejects a path with a name that is too long. We check this ourselves because the system's error
-/// doesn't say which name is meant.
 pub(crate) fn check_length(path: &str) -> Result<()> {
     match path.split('/').find(|part| part.len() > LONGEST_NAME) {
         None => Ok(()),
+        // The error of the system would not say which name is meant.
         Some(part) => {
             let start: String = part.chars().take(40).collect();
             bail!(

@@ -171,12 +171,12 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
     open_parts(folder, path)
 }
 
-/// Does the same as [`open_without_links`] with one call for each part of the path. We treat `..`
-/// like a link and leave both to the caller.
+/// Does the same as [`open_without_links`] with one call for each part of the path.
 fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
     loop {
+        // Leave `..` to the caller, as if it were a link.
         let Component::Normal(name) = parts.next()? else {
             return None;
         };

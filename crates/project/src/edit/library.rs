@@ -127,9 +127,9 @@ fn visit_tables(
     Ok(())
 }
 
-/// Whether a dependency is the library. Somebody else's registry package may have the same name.
 fn is_library(name: &str, item: &Item) -> bool {
     match item.get("package").and_then(Item::as_str) {
+        // Somebody else's package on a registry may be called `rbuilder`.
         Some(package) => package == PACKAGE,
         None => [DEPENDENCY, PACKAGE].contains(&name),
     }
@@ -159,9 +159,8 @@ fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     is_named && has_no_other && keys.iter().all(|(key, expected)| value(key) == Some(expected))
 }
 
-/// A key such as `registry` stays if only the version changes, because other versions are published
-/// in the same registry.
 fn is_kept(key: &str, library: &Library) -> bool {
+    // Other versions are published in the same registry.
     matches!(library, Library::Version { .. }) && key.starts_with("registry")
 }
 

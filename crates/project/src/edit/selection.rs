@@ -229,8 +229,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
 }
 
 /// Why `adopt` added an item. The item's only comment must be on a line above it in `adopt`'s
-/// format, i.e. it starts with a source location or ends with [`RUN_AGAIN`]. With any other comment
-/// we assume that the user has a reason to skip the kind.
+/// format, i.e. it starts with a source location or ends with [`RUN_AGAIN`].
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
@@ -244,6 +243,7 @@ fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
         return None;
     }
     let reason = reason?;
+    // With any other comment, we assume that the user has a reason to skip the kind.
     if begins_with_place(reason) {
         Some(SkipReason::Unreadable)
     } else {

@@ -51,13 +51,12 @@ pub(super) fn read_built() -> Built {
     }
 }
 
-/// Completes the record of a checkout, because debug builds do not record the commit (see
-/// build.rs).
 fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     let folder = find_checkout();
     if commit.is_some() {
         return Built::Checkout { folder, commit, url };
     }
+    // Debug builds do not record the commit (see build.rs).
     let commit = folder.as_deref().and_then(git::read_commit);
     let origin = match (&folder, &commit) {
         (Some(folder), Some(_)) => git::read_origin(folder),

@@ -51,9 +51,9 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an index entry is the file, or a directory of a sparse index that contains it. We ignore
-/// case, because some file systems do.
+/// Whether an index entry is the file, or a directory of a sparse index that contains it.
 fn covers(entry: &[u8], path: &[u8]) -> bool {
+    // Some file systems ignore case.
     entry.eq_ignore_ascii_case(path)
         || (entry.ends_with(b"/")
             && path.len() > entry.len()
@@ -100,9 +100,8 @@ struct Index {
 }
 
 impl Index {
-    /// Parses an index. The format doesn't say whether its hashes are SHA-1 or SHA-256, so we try
-    /// both.
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
+        // The format doesn't say whether its hashes are SHA-1 or SHA-256, so we try both.
         [20, 32]
             .into_iter()
             .find_map(|width| Index::parse_with(bytes, path, width))

@@ -135,8 +135,7 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
     Ok(())
 }
 
-/// Removes directories that became empty because of deletions. This is best effort: git does not
-/// track empty directories, so it does no harm if one stays behind.
+/// Removes directories that became empty because of deletions.
 pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     let deleted = record.entries.iter();
     for entry in deleted.filter(|entry| entry.action == Action::Delete) {
@@ -145,6 +144,8 @@ pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
             path = folder;
             match root.reach(path) {
                 Ok(Some((above, name))) if above.remove_folder(name).is_ok() => {}
+                // This is best effort. git does not track empty directories, so it does no harm if
+                // one stays behind.
                 _ => break,
             }
         }

@@ -121,24 +121,20 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
 }
 
-/// Restricts the objects for which a webhook is called.
-///
-/// A webhook for a built-in kind must not be called for its own manager's objects. For example, a
-/// webhook for the manager's Pod would keep the manager from starting. A label excludes these
-/// objects in every namespace, however they are deployed. The manager's namespace excludes objects
-/// that others create for the manager, e.g. Secrets with certificates. A manager that only watches
-/// its own namespace is not called for objects elsewhere, and excludes its certificate by name.
-///
-/// Cluster-scoped objects cannot be told apart, so while the manager is down, requests proceed
-/// without the webhook.
+/// Restricts the objects for which a webhook is called. A webhook for a built-in kind must not be
+/// called for its own manager's objects.
 fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     if !resource.is_namespaced() {
+        // Cluster-scoped objects cannot be told apart, so while the manager is down, requests
+        // proceed without the webhook.
         return match resource.core {
             true => vec!["failure_policy = \"ignore\"".to_owned()],
             false => Vec::new(),
         };
     }
     let mut restrictions = Vec::new();
+    // A label excludes the manager's objects in every namespace, however they are deployed.
+    // Otherwise, e.g. a webhook for the manager's Pod would keep the manager from starting.
     if resource.core {
         restrictions.push(format!(
             "object_selector(match_expression(\n        key = \"{NAME_LABEL}\",\n        operator = \"NotIn\",\n        values = [\"{}\"]\n    ))",
@@ -147,6 +143,7 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     }
     let is_secret = resource.core && resource.kind == "Secret";
     let conditions = match (project.known.namespaced, resource.core) {
+        // A manager that only watches its own namespace is not called for objects elsewhere.
         (true, _) => vec![
             Some((MANAGER_NAMESPACE, "request.namespace in ['system']")),
             // The webhook can't answer before the manager has written this Secret.
@@ -155,6 +152,7 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
                 "!request.name.endsWith('webhook-server-cert')",
             )),
         ],
+        // This excludes objects that others create for the manager, e.g. Secrets with certificates.
         (false, true) => vec![Some((
             MANAGER_NAMESPACE,
             "!(request.namespace in ['system', 'kube-system'])",

@@ -126,9 +126,9 @@ impl OpenArchive {
         found.texts.get(path).cloned().unwrap_or(Ok(None))
     }
 
-    /// Reads the archive again. It would take too much memory to keep the bytes of every archive,
-    /// since most only need their manifest.
     fn read_texts(&self, kept: &AtomicUsize) -> Result<Texts, String> {
+        // It would take too much memory to keep the bytes of every archive, since most only need
+        // their manifest. So we read this one again.
         let bytes = read(&self.path)?.filter(|bytes| checksum_of(bytes) == self.checksum);
         let bytes = bytes.ok_or_else(|| {
             format!(

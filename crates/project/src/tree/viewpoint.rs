@@ -161,10 +161,9 @@ impl Viewpoint {
 }
 
 /// A directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
-///
-/// We resolve links, because the system also resolves a link before it applies a `..` in a
-/// message's path.
 fn plain_absolute(dir: &Path) -> Option<PathBuf> {
+    // Resolve links, because the system also resolves a link before it applies a `..` in a
+    // message's path.
     if let Ok(resolved) = std::fs::canonicalize(dir) {
         return Some(resolved);
     }

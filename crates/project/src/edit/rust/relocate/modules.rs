@@ -143,8 +143,7 @@ impl<'t> Modules<'t> {
         });
     }
 
-    /// Reads library files that no other file declares as a module. They may be declared by a
-    /// macro.
+    /// Reads library files that no other file declares as a module.
     fn read_orphans(&mut self) {
         let refused = self
             .obstructions
@@ -163,6 +162,7 @@ impl<'t> Modules<'t> {
             let below = below.strip_suffix("/mod").unwrap_or(below);
             let path: Vec<String> = below.split('/').map(str::to_owned).collect();
             let is_parent = |module: &Module| module.is_library && module.path == path[..path.len() - 1];
+            // Maybe a macro declares it.
             if let Some(parent) = self.all.iter().position(is_parent) {
                 self.read_file(&ModuleFile {
                     file,
@@ -239,8 +239,6 @@ impl<'t> Modules<'t> {
         id
     }
 
-    /// Reads a module that another module declares. The content of an inline module is taken out of
-    /// the item, so that no path is scanned twice.
     fn add_child(
         &mut self,
         above: &ModuleFile<'_>,
@@ -258,6 +256,7 @@ impl<'t> Modules<'t> {
             parent: Some(parent),
         };
         if let Some((_, items)) = &mut declared.content {
+            // Take the content out of the item, so that no path is scanned twice.
             let items = std::mem::take(items);
             return Some(self.add_module(&own(above.file, folder), items));
         }

@@ -249,12 +249,11 @@ impl Rewrite<'_, '_> {
     }
 }
 
-/// Applies edits to a text. Two edits overlap if an import shares a path between modules that move
-/// to different places, which is an error.
 pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Result<String, Obstruction> {
     edits.sort();
     edits.dedup();
     for pair in edits.windows(2) {
+        // Edits overlap if an import shares a path between modules that move to different places.
         if pair[0].end > pair[1].start || pair[0].start == pair[1].start {
             return Err(Obstruction::at(
                 path,

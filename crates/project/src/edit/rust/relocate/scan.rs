@@ -207,8 +207,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the parentheses after `pub`. If a module moves down a level, `pub(super)` would expose
-    /// less than before.
+    /// Scans the parentheses after `pub`.
     fn scan_visibility(&mut self, of: &Group, context: &mut Context) {
         let tokens: Vec<TokenTree> = of.stream().into_iter().collect();
         let [TokenTree::Ident(word)] = tokens.as_slice() else {
@@ -218,6 +217,7 @@ impl Scanner<'_, '_> {
         let (Some(parent), true) = (module.parent, word == "super") else {
             return;
         };
+        // If a module moves down a level, `pub(super)` would expose less than before.
         let after = self.modules.target(context.module).map(|mut path| {
             path.pop();
             path
@@ -309,11 +309,11 @@ impl Scanner<'_, '_> {
         self.obstruct(module, start, reason, help);
     }
 
-    /// Scans a string in an attribute, because serde and other macros read such strings as paths.
     fn scan_literal(&mut self, literal: &proc_macro2::Literal, context: &mut Context) {
         let Lit::Str(value) = Lit::new(literal.clone()) else {
             return;
         };
+        // serde and other macros read strings in attributes as paths.
         let Ok(path) = syn::parse_str::<syn::Path>(&value.value()) else {
             return;
         };
