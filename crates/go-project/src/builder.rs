@@ -133,8 +133,7 @@ impl Builder {
         });
     }
 
-    /// Reads `WithOptions(controller.Options{…})`. Without a type checker, we only know a
-    /// concurrency that is a literal.
+    /// Reads `WithOptions(controller.Options{…})`.
     fn add_options(&mut self, line: usize, arguments: &[&Token]) {
         let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
             return self.pass_over(line, "WithOptions", arguments);
@@ -156,6 +155,7 @@ impl Builder {
             });
             let end = end.take_while(|is_end| !is_end).count();
             let number = match &value[..end] {
+                // Without a type checker, we only know a number that is a literal.
                 [number] if name == "MaxConcurrentReconciles" => {
                     number.word().and_then(|word| word.parse().ok())
                 }
@@ -220,11 +220,11 @@ fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     tokens.len()
 }
 
-/// Finds the watched type. Not every source has one, and before controller-runtime 0.15, `Watches`
-/// took `&source.Kind{Type: &Type{}}`.
+/// Finds the watched type. Not every source has one.
 fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     let found = find_type(tokens)?;
     match (found.package.as_str(), found.name.as_str()) {
+        // Before controller-runtime 0.15, `Watches` took `&source.Kind{Type: &Type{}}`.
         ("source", "Kind") => {
             let at = tokens.iter().position(|token| token.is_word("Kind"))?;
             find_type(&tokens[at..])

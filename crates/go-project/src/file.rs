@@ -72,9 +72,9 @@ impl GoFile {
         file
     }
 
-    /// Parses only the imports. Nothing else can be declared before them, so the rest of the file
-    /// needn't even be tokenized.
     pub(crate) fn parse_imports(path: &str, source: &str) -> GoFile {
+        // Nothing else can be declared before the imports, so the rest of the file needn't even be
+        // tokenized.
         let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
         let end = ends.iter().filter_map(|word| source.find(word)).min();
         let (tokens, _) = tokenize(&source[..end.unwrap_or(source.len())]);
@@ -116,8 +116,6 @@ impl GoFile {
         }
     }
 
-    /// Finds function declarations. Thanks to gofmt, each of them starts a line and is outside of
-    /// any brackets. Any other `func` is a literal or a type.
     fn read_functions(&mut self, tokens: &[Token]) {
         let mut depth = 0_usize;
         for (at, token) in tokens.iter().enumerate() {
@@ -135,6 +133,8 @@ impl GoFile {
                         open.end = token.line;
                     }
                 }
+                // Thanks to gofmt, each declaration starts a line and is outside of any brackets.
+                // Any other `func` is a literal or a type.
                 _ if depth == 0 && begins_line && token.is_word("func") => {
                     self.functions.extend(read_function(&tokens[at..]))
                 }

@@ -178,10 +178,7 @@ impl GoProject {
         }
     }
 
-    /// Corrects the groups of PROJECT entries by looking at their CRDs. The group of an entry may
-    /// already contain the domain. There are also projects that have changed a group nowhere but in
-    /// the source. So if no CRD has the group, we go by the kind, as long as only one CRD in the
-    /// domain has it.
+    /// Corrects the groups of PROJECT entries by looking at their CRDs.
     pub(crate) fn settle_groups(&mut self) {
         let found: Vec<(String, String)> = self
             .definitions()
@@ -199,6 +196,8 @@ impl GoProject {
             if resource.is_foreign() || found.contains(key) {
                 continue;
             }
+            // There are projects that have changed a group nowhere but in the source. So if no CRD
+            // has the group, go by the kind, as long as only one CRD in the domain has it.
             let groups: Vec<&str> = found
                 .iter()
                 .filter(|found| found.1 == resource.kind && !listed.contains(found))

@@ -228,8 +228,6 @@ fn is_generated_or_test(path: &str) -> bool {
     name.ends_with("_test.go") || name.starts_with("zz_generated") || is_apart
 }
 
-/// The Go module of a project. `go.mod` comes first, because imports have to agree with it, while
-/// nobody updates PROJECT when a project moves.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let all: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();
@@ -239,5 +237,7 @@ fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let module = module
         .map(|module| module.trim_matches('"'))
         .filter(|module| !module.is_empty());
+    // `go.mod` comes first, because imports have to agree with it, while nobody updates PROJECT
+    // when a project moves.
     Ok(module.or(all["repo"].as_str()).unwrap_or_default().to_owned())
 }

@@ -307,9 +307,10 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Restores the conversion that a CRD had before. It's PROJECT that records which webhook converts.
+/// Restores the conversion that a CRD had before.
 fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
+        // It's PROJECT that records which webhook converts.
         spec.remove("conversion");
         if let Some(conversion) = before["spec"].get("conversion") {
             spec.insert("conversion".to_owned(), conversion.clone());

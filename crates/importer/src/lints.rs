@@ -35,11 +35,8 @@ fn is_item(line: &str) -> bool {
     line.starts_with(['-', '*', '>']) || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
-/// Whether rustdoc would compile a part of the text as an example.
-///
-/// It does so with anything that's indented by four columns, and with fenced blocks unless they
-/// name another language. An indented paragraph in a list item is an exception, but we'd need a
-/// Markdown parser to know where an item ends, so we return true for that as well.
+/// Whether rustdoc would compile a part of the text as an example. It does so with anything that's
+/// indented by four columns, and with fenced blocks unless they name another language.
 pub(crate) fn has_example(text: &str) -> bool {
     let (mut is_fenced, mut is_after_blank) = (false, true);
     for line in text.split('\n') {
@@ -52,6 +49,8 @@ pub(crate) fn has_example(text: &str) -> bool {
             is_fenced = !is_fenced;
         }
         let is_indented = line.len() - start.len() >= 4 || start.starts_with('\t');
+        // An indented paragraph in a list item is an exception, but we'd need a Markdown parser to
+        // know where an item ends.
         if !is_fenced && is_after_blank && is_indented {
             return true;
         }

@@ -19,12 +19,13 @@ pub(super) fn push_field(anchor: &mut String, name: &str) {
 }
 
 /// Appends a name. Dots within it, and characters that a URL fragment can't contain, become `~` and
-/// their code point. Otherwise two fields could get the same anchor.
+/// their code point.
 fn push_part(anchor: &mut String, name: &str, keeps_dots: bool) {
     for c in name.chars() {
         match c {
             c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') => anchor.push(c),
             '.' if keeps_dots => anchor.push(c),
+            // If we only dropped these, two fields could get the same anchor.
             c => anchor.push_str(&format!("~{:x}", u32::from(c))),
         }
     }

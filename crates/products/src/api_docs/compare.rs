@@ -22,8 +22,7 @@ struct Form {
     phrases: Vec<String>,
 }
 
-/// The fields that differ between versions, by path. If a version lacks a field, we don't list the
-/// fields within it, since one line says it all.
+/// The fields that differ between versions, by path.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()
@@ -45,6 +44,7 @@ pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
             continue;
         }
         if in_versions.iter().any(Option::is_none) {
+            // Don't list the fields within it, since one line says it all.
             absent.insert(path.as_str());
         }
         let shown = show_forms(&in_versions);

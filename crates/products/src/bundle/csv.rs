@@ -200,8 +200,8 @@ fn owned_crd(
     entry
 }
 
-/// The kinds of objects that the operator creates for a kind. The source or the base may list them,
-/// and otherwise we assume all kinds that the manager may create.
+/// The kinds of objects that the operator creates for a kind, as listed in the source or in the
+/// base.
 fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
     let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
     let marked = of_kind.map_or(&[][..], |of_kind| &of_kind.resources);
@@ -209,6 +209,7 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
         true => items(&base["resources"]).cloned().collect(),
         false => marked.iter().map(entry).collect(),
     };
+    // Neither lists any, so assume all kinds that the manager may create.
     if named.is_empty() {
         return managed.to_vec();
     }
@@ -222,8 +223,7 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     named
 }
 
-/// The CRDs that the source or the base requires, by name and version. If several kinds require the
-/// same one, the first description wins.
+/// The CRDs that the source or the base requires, by name and version.
 fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
     let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {
@@ -238,6 +238,7 @@ fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let mut found = BTreeMap::new();
     for required in marked.chain(descriptions.base.required().cloned()) {
         let text = |key: &str| required[key].as_str().unwrap_or_default().to_owned();
+        // If several kinds require the same one, the first description wins.
         found.entry((text("name"), text("version"))).or_insert(required);
     }
     found.into_values().collect()

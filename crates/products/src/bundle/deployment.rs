@@ -44,10 +44,9 @@ pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
     containers.get_mut(named.unwrap_or(0))
 }
 
-/// Removes the volume with the certificate, because the lifecycle manager mounts its own at the
-/// same path.
 fn remove_certificate(pod: &mut Value, references: &References) {
     let secrets: Vec<&str> = references.secrets().collect();
+    // The lifecycle manager mounts a certificate of its own at the same path.
     let is_certificate = |volume: &Value| {
         volume["secret"]["secretName"]
             .as_str()
@@ -76,10 +75,10 @@ fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     }
 }
 
-/// Makes the manager watch the target namespaces of the OperatorGroup. If the variable is empty, it
-/// watches all.
+/// Makes the manager watch the target namespaces of the OperatorGroup.
 fn watch_targets(container: &mut Value) {
     retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
+    // If the annotation is empty, the manager watches all namespaces.
     let targets = json!({ "fieldRef": { "fieldPath": "metadata.annotations['olm.targetNamespaces']" } });
     let variable = json!({ "name": WATCH_NAMESPACE, "valueFrom": targets });
     match container["env"].as_array_mut() {

@@ -171,10 +171,10 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// The text, unless it's empty or says the same as `known`. Whitespace makes no difference, because
-/// descriptions are wrapped differently.
+/// The text, unless it's empty or says the same as `known`.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
+    // Descriptions are wrapped differently, so whitespace makes no difference.
     let is_same = text.split_whitespace().eq(known.split_whitespace());
     (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
 }

@@ -56,9 +56,9 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
     definitions
 }
 
-/// Whether a field has a restriction that the lifecycle manager can't apply. We don't count a
-/// restriction to the watched namespaces, since it adds that itself.
+/// Whether a field has a restriction that the lifecycle manager can't apply.
 fn is_lost(webhook: &Value, field: &str) -> bool {
+    // The lifecycle manager adds the restriction to the watched namespaces itself.
     let is_restriction = |condition: &Value| {
         let expression = condition["expression"].as_str().unwrap_or_default();
         condition["name"] == MANAGER_NAMESPACE && !expression.starts_with('!')
@@ -82,9 +82,9 @@ fn excludes_own_namespace(webhook: &Value) -> bool {
 }
 
 /// An object selector that leaves out the manager's own pod. It stands in for a namespace selector,
-/// which the lifecycle manager doesn't have. A webhook that is called for the pod that serves it
-/// would keep that pod from starting.
+/// which the lifecycle manager doesn't have.
 fn exclude_manager(manager: &Value) -> Value {
+    // A webhook that is called for the pod that serves it would keep that pod from starting.
     let labels = &manager["spec"]["template"]["metadata"]["labels"];
     json!({
         "matchExpressions": [

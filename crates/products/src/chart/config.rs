@@ -393,12 +393,12 @@ impl Reader<'_> {
     }
 
     /// Applies a patch to the objects that it selects. Returns false if there are none although
-    /// there should be. A patch with a selector, e.g. one for mutating webhooks, needn't match
-    /// anything.
+    /// there should be.
     fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
         let objects = self.config.objects.iter_mut();
         let selected = objects.filter(|object| target.selects(&object.value));
         let count = selected.map(|object| apply(object, patch, conditions)).count();
+        // A patch with a selector, e.g. one for mutating webhooks, needn't match anything.
         count > 0 || target.is_selector
     }
 

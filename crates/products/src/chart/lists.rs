@@ -79,14 +79,14 @@ impl Lists {
     }
 }
 
-/// Adds the items of a conditional patch. If it replaces or deletes an entry, we keep that entry
-/// with the inverse condition.
 fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
     let key = merge_key(field).unwrap_or("name");
     for item in items.as_array().into_iter().flatten() {
         let mut merged = json!({});
         for (known, value) in list.iter_mut().filter(|(_, value)| value[key] == item[key]) {
             merged = value.clone();
+            // Keep the entry that the patch replaces or deletes for when the condition doesn't
+            // hold.
             known.extend(conditions.last().map(|condition| condition.inverse()));
         }
         if item["$patch"] != "delete" {

@@ -13,10 +13,9 @@ const LIMIT: usize = 1024 * 1024;
 const NAMED: usize = 3;
 
 /// Warns (with message and help) if a release of the chart would be too large for Helm.
-///
-/// Helm stores the chart's files as well as what they render to, all of it compressed and then
-/// encoded in base64.
 pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String, String)> {
+    // Helm stores the chart's files as well as what they render to, all of it compressed and then
+    // encoded in base64.
     let stored: Vec<_> = files
         .iter()
         .map(|(path, text)| json!({ "name": path, "data": BASE64_STANDARD.encode(text.as_bytes()) }))

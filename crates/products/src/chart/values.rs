@@ -67,9 +67,6 @@ pub(super) fn optional_count() -> Value {
 }
 
 /// Prints values.yaml. Settings with the same parent key have to be next to each other.
-///
-/// There's a comment above each setting, and an empty line or a comment below. This lets changes to
-/// adjacent settings merge.
 pub(super) fn print_values(settings: &[Setting]) -> String {
     let mut out = String::from("# Default values. README.md has a table of them.\n");
     let mut open: Vec<&str> = Vec::new();
@@ -83,6 +80,8 @@ pub(super) fn print_values(settings: &[Setting]) -> String {
             push_line(&mut out, open.len(), &format!("{part}:"));
             open.push(part);
         }
+        // With a comment above each setting, and an empty line or a comment below, changes to
+        // adjacent settings merge.
         push_comment(&mut out, open.len(), setting.about);
         for line in yaml::to_string(&json!({ last: setting.default })).lines() {
             push_line(&mut out, open.len(), line);

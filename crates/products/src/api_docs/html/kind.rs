@@ -174,14 +174,13 @@ fn push_differences(page: &mut String, kind: &Kind) -> bool {
     true
 }
 
-/// Adds the fields of a version. Only the preferred version is expanded, so that a kind stays easy
-/// to survey. On paper, the others don't appear at all if they have the same fields.
 fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differences: bool) {
     let anchor = version_anchor(kind, version);
     let is_preferred = kind
         .preferred()
         .is_some_and(|preferred| std::ptr::eq(preferred, version));
     let api_version = format!("{}/{}", kind.group, version.name);
+    // On paper, other versions don't appear at all if they have the same fields.
     let class = if is_preferred || has_differences {
         "version"
     } else {
@@ -199,6 +198,7 @@ fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differenc
         page.push_str("<p class=\"muted\">The schema names no fields.</p>\n");
     }
     push_rules(page, version.schema());
+    // Only expand the preferred version, so that a kind stays easy to survey.
     if is_preferred {
         push_fields(page, &anchor, "", &fields, 0);
     } else {

@@ -97,11 +97,6 @@ impl<'a> Channel<'a> {
     }
 
     /// Finds the version that a release should replace.
-    ///
-    /// A new release replaces the head, because the channel would have two heads otherwise. It
-    /// never replaces a higher version, since `0.1.1` after `0.2.0` would be a downgrade. We also
-    /// pass over versions that the release or any entry skips. For example, if `0.2.1` skips
-    /// `0.2.0`, it replaces the version that `0.2.0` replaced.
     pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
         let mut skipped = self.skipped();
         skipped.extend(skips.iter().map(String::as_str));
@@ -113,6 +108,8 @@ impl<'a> Channel<'a> {
             _ => {}
         }
         let others = || self.entries.iter().filter(|entry| entry.name != release);
+        // Pass over skipped versions. For example, if `0.2.1` skips `0.2.0`, it replaces the
+        // version that `0.2.0` replaced.
         let is_left = |entry: &&Entry<'_>| !skipped.contains(entry.name);
         let replaced: BTreeSet<&str> = others()
             .filter(is_left)
@@ -124,7 +121,9 @@ impl<'a> Channel<'a> {
         others()
             .filter(is_left)
             .map(|entry| entry.name)
+            // A new release replaces the head, because the channel would have two heads otherwise.
             .filter(|name| is_inserted || !replaced.contains(name))
+            // `0.1.1` after `0.2.0` would be a downgrade.
             .filter(|name| compare(name, release) == Ordering::Less)
             .max_by(|a, b| compare(a, b))
     }

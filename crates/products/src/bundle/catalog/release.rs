@@ -130,8 +130,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Whether the release has to print a document anew. It needn't for a channel that lacks the
-    /// entry, because we can insert that as lines.
+    /// Whether the release has to print a document anew.
     fn rewrites(&self, document: &Document) -> bool {
         let value = &document.value;
         if package_of(value) != self.package["name"].as_str() {
@@ -143,6 +142,7 @@ impl<'a> Release<'a> {
             Some(CHANNEL) => {
                 let mut entries = self.entries.iter();
                 let entry = entries.find(|(channel, _)| name == channel);
+                // If the channel only lacks the entry, we can insert that as lines.
                 entry.is_some_and(|(_, entry)| insert_entry(document, entry).is_none())
             }
             Some(BUNDLE) => *name == self.bundle["name"],
