@@ -92,7 +92,6 @@ pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize
     place(&source, within(&source, &at.range).start)
 }
 
-/// The source that a diagnostic refers to, or nothing if it can't be read.
 pub(crate) fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     text_at(&diagnostic.place.path, sources)
 }
@@ -176,7 +175,6 @@ fn message(level: &str, text: &str) -> Value {
     })
 }
 
-/// The source lines, with the columns to highlight in each of them.
 fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
     let (first, last) = (*numbers.start(), *numbers.end());
     source

@@ -43,7 +43,6 @@ impl Artifact<'_> {
     }
 }
 
-/// Makes a log of the diagnostics. `locate` says where the diagnostics of a path are shown.
 pub(crate) fn render<'d>(
     diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
     sources: &dyn Sources,

@@ -38,7 +38,6 @@ impl Interrupt {
     }
 }
 
-/// Runs a program in the same terminal and waits until it exits.
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;

@@ -8,7 +8,6 @@ use crate::shell::Shell;
 
 const RECREATE: &str = r#"{"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}"#;
 
-/// Prepares Deployments in the cluster for applying the strategy `Recreate`.
 pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut Shell) -> Result<()> {
     let is_recreated =
         |object: &&Value| object["kind"] == "Deployment" && object["spec"]["strategy"]["type"] == "Recreate";

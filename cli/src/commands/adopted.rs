@@ -201,7 +201,6 @@ fn find_missing_modules(
     Ok(missing)
 }
 
-/// Finds the lines that `main` lacks to register the controllers.
 fn find_missing_start(
     tree: &Tree,
     package: &AdoptedPackage,

@@ -294,7 +294,6 @@ fn add_catalog(
     }
 }
 
-/// Reads the ClusterServiceVersion with the user's edits. Returns `None` if the user deleted it.
 fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<Value>> {
     let path = options.csv_path();
     let Some(text) = plan.read(tree, &path)? else {

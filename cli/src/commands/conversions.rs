@@ -44,7 +44,6 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
     Ok(())
 }
 
-/// Finds the CRDs in the cluster whose conversion calls one of the given Services.
 pub(super) fn find_converted_by(
     kubectl: &Kubectl,
     crds: &[Value],
@@ -73,7 +72,6 @@ fn find_service(crd: &Value) -> Option<&Value> {
     crd.pointer(CLIENT)?.get("service").filter(|_| is_converted(crd))
 }
 
-/// The name and namespace in a reference to a Service, or in its metadata.
 fn identify(service: &Value) -> [&Value; 2] {
     [&service["namespace"], &service["name"]]
 }

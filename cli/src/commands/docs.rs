@@ -43,7 +43,6 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
     check_up_to_date("docs", stale, dir, flags.plan.mode(), shell, make)
 }
 
-/// The format that the flags ask for. The extension of the file may imply it.
 fn page_format(flags: &DocsFlags) -> PageFormat {
     let extension = flags
         .file

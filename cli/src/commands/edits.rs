@@ -44,7 +44,6 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Finds the file that defines a kind, which is usually the scaffolded one.
 pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);

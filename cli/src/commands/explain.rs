@@ -35,7 +35,6 @@ take precedence over flags, and flags over the project. Errors cannot be allowed
 ([RB0208](#rb0208)).
 ";
 
-/// Prints the explanation of a code or a message, or the list of all codes.
 pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
     let words = flags.words.join(" ");
     let codes: Vec<&Code> = match words.is_empty() {
@@ -71,7 +70,6 @@ fn find(words: &str) -> Result<&'static Code> {
     }
 }
 
-/// The explanation, followed by whether the command corrects the mistake.
 fn explain(code: &Code) -> String {
     let correction = if code.is_corrected() {
         "\n`rbuilder manifests --fix` corrects the wrong example.\n"

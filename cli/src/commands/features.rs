@@ -131,7 +131,6 @@ impl Features {
         Features(features)
     }
 
-    /// Checks the requirements of the features on the command line.
     fn check_needs(&self, settings: &SettingFlags) -> Result<()> {
         for (feature, needed, reason) in NEEDS {
             if !self.0.contains(feature) || self.0.contains(needed) {

@@ -95,7 +95,6 @@ pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
 
-/// Helps with an unknown kind whose name resembles a known one.
 pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &str) -> Result<String> {
     let said = explain_unknown_kind(find_minor(tree)?, group, version, kind);
     Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())

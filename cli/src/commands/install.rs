@@ -31,7 +31,6 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
     Ok(0)
 }
 
-/// Renders the CRDs as `deploy` applies them.
 pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
     let crds = parse_documents(&kubectl.render(CRDS)?)?;
     let mut deployed = parse_documents(&kubectl.render(ALL)?)?;

@@ -46,7 +46,6 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
     Ok(())
 }
 
-/// The files that belong to one of a kind's versions according to PROJECT.
 fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
     let files = Parts::of_kind(project, resource)?.files.into_iter();
     let owned = files.filter(|file| file.on_exists == OnExists::Owned);

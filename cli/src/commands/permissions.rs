@@ -40,7 +40,6 @@ impl MarkedRule {
 /// A single permission, as namespace, group or URL, resource, name and verb.
 pub(super) type Permission = (String, String, String, String, String);
 
-/// Whether a set of permissions includes one, directly or through wildcards.
 pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
     let (namespace, group, resource, name, verb) = wanted;
     let is = |own: &String, wanted: &String| own == wanted || own == "*";

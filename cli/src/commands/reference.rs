@@ -107,7 +107,6 @@ fn notation(flag: &Arg) -> String {
     }
 }
 
-/// Describes a flag in a table cell, with its possible values and its default.
 fn describe(flag: &Arg) -> String {
     let mut text = flag.get_help().map(ToString::to_string).unwrap_or_default();
     let possible: Vec<String> = flag

@@ -52,7 +52,6 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mu
     write(dir, flags, &reports, false, shell)
 }
 
-/// Runs the tests and writes the findings of their simulations.
 fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
     let interrupt = Interrupt::install()?;
     let workspace = Workspace::create()?;
@@ -94,7 +93,6 @@ fn cargo_test(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<Co
     Ok(command)
 }
 
-/// Runs the tests with simulations that are replayed on a real API server.
 fn run_on_server(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
     let given = std::env::var_os(ASSETS).filter(|folder| !folder.is_empty());
     let assets = given.map(PathBuf::from).or_else(|| find_installed(dir));
@@ -191,7 +189,6 @@ fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     }
 }
 
-/// The name of the project, or that of the directory if there is no project.
 fn title(dir: &Path, tree: &Tree) -> String {
     let project = Project::read(tree).ok().flatten();
     let name = project.map(|project| project.known.project_name.clone());
@@ -199,7 +196,6 @@ fn title(dir: &Path, tree: &Tree) -> String {
         .unwrap_or_else(|| display_root(dir))
 }
 
-/// Adds the failing histories to the simulation's file, unless they are already there.
 fn keep_histories(plan: &mut Plan, tree: &Tree, report: &Report) -> Result<()> {
     let path = &report.kept_file;
     let name = path

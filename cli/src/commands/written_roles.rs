@@ -171,7 +171,6 @@ fn is_filled_in(value: &Value) -> bool {
     value.to_string().contains(FILLED_IN)
 }
 
-/// Whether the role is meant for the users of a kind, as opposed to a program.
 fn is_for_users(role: &Value) -> bool {
     let labels = role["metadata"]["labels"].as_object();
     let is_aggregated = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(AGGREGATED)));
@@ -179,7 +178,6 @@ fn is_for_users(role: &Value) -> bool {
     is_aggregated || FOR_USERS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Offers markers for those rules that the generated roles don't grant.
 pub(super) fn offer_markers(roles: Vec<WrittenRole>, generated: Option<&OutputFile>) -> Vec<OfferedMarkers> {
     let documents = generated.map(|file| parse_documents(&file.text).unwrap_or_default());
     let granted: BTreeSet<Permission> = documents.iter().flatten().flat_map(permissions_of).collect();

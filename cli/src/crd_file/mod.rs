@@ -215,7 +215,6 @@ impl CrdFile {
         Ok(text)
     }
 
-    /// Escapes the braces if the file is a template.
     fn print<'t>(&self, crd: &'t str) -> Cow<'t, str> {
         match self.is_rendered || self.is_template {
             true => escape(crd).into(),

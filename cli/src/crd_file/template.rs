@@ -14,7 +14,6 @@ pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 /// What a template has to say to render `{{`.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// Guesses whether a file outside of a chart is a template.
 pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;

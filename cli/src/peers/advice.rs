@@ -53,7 +53,6 @@ pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     command_path(words).join(" ")
 }
 
-/// Drops the program's name, and arguments that aren't Unicode.
 fn after_program(arguments: &[OsString]) -> Vec<&str> {
     arguments
         .iter()
@@ -74,7 +73,6 @@ fn find_argument(argument: &str, arguments: &[&str]) -> Option<Found> {
     }
 }
 
-/// The plugin keys in the values of `--plugins`.
 fn plugins<'a>(arguments: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let values =
         arguments

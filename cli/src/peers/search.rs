@@ -62,7 +62,6 @@ pub(super) fn find_plugin(key: &str) -> Option<Found> {
     spans(PLUGINS.rows).find(|found| !key.is_empty() && name(found.span) == name(key))
 }
 
-/// The code spans in the first column.
 fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     rows.iter().flat_map(|row| {
         let spans = row.theirs.split('`').skip(1).step_by(2);

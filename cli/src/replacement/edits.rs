@@ -82,7 +82,6 @@ pub(super) fn quote(found: &Found<'_>) -> Option<Replacement> {
     is_same.then(|| found.at_place(new))
 }
 
-/// Replaces `version: {old}` in an entry of PROJECT.
 pub(super) fn replace_entry(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let is_entry = found.placed() == format!("version: {old}");
@@ -111,7 +110,6 @@ pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes a field with its value, given the place of its name.
 pub(super) fn remove_field(found: &Found<'_>) -> Option<Replacement> {
     let line = line_start(found.source, found.place.start);
     let indentation = found.place.start - line;

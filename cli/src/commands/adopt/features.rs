@@ -10,7 +10,6 @@ use crate::tree::Tree;
 
 const MOST_TRIED: usize = 64;
 
-/// Finds the first feature with which the package in the project directory has kinds.
 pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Request) -> Result<Option<String>> {
     let text = tree.read(MANIFEST)?.unwrap_or_default();
     for feature in list_features(&text).into_iter().take(MOST_TRIED) {

@@ -204,7 +204,6 @@ fn claim_crds(
     Ok(has_new)
 }
 
-/// Whether the kinds that are not skipped, or other parts of the source, have errors.
 fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
     let mut request = request.clone();
     request.options.skip_kinds.extend(skipped);

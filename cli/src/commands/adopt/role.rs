@@ -195,7 +195,6 @@ fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     permissions.collect()
 }
 
-/// Whether one of a role's permissions covers one that a call needs.
 fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     let alone = BTreeSet::from([permission.clone()]);
     let (_, group, resource, _, verb) = permission;

@@ -11,7 +11,6 @@ use crate::count::counted;
 /// How many differences and errors we print per kind. Further ones are only counted.
 const MOST_SHOWN: usize = 5;
 
-/// Prints the table as text, with a line for each kind and details below.
 pub(super) fn render(survey: &Survey) -> String {
     let rows: Vec<[String; 4]> = survey.kinds.iter().map(columns).collect();
     let width = |column: usize| {
@@ -99,7 +98,6 @@ fn count_kinds(kinds: &[SurveyedKind]) -> String {
     }
 }
 
-/// The kind, its versions, the verdict, and the file of its CRD.
 fn columns(kind: &SurveyedKind) -> [String; 4] {
     let summary = &kind.summary;
     let version = if summary.group.is_empty() {

@@ -36,7 +36,6 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// The requested version, if it has types.
     pub(super) fn scaffolded(&self) -> Option<&'a Resource> {
         self.own.filter(|own| own.api.is_some())
     }

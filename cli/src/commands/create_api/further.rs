@@ -38,7 +38,6 @@ pub(super) fn keep_existing_files(
     Ok(wanted)
 }
 
-/// Warns if the version has no conversion although other versions of the kind do.
 pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: &mut Outcome) {
     let hubs = project.known.resources.iter().filter(|hub| {
         let webhooks = hub.webhooks.as_ref();
@@ -62,7 +61,6 @@ pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: 
     }
 }
 
-/// Warns about parts that could not be copied from the preceding version.
 pub(super) fn warn_uncopied(taken: &CopiedParts, api: &ApiContext, outcome: &mut Outcome) {
     let (Some((path, reason)), types) = (&taken.problem, types_path(api)) else {
         return;

@@ -131,7 +131,6 @@ fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) 
     }
 }
 
-/// Imports a CRD's types, with the `#[csv(…)]` markers of its versions.
 pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> Result<ImportedKind> {
     import_kind(document, kubernetes::find_project_minor(tree), csv).map_err(|found| {
         let errors = found.iter().filter(|found| found.is_error()).map(message);
@@ -207,7 +206,6 @@ impl Creation<'_> {
     }
 }
 
-/// Replaces the types and the sample from the templates by those from the CRD.
 pub(super) fn replace_files(
     files: &mut [Rendered],
     project: &ProjectContext,

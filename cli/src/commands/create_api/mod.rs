@@ -127,7 +127,6 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     }
 }
 
-/// Asks for the flags that were not passed, if the terminal is interactive.
 fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     // A controller for an image is always scaffolded together with its types.
     if requested.image.is_some() {
@@ -257,7 +256,6 @@ impl<'a> Creation<'a> {
     }
 }
 
-/// Tells the user which files to edit, and how to build and test them.
 fn next_steps(added: &[Added], test_command: &str) -> String {
     let mut files = Vec::new();
     for Added { api, .. } in added {

@@ -149,7 +149,6 @@ impl Request {
         Ok(taken)
     }
 
-    /// Uses the preceding version's plural and scope unless the flags set them.
     fn apply_defaults(&mut self, taken: &CopiedParts, asked: &ApiRequest) {
         if let Some(plural) = &taken.plural
             && asked.plural.is_none()
@@ -223,7 +222,6 @@ fn check_own_names(domain: &str, requested: &ApiRequest) -> Result<()> {
     scaffold::check_names([names::check_group(&requested.group, domain)])
 }
 
-/// Adds a controller to the version's existing ones, and returns its name.
 fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
     let name = choose_controller(requested, family.own.unwrap_or(resource), &family.all)?;
     if let Some(own) = family.own {

@@ -99,7 +99,6 @@ pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Ou
     Ok(outcome)
 }
 
-/// Tells the user which files to edit, and how to test and run them.
 fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_command: &str) -> String {
     let mut parts = Vec::new();
     if asked.admission {

@@ -163,7 +163,6 @@ impl<'a> Removal<'a> {
         })
     }
 
-    /// Checks that no webhooks and no other versions need the API.
     fn check_unused_api(&self) -> Result<()> {
         let Resource { version, kind, .. } = &self.resource;
         let known = &self.project.known.resources;
@@ -259,7 +258,6 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Rewrites a kind's test as scaffolded without a controller.
     fn replace_test(&mut self, resource: &Resource) -> Result<()> {
         let api = ApiPlaces::of(&self.project, resource).with_types().context();
         let path = format!("tests/{}.rs", api.test_module);
@@ -401,7 +399,6 @@ impl<'a> Removal<'a> {
         Ok(text.is_some_and(|text| !self.is_scaffolded(path, &text)))
     }
 
-    /// Whether a file is unchanged, according to the record or the templates.
     fn is_scaffolded(&self, path: &str, text: &str) -> bool {
         self.project.recorded(path, text) || self.is_as_rendered(path, text)
     }

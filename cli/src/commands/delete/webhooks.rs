@@ -96,7 +96,6 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes webhooks, or rewrites their files for the remaining ones.
     fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
         let resource = self.resource.clone();
         let api = ApiPlaces::of(&self.before, &resource).context();
@@ -149,7 +148,6 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Makes the first version the storage version again after the conversion was removed.
     fn restore_storage(&mut self, api: &ApiContext) -> Result<()> {
         // `create webhook` makes the hub the storage version. If it is a different one, somebody
         // has changed it since, so leave it alone.

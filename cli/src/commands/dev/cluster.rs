@@ -87,7 +87,6 @@ impl Cluster {
         self.plane.is_some()
     }
 
-    /// Fails if a server started by this process has exited.
     pub(super) fn check_running(&self) -> Result<()> {
         Ok(self.plane.as_ref().map_or(Ok(()), ControlPlane::check_running)?)
     }

@@ -57,7 +57,6 @@ impl Installed {
         }
     }
 
-    /// Applies the webhook configurations, and restores those that are no longer rendered.
     pub(super) fn apply_configurations(&mut self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
         let wanted: Vec<Key> = rendered.configurations.iter().map(key_of).collect();
         let is_gone = |key: &&Key| !wanted.contains(key);

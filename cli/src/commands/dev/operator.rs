@@ -41,7 +41,6 @@ pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &In
     keep_apart(program, workspace)
 }
 
-/// Where a binary is, if this is cargo's message about it.
 fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_bin = message["target"]["name"] == bin && message["target"]["kind"][0] == "bin";

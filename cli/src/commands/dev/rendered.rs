@@ -65,7 +65,6 @@ impl Rendered {
         rendered
     }
 
-    /// Whether the API server calls the operator for admission or conversion.
     pub(super) fn has_webhooks(&self) -> bool {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }

@@ -13,7 +13,6 @@ pub(super) struct Stored {
     pub(super) affected: Vec<(String, StoredVerdict)>,
 }
 
-/// Reads those CRDs in the cluster that have the same name as a new one.
 pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<Value>> {
     match new.is_empty() {
         true => Ok(Vec::new()),

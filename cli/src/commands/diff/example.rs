@@ -14,7 +14,6 @@ pub(super) fn show_object(object: &Value) -> String {
     yaml::to_string(&abridge(object))
 }
 
-/// Describes what happens to the object, in lines.
 pub(super) fn describe_effect(change: &Change, witness: &Witness) -> Vec<String> {
     let shown = |value: &Option<Value>| match value {
         None => "absent".to_owned(),

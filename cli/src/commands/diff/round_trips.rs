@@ -93,7 +93,6 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
     }
 }
 
-/// Finds the paths of the types in each test of a file, as far as the file tells what they are.
 fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(text) {
@@ -169,7 +168,6 @@ impl Names {
     }
 }
 
-/// Searches all functions among the items, including those in modules.
 fn search_items(cursor: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     let mut names = outer.clone();
     names.add_items(cursor);

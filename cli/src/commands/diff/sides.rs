@@ -110,7 +110,6 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     }
 }
 
-/// What the user typed as a path, if something is there.
 fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     let is_there = typed == "-" || typed_in.join(typed).try_exists().unwrap_or_default();
     Ok(is_there.then(|| PathBuf::from(typed)))

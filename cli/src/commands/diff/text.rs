@@ -44,7 +44,6 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// Describes which of the versions that a webhook converts are tested.
 pub(super) fn describe_webhook(crd: &Converted) -> String {
     let name = &crd.name;
     match crd.untested.as_deref() {

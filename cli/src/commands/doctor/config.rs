@@ -113,7 +113,6 @@ fn is_remote(entry: &str) -> bool {
     })
 }
 
-/// The line of an entry's first occurrence outside of comments.
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));

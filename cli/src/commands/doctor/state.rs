@@ -309,7 +309,6 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     }
 }
 
-/// The name of the module in the error about a missing file.
 fn find_missing_module(message: &Value) -> Option<&str> {
     let name = message.as_str()?.strip_prefix("file not found for module `")?;
     name.strip_suffix('`')

@@ -221,7 +221,6 @@ fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }
 
-/// Whether a directory is outside of the project. If we cannot tell, we assume not.
 fn is_outside(folder: &Path, dir: &Path) -> bool {
     match (std::fs::canonicalize(folder), std::fs::canonicalize(dir)) {
         (Ok(folder), Ok(dir)) => !folder.starts_with(dir),

@@ -224,7 +224,6 @@ impl LayoutChange {
         Ok(change)
     }
 
-    /// Records the new paths of files that belong to a kind.
     fn pair_files(&mut self, old: Vec<Rendered>, new: Vec<Rendered>) {
         let own = |files: Vec<Rendered>| {
             let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
@@ -248,7 +247,6 @@ impl LayoutChange {
         }
     }
 
-    /// Finds the lines in manifests that refer to a role by its old name.
     fn find_role_references(&self, tree: &Tree) -> Result<Vec<RoleReference>> {
         let mut found = Vec::new();
         let mut folders = vec!["config".to_owned()];
@@ -340,7 +338,6 @@ impl LayoutChange {
         self.place(texts)
     }
 
-    /// Changes the lines that declare modules. The files of new groups come from the new scaffold.
     fn move_declarations(&self, texts: &mut Files) -> Result<()> {
         let mut obstructions = Vec::new();
         for (path, Declarations { removed, added }) in self.declarations(texts)? {
@@ -360,7 +357,6 @@ impl LayoutChange {
         }
     }
 
-    /// Collects the module declarations to add to each file and to remove from it.
     fn declarations(&self, texts: &Files) -> Result<BTreeMap<String, Declarations>> {
         let file_of = |module: &[String]| format!("src/{}/mod.rs", module.join("/"));
         let mut changes: BTreeMap<String, Declarations> = BTreeMap::new();
@@ -487,7 +483,6 @@ fn has_declarations_only(text: &str) -> bool {
     text.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Checks that Cargo.toml does not refer to files that move.
 fn check_cargo_manifest(files: &Files, layout: &LayoutChange) -> Result<()> {
     const MANIFEST: &str = "Cargo.toml";
     let Some(text) = files.get(MANIFEST) else {

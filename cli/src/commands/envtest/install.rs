@@ -189,7 +189,6 @@ fn check_sum(found: &str, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// Installs a version from an archive on this machine.
 fn sideload(
     store: &Store,
     selector: &Selector,

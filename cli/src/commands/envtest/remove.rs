@@ -25,7 +25,6 @@ pub(super) fn run(dir: &Path, flags: &RemoveFlags, shell: &mut Shell) -> Result<
     Ok(0)
 }
 
-/// Chooses the installed releases that the flags select, including incomplete ones.
 fn choose(store: &Store, flags: &RemoveFlags) -> Result<Vec<Release>> {
     let all = Selector::all();
     let selector = flags.selector.as_ref().unwrap_or(&all);

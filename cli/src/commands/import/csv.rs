@@ -24,7 +24,6 @@ pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<Entr
         .collect()
 }
 
-/// Writes the project's base without everything that became attributes.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let mut bases = find_bases(original);
     let Some((path, base)) = bases.next() else {

@@ -317,7 +317,6 @@ impl Kind<'_> {
             .sort_by_key(|controller| controller.name.is_some());
     }
 
-    /// What PROJECT records as the webhooks of a version.
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
         // An older PROJECT does not list the spokes.

@@ -25,7 +25,6 @@ const COMPARED: &[&str] = &[
     "PodDisruptionBudget",
 ];
 
-/// Adds rows for the objects that the original applies, and for new ones.
 pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) {
     let theirs = find_objects(&|path| original.file_text(path));
     let ours = find_objects(&|path| plan.read(tree, path).ok().flatten());
@@ -165,7 +164,6 @@ const ELECTION: &[(&str, &str)] = &[
     ("events.k8s.io", "events"),
 ];
 
-/// Adds a row for a role whose permissions differ between the projects.
 fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) {
     let is_of_election = |permission: &Permission| {
         what == "Role leader-election-role"

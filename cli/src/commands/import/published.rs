@@ -121,7 +121,6 @@ fn has_text(list: &Value, text: &str) -> bool {
     list.as_array().into_iter().flatten().any(|item| item == text)
 }
 
-/// Finds all of the original's webhooks that `make manifests` generates.
 pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     let mut found = Vec::new();
     for (kind, _) in CONFIGURATIONS {

@@ -116,7 +116,6 @@ impl<'a> GoTypes<'a> {
     }
 }
 
-/// Finds a Kubernetes type by its Go package's path.
 pub(super) fn find_built_in(package: &str, name: &str) -> Option<FoundType> {
     let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
     // Packages are named after the first label of their group.

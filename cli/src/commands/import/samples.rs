@@ -19,7 +19,6 @@ struct Scaffolded {
 }
 
 impl Scaffolded {
-    /// Whether an object has the sample's version and kind.
     fn describes(&self, object: &Value) -> bool {
         object["apiVersion"] == *self.api_version && object["kind"] == *self.kind
     }

@@ -180,7 +180,6 @@ const RESTRICTIONS: [(&str, &str); 3] = [
     ("objectSelector", "object_selector"),
 ];
 
-/// Leaves restrictions to the user that an attribute cannot express.
 fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     for (key, argument) in RESTRICTIONS {
         if print_restrictions(argument, &webhook[key]).is_none() {

@@ -222,7 +222,6 @@ fn compare_rest(of: &str, (before, after): (&Value, &Value), known: &[&str], rep
     }
 }
 
-/// Gives a container the security settings that it inherits from its pod.
 fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     for key in ["runAsGroup", "runAsNonRoot", "runAsUser", "seccompProfile"] {
         let of_pod = &pod["securityContext"][key];
@@ -233,7 +232,6 @@ fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     container
 }
 
-/// Makes the probes of a container use port numbers instead of names.
 fn with_numbered_ports(container: &Value) -> Value {
     let mut container = container.clone();
     let ports: Map<String, Value> = container["ports"]

@@ -104,7 +104,6 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     merge_change(tree, known, project)
 }
 
-/// Plans to write the files that are missing in the package.
 fn plan_files_of(
     tree: &Tree,
     mut project: Project,
@@ -316,7 +315,6 @@ fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Re
     Ok(left_out)
 }
 
-/// Whether a scaffolded path is left out because of a file elsewhere.
 fn is_replaced(tree: &Tree, project: &Project, summary: &PackageSummary, path: &str) -> bool {
     let has_own = |path: &str| is_there(tree, path) && !project.has_scaffolded(path);
     let has_makefile = || has_own("Makefile") || has_own("GNUmakefile");
@@ -336,7 +334,6 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns about path dependencies that are missing in the Docker build.
 fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])

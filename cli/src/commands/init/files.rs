@@ -10,7 +10,6 @@ use crate::project::{FILE, Project};
 use crate::render;
 use crate::tree::Tree;
 
-/// Plans the files that `init` writes, and records them as scaffolded.
 pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
     let mut files = render::init_files(project)?;
     if tree.read(FILE)?.is_some() && !force {

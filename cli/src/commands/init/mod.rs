@@ -34,7 +34,6 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// The command that enters the project directory, for the next steps.
 fn enter(flags: &InitFlags) -> String {
     let folder = flags.folder.as_ref();
     folder

@@ -68,7 +68,6 @@ fn find_directory(tree: &Tree) -> String {
     }
 }
 
-/// Records a project's path in its workspace and its repository.
 pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option<&Workspace>) -> Result<()> {
     let own = &mut project.known.rbuilder;
     own.directory = find_directory(tree);
@@ -93,7 +92,6 @@ impl Workspace {
         self.is_listed || self.is_own
     }
 
-    /// Checks that the project's path can be used in scaffolded files.
     fn check_path(&self) -> Result<()> {
         if names::is_plain_path(&self.member) {
             return Ok(());
@@ -193,7 +191,6 @@ fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     }
 }
 
-/// Suggests a release profile for the workspace's manifest, if it has none.
 pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> {
     let member = &project.known.rbuilder.member;
     if member.is_empty() || project.known.rbuilder.package.is_some() {

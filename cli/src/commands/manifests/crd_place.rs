@@ -22,7 +22,6 @@ pub(in crate::commands) struct CrdPlace {
 }
 
 impl CrdPlace {
-    /// Uses a directory with one file per CRD.
     pub(super) fn within(folder: String) -> CrdPlace {
         CrdPlace {
             folder: Some(folder),

@@ -296,7 +296,6 @@ impl Generated {
     }
 }
 
-/// Removes CRDs that we have generated for a kind that does not exist anymore.
 fn prune(
     plan: &mut Plan,
     tree: &Tree,

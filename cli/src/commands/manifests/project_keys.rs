@@ -5,7 +5,6 @@ use rbuilder_yaml::parse_nodes;
 
 use crate::project::{FILE, Project};
 
-/// Warns about each key in the text of PROJECT that resembles a missing key.
 pub(super) fn find_misspelled_keys(text: &str) -> Vec<Diagnostic> {
     let (Ok(project), Ok(nodes)) = (Project::parse(text), parse_nodes(text)) else {
         return Vec::new();

@@ -172,7 +172,6 @@ fn make_binding(role: &Role, project: &str) -> Value {
     })
 }
 
-/// Creates a transformer for each namespace, and another one for the subjects of bindings.
 fn make_transformers(namespaces: &BTreeSet<&str>, bindings: &[Value], own: &[String]) -> Vec<Value> {
     let to_namespace = |namespace: &&str| {
         let patch = json!([{ "op": "replace", "path": "/metadata/namespace", "value": namespace }]);
@@ -197,7 +196,6 @@ fn make_transformers(namespaces: &BTreeSet<&str>, bindings: &[Value], own: &[Str
     transformers
 }
 
-/// Creates replacements, which update the name and namespace of service accounts in bindings.
 fn make_replacements(bindings: &[Value], own: &[String]) -> Vec<Value> {
     let is_own = |subject: &Value| {
         subject["kind"] == "ServiceAccount" && own.iter().any(|own| subject["namespace"] == **own)

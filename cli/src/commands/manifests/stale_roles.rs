@@ -30,7 +30,6 @@ const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that n
 
 type Resource = (String, String);
 
-/// Warns about each role that contains a resource whose CRD is removed or renamed.
 pub(super) fn find_stale(
     changed: &[ChangedFile<'_>],
     plan: &Plan,

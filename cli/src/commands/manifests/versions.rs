@@ -250,7 +250,6 @@ fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]
     }
 }
 
-/// Returns the help message for a kind with a different name or group.
 fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> String {
     let Resource { kind, version, .. } = resource;
     let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);

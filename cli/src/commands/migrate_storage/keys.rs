@@ -125,7 +125,6 @@ fn list_once(
     }
 }
 
-/// Compares two resource versions, which are decimal numbers.
 fn is_later(resource_version: &str, since: &str) -> bool {
     let number = |text: &str| text.parse::<u128>().ok();
     // If one of them isn't a number, the worst that can happen is that we write the object once

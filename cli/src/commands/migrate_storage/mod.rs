@@ -252,7 +252,6 @@ fn settling(definition: &Definition) -> String {
     format!("waiting until all API servers store {}", definition.storage)
 }
 
-/// Prints a warning if the CRD in the cluster isn't the one of the project.
 fn warn_of_other_version(wanted: &Wanted, definition: &Definition, shell: &mut Shell) {
     if let Some(storage) = wanted
         .storage

@@ -227,7 +227,6 @@ impl Watch {
         };
     }
 
-    /// How many objects there are per second, if it is time to report it again.
     fn rate(&mut self, tried: usize, now: Instant) -> Option<f64> {
         if now - self.reported < TICK {
             return None;

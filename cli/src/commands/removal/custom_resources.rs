@@ -126,7 +126,6 @@ impl Progress {
     }
 }
 
-/// Describes the objects with the finalizers that block their deletion.
 fn describe_left(left: &[Value]) -> String {
     let words: Vec<String> = left
         .iter()

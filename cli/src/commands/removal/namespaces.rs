@@ -138,7 +138,6 @@ fn find_reason_to_keep(
     Ok((!foreign.is_empty()).then(|| format!("it contains {}", join_first(&foreign, NAMED))))
 }
 
-/// Lists the objects in a namespace for all resources that can be deleted.
 fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     // Events and Leases are not worth keeping, and endpoints are deleted with their Service.
     const IGNORED: [&str; 4] = [

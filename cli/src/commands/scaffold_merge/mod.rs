@@ -66,7 +66,6 @@ pub(super) struct Relocated {
 }
 
 impl Relocated {
-    /// Reads a file as it is after the moves.
     fn read(&self, tree: &Tree, path: &str) -> Result<Option<String>> {
         if let Some(moved) = self.moves.iter().find(|moved| moved.to == path) {
             return Ok(Some(moved.text.clone()));
@@ -250,7 +249,6 @@ impl<'a> ScaffoldMerge<'a> {
         bail!("conflicts of an earlier update are unresolved; no files were written:{places}")
     }
 
-    /// Decides about each file in both scaffolds, and records the new texts.
     fn merge_files(&mut self, target: &mut Project) -> Result<()> {
         for path in self.paths() {
             let ours = self.relocated.read(self.tree, &path)?;
@@ -452,7 +450,6 @@ impl Report {
 }
 
 impl Report {
-    /// Adds an error about files that cannot be merged, and exit code 1.
     fn add_outdated(&self, outcome: &mut Outcome) {
         let Some(first) = self.unknown.first() else {
             return;

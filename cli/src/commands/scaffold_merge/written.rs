@@ -69,7 +69,6 @@ impl Written {
         Ok(written)
     }
 
-    /// Whether all written files are known and equal to a scaffold.
     pub(in crate::commands) fn is_same(&self, scaffold: &Scaffold) -> bool {
         let is_in = |path: &String, text: &String| {
             self.foreign.contains(path)
@@ -109,7 +108,6 @@ impl Written {
         }
     }
 
-    /// Uses the texts of `today` for files whose original text is unknown.
     pub(in crate::commands) fn or_todays(mut self, today: &Scaffold) -> Written {
         self.assumed = std::mem::take(&mut self.unknown);
         for path in &self.assumed {
@@ -288,7 +286,6 @@ fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
     paths.filter(|path| scaffold.record.shares(path, record)).count()
 }
 
-/// Counts the lines that occur in only one of two texts.
 fn count_differences(one: &str, other: &str) -> usize {
     let diff = TextDiff::from_lines(one, other);
     let changes = diff.iter_all_changes();

@@ -57,7 +57,6 @@ pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// How to get from a directory to a file.
 fn show_from(dir: &Path, path: &Path) -> Option<String> {
     let (dir, path) = (plain(dir)?, plain(path)?);
     let common = dir.components().zip(path.components());

@@ -108,7 +108,6 @@ impl<'o> Helper<'o> {
         propose(field.value.as_str()?, &allowed.collect())
     }
 
-    /// Help for a value that is right but for its quotes.
     fn correct_type(&self, field: &str, wanted: &str) -> Option<String> {
         let value = self.find(field)?.last()?.value;
         let right = match (value, wanted) {
@@ -139,7 +138,6 @@ impl<'o> Helper<'o> {
         Some(format!("remove it: `{list}[{same}]` is equal"))
     }
 
-    /// The values along the path to a field, starting with the object.
     fn find<'s>(&'s self, field: &str) -> Option<Vec<Step<'s>>> {
         let mut steps = vec![Step {
             name: "",

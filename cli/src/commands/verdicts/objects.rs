@@ -206,7 +206,6 @@ impl Judges {
             .get(&(object.api_version().to_owned(), object.kind().to_owned()))
     }
 
-    /// The versions in which the kind of an object is defined.
     pub(in crate::commands) fn versions(&self, object: &Object) -> Vec<&str> {
         let (group, _) = object.group_version();
         let judges = self.judges.values().map(Judge::definition);
