@@ -133,7 +133,6 @@ impl Builder {
         });
     }
 
-    /// Reads `WithOptions(controller.Options{…})`.
     fn add_options(&mut self, line: usize, arguments: &[&Token]) {
         let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
             return self.pass_over(line, "WithOptions", arguments);

@@ -214,7 +214,6 @@ fn default_name(path: &str) -> String {
     }
 }
 
-/// Reads `func (r *Type) Name(`.
 fn read_function(tokens: &[Token]) -> Option<Function> {
     let mut rest = &tokens[1..];
     let mut receiver = None;

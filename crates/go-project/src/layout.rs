@@ -178,7 +178,6 @@ impl GoProject {
         }
     }
 
-    /// Corrects the groups of PROJECT entries by looking at their CRDs.
     pub(crate) fn settle_groups(&mut self) {
         let found: Vec<(String, String)> = self
             .definitions()

@@ -307,7 +307,6 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Restores the conversion that a CRD had before.
 fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
         // It's PROJECT that records which webhook converts.

@@ -140,7 +140,6 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// The type of an item in a list or a value in a map.
     fn part(&mut self, schema: &Schema, path: &[String]) -> Ty {
         let mut path = path.to_vec();
         if let Some(last) = path.last_mut() {
@@ -216,7 +215,6 @@ impl<'k> Classes<'k> {
         Ty::Class(id)
     }
 
-    /// Chooses a description for each type.
     pub(crate) fn describe(&mut self) {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());
@@ -295,7 +293,6 @@ impl Ty {
         }
     }
 
-    /// Whether there's a struct or enum of the file in this type.
     pub(crate) fn has_class(&self) -> bool {
         let mut found = false;
         self.each_class(&mut |_| found = true);

@@ -79,7 +79,6 @@ fn find_field(
     None
 }
 
-/// The struct that a field has as its type, or its items do if it's a list.
 fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
     let mut markers: Option<&Markers> = Some(&field.markers);
     let mut ty = &field.ty;

@@ -51,7 +51,6 @@ fn problem(schema: &Schema) -> Option<String> {
     })
 }
 
-/// A message about the first key that differs.
 fn first_difference(wanted: &Schema, made: &Schema) -> String {
     let json = |schema: &Schema| serde_json::to_value(schema).unwrap_or_default();
     let (wanted, made) = (json(wanted), json(made));

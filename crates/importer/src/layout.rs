@@ -141,7 +141,6 @@ fn import(read: &Definitions, minor: Minor, shares: bool) -> Imported {
 
 const SHARED: &str = "shared";
 
-/// Moves types that are in several files to modules that they share.
 fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedType> {
     let files: Vec<(&str, &Classes<'_>)> = modules
         .iter()

@@ -71,7 +71,6 @@ fn fields(schema: &Schema) -> Vec<Arc<str>> {
     schema.properties.keys().map(Arc::clone).collect()
 }
 
-/// Removes the keys that a field can override.
 pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     schema.without(|key| key.role == Role::Words || matches!(key.name, "default" | "nullable"))
 }

@@ -139,7 +139,6 @@ fn add_field(fields: &mut Map<String, Value>, schema: &Schema, name: &str) {
     fields.insert(name.to_owned(), value);
 }
 
-/// Adds fields or entries until there are enough.
 fn fill_up(fields: &mut Map<String, Value>, schema: &Schema) {
     let least = schema.min_properties.unwrap_or(0).min(MOST) as usize;
     for name in schema.properties.keys() {
@@ -174,7 +173,6 @@ fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     lists
 }
 
-/// Adds whatever an alternative requires.
 fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     if let Some(value) = branch.enumeration.first() {
         return value.clone();

@@ -133,7 +133,6 @@ impl Printer<'_> {
     }
 }
 
-/// The k8s-openapi types that we can import without a conflict of names.
 pub(crate) fn find_imports<'c>(
     classes: impl Iterator<Item = &'c Class>,
     taken: &[String],

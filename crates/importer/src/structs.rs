@@ -39,7 +39,6 @@ pub(crate) struct FieldText {
     pub(crate) markers: Markers,
 }
 
-/// Finishes all classes of a version, by index.
 pub(crate) fn finish(classes: &Classes<'_>) -> BTreeMap<usize, Finished> {
     let mut finished = BTreeMap::new();
     for id in 0..classes.list.len() {
@@ -308,7 +307,6 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
         && !has_example(text)
 }
 
-/// Whether `rename_all = "camelCase"` gives the field the right name.
 pub(crate) fn is_camel_case(field: &FieldText) -> bool {
     camel_case(&field.ident) == *field.wire
 }

@@ -81,7 +81,6 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     }
 }
 
-/// How deeply lists are nested in the arguments.
 fn nesting(items: &[Meta]) -> usize {
     let depths = items.iter().map(|item| match item {
         Meta::Text(_) => 0,

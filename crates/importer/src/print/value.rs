@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// A string literal, which is raw if that's easier to read.
 pub(crate) fn string_literal(text: &str) -> String {
     let is_plain = !text.contains(['\\', '"']) || text.chars().any(|letter| letter.is_control());
     if is_plain {

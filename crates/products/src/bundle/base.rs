@@ -96,12 +96,10 @@ impl Base {
         found.unwrap_or(&Value::Null)
     }
 
-    /// The CRDs that the operator needs from others.
     pub(super) fn required(&self) -> impl Iterator<Item = &Value> {
         items(&self.document["spec"]["customresourcedefinitions"]["required"])
     }
 
-    /// Copies the description of the operator into a ClusterServiceVersion.
     pub(super) fn describe(&self, csv: &mut Value, options: &BundleOptions, converts: bool) {
         let (metadata, spec) = (&self.document["metadata"], &self.document["spec"]);
         for (key, label) in filled(&metadata["labels"], &[]) {

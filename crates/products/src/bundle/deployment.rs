@@ -75,7 +75,6 @@ fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     }
 }
 
-/// Makes the manager watch the target namespaces of the OperatorGroup.
 fn watch_targets(container: &mut Value) {
     retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
     // If the annotation is empty, the manager watches all namespaces.

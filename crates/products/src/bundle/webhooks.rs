@@ -56,7 +56,6 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
     definitions
 }
 
-/// Whether a field has a restriction that the lifecycle manager can't apply.
 fn is_lost(webhook: &Value, field: &str) -> bool {
     // The lifecycle manager adds the restriction to the watched namespaces itself.
     let is_restriction = |condition: &Value| {
@@ -119,7 +118,6 @@ fn define(deployed: &Deployed, service: &Value) -> Value {
     })
 }
 
-/// The Services of webhooks, which the lifecycle manager creates itself.
 pub(super) fn service_names(objects: &[Value]) -> Vec<Value> {
     let of_object = |object: &Value| -> Vec<Value> {
         let webhooks = object["webhooks"].as_array().into_iter().flatten();

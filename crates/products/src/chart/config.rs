@@ -171,7 +171,6 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads a project's manifests as they will be after `plan`.
     pub(crate) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
         let mut reader = Reader {
             plan,

@@ -481,7 +481,6 @@ impl<'a> Manager<'a> {
         (!is_set).then(|| (conditions.to_vec(), variable))
     }
 
-    /// Makes environment variables follow the ports in the values.
     fn follow_ports(&self, variables: &mut Vec<Entry>) {
         let on = |value| vec![Condition { value, is_true: true }];
         let mut add = |value: &'static str, name: &str, text: String| {

@@ -367,7 +367,6 @@ fn crd_spec(references: &References, spec: &Value) -> Node {
     Node::Map(fields.collect())
 }
 
-/// The spec of a certificate, in which a value can replace the issuer.
 fn certificate_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let mut node = references.replace_field("Certificate", "spec", spec);
     if let (Node::Map(parts), Some(issuer)) = (&mut node, issuer_value(object)) {

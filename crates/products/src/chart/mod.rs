@@ -195,7 +195,6 @@ fn template_path(path: &str) -> String {
     format!("templates/{}.yaml", stem.unwrap_or(&within))
 }
 
-/// The files in which nothing but names differ between projects.
 fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec<(String, String)> {
     let limit = fullname_limit(config);
     let account = &manager.value["spec"]["template"]["spec"]["serviceAccountName"];

@@ -19,7 +19,6 @@ pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 /// Which value stands for a port, by the number of the port in the manifests.
 pub(crate) type Ports = BTreeMap<u64, &'static str>;
 
-/// Finds the ports in the Deployment, and in the patches that features apply to it.
 pub(super) fn find_ports(config: &Config) -> Ports {
     let deployments = config
         .objects

@@ -178,7 +178,6 @@ impl References {
         format!("{}.Values.{path}", self.root().trim_end_matches('.'))
     }
 
-    /// Calls one of the chart's named templates.
     pub(crate) fn include(&self, name: &str) -> String {
         match &self.style {
             Style::Template { chart, root } => format!("include \"{chart}.{name}\" {root}"),
@@ -376,7 +375,6 @@ impl References {
             .then(|| Node::Text(format!("{{{{ ternary \"https\" \"http\" {secure} }}}}")))
     }
 
-    /// The namespace of the release, if that's what `name` stands for.
     fn own_namespace(&self, name: &str) -> Option<Node> {
         let is_own = self.namespaces.iter().any(|own| own == name);
         is_own.then(|| Node::Text(self.namespace()))
@@ -450,7 +448,6 @@ impl References {
         self.follow_in_text(text, placeholder)
     }
 
-    /// Replaces the project's name in a label with the name of the chart.
     fn own_label(&self, name: &str) -> Option<Node> {
         let is_own = matches!(self.style, Style::Template { .. }) && name == self.project;
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
@@ -532,7 +529,6 @@ impl References {
         is_manager.then(|| self.pod_selector(labels))
     }
 
-    /// Adds the chart's selector labels to the labels of pods.
     pub(crate) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
         let others = labels
             .iter()

@@ -35,7 +35,6 @@ impl Part {
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
     }
 
-    /// The items of the list at a path.
     pub(crate) fn items_of_values(path: &str) -> Part {
         Part::Block(format!("with {path}"), vec![Part::Lines("toYaml .".into())])
     }
@@ -81,7 +80,6 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
-/// Quotes a string for use within an action.
 pub(crate) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -168,7 +168,6 @@ pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     out
 }
 
-/// Looks up a path, e.g. `image.tag`.
 fn find_value<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(values, |value, key| value.get(key))
 }

@@ -66,7 +66,6 @@ impl Dashboard<'_> {
         format!("{value:#}\n")
     }
 
-    /// Places the panels from left to right and top to bottom.
     fn lay_out(&self) -> Vec<Value> {
         let mut panels = Vec::new();
         let mut top = 0;

@@ -183,7 +183,6 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-/// The rules of a project as an object for the Prometheus Operator.
 pub(super) fn make_rules(project: &str) -> Value {
     // In a chart, the name of the release may come before that of the project.
     let job = format!("job=~\"(.+-)?{}\"", job_name(project));

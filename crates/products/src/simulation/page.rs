@@ -304,7 +304,6 @@ fn push_kept(page: &mut String, report: &Report) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// Escapes a name and lets it break between its parts.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     for part in name.split_inclusive(['.', '/', '-', '_', ',']) {

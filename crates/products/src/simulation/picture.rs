@@ -106,7 +106,6 @@ pub(super) fn class(actor: &str) -> &'static str {
     }
 }
 
-/// How far from the left each event is.
 fn places(events: &[Event]) -> Vec<usize> {
     let mut x = MARGIN;
     let mut before = events.first().map_or(0, |event| event.at);

@@ -88,12 +88,10 @@ impl Folder {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Renames a file and replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.0.join(from), self.0.join(to))
     }
 
-    /// Renames a file, but fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         if self.look(to)?.is_some() {
             return Err(ErrorKind::AlreadyExists.into());

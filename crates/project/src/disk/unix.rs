@@ -84,12 +84,10 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Renames a file and replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Renames a file, but fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {

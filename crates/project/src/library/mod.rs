@@ -219,7 +219,6 @@ impl Display for Library {
     }
 }
 
-/// Where the `rbuilder` command is in the checkout that contains the library.
 fn command_beside(library: &str) -> String {
     let library = library.trim_end_matches('/');
     let checkout = library

@@ -50,7 +50,6 @@ pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
     Ok(url)
 }
 
-/// Whether only this machine can fetch from a URL.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_local_url(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);

@@ -135,7 +135,6 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
     Ok(())
 }
 
-/// Removes directories that became empty because of deletions.
 pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     let deleted = record.entries.iter();
     for entry in deleted.filter(|entry| entry.action == Action::Delete) {

@@ -269,7 +269,6 @@ impl Resource {
         Ok(())
     }
 
-    /// Whether an entry of PROJECT describes this version of the kind.
     pub(super) fn is_entry(&self, entry: &Value) -> bool {
         let Resource {
             group,

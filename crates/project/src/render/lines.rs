@@ -269,7 +269,6 @@ pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
         .collect()
 }
 
-/// Declares each part of a module path in its parent module.
 fn module_lines(path: &str) -> Vec<Line> {
     let parts: Vec<&str> = path.split("::").collect();
     let declaration = |end: usize| {

@@ -234,7 +234,6 @@ impl<'p> Drawing<'p> {
         lines.iter().try_for_each(|line| self.add_line(line))
     }
 
-    /// Reads what a further version copies from the newest version before it.
     fn copy_previous(&self, resource: &Resource, places: &ApiPlaces<'_>) -> Result<CopiedParts> {
         if !places.has_types() || resource.is_imported() {
             return Ok(CopiedParts::default());

@@ -39,7 +39,6 @@ struct OpenArchive {
     texts: OnceLock<Result<Texts, String>>,
 }
 
-/// Whether a path leads into a package archive.
 pub(super) fn is_archived(path: &str) -> bool {
     path.strip_prefix(REGISTRY)
         .is_some_and(|rest| rest.starts_with('/'))

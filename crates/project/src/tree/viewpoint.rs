@@ -144,7 +144,6 @@ impl Viewpoint {
         Cow::Owned(self.show_path(path) + &word[path.len()..])
     }
 
-    /// Whether a word is the path of a file or directory of the project.
     fn is_path(&self, word: &str) -> bool {
         let Some((first, rest)) = word.split_once('/') else {
             // A single name may be an ordinary word, e.g. `tests`.

@@ -96,7 +96,6 @@ impl<'a> Channel<'a> {
         self
     }
 
-    /// Finds the version that a release should replace.
     pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
         let mut skipped = self.skipped();
         skipped.extend(skips.iter().map(String::as_str));
@@ -178,7 +177,6 @@ impl<'a> Channel<'a> {
         self.names().find_map(|name| self.walk(name, &edges).err())
     }
 
-    /// Maps each version to the one that it replaces.
     fn edges(&self) -> BTreeMap<&'a str, &'a str> {
         let edges = self
             .entries

@@ -394,7 +394,6 @@ fn describe_fault(fault: &ChannelFault<'_>) -> String {
     }
 }
 
-/// How to repair the fault by editing the catalog.
 fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     let change = match fault {
         ChannelFault::Empty => "add an entry, or remove the channel",

@@ -132,7 +132,6 @@ impl Catalog {
             .or_else(|| found().map(str::to_owned))
     }
 
-    /// Whether all channels stay valid with this release.
     fn takes_release(&self, options: &BundleOptions) -> bool {
         let own = options.csv_name(&options.version);
         let skips = options.skipped_names();

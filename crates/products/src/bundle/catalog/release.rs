@@ -130,7 +130,6 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Whether the release has to print a document anew.
     fn rewrites(&self, document: &Document) -> bool {
         let value = &document.value;
         if package_of(value) != self.package["name"].as_str() {

@@ -38,7 +38,6 @@ pub fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))
 }
 
-/// Removes all webhook entries, whether webhooks are enabled or not.
 pub(crate) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
     let mut text = text.to_owned();
     for entry in [WEBHOOKS, NO_WEBHOOKS, CERTIFICATE] {

@@ -33,7 +33,6 @@ impl Call {
     }
 }
 
-/// Finds all calls at any depth, in the order of the source.
 pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     let mut calls = Vec::new();
     for level in levels(tokens) {

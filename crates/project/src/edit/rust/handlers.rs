@@ -146,7 +146,6 @@ impl<'e> Edit<'e> {
         Ok(missing)
     }
 
-    /// Looks for a handler, the call that registers it, and its marker.
     fn look_for(
         &self,
         handler_type: &HandlerType,
@@ -216,7 +215,6 @@ impl<'e> Edit<'e> {
         Ok(())
     }
 
-    /// Whether a function has the marker and takes the kind as an argument.
     fn handles(&self, function: &ItemFn, handler_type: &HandlerType) -> bool {
         let inputs = function.sig.inputs.to_token_stream();
         let is_kind = |name: &str| {
@@ -279,7 +277,6 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds the missing calls to the return value of a function.
     fn extend(&self, webhook: &ItemFn, missing: &Missing) -> Result<Vec<Addition>, Obstacle> {
         let stop = || {
             self.stop(

@@ -184,7 +184,6 @@ pub fn function_tokens(text: &str, name: &str) -> Option<String> {
     find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
 }
 
-/// Finds a function at the top level, even if it is a test.
 fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     file.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == name => Some(function),
@@ -228,7 +227,6 @@ pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
     remove_import(&edited, "webhook")
 }
 
-/// Removes a name from an import, unless the name is still used.
 fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     if mentions(&source.file, name) {
@@ -348,7 +346,6 @@ pub fn uses_module(text: &str, module: &str) -> bool {
     })
 }
 
-/// Whether an import names a path or any item below it.
 fn has_import_of(tree: &UseTree, path: &str) -> bool {
     let (first, rest) = path
         .split_once("::")

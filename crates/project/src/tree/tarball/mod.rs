@@ -247,7 +247,6 @@ impl<'a> Gunzip<'a> {
     }
 }
 
-/// Skips the header of a gzip file (RFC 1952).
 fn skip_header(archive: &[u8]) -> Option<&[u8]> {
     let flags = *archive.strip_prefix(&[0x1f, 0x8b, 8])?.first()?;
     let mut rest = archive.get(10..)?;

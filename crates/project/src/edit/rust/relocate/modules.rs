@@ -325,7 +325,6 @@ fn declared_type(item: &Item) -> Option<String> {
     Some(strip_raw_prefix(&ident.to_string()))
 }
 
-/// The value of a `path` attribute, and the byte offset of the attribute.
 fn path_attribute(module: &ItemMod) -> Option<(String, usize)> {
     module.attrs.iter().find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else {

@@ -139,7 +139,6 @@ impl<'m, 't> Resolver<'m, 't> {
         })
     }
 
-    /// Resolves a complete path to a module.
     pub(super) fn resolve(&self, place: Place<'_>, path: &UsePath) -> Option<ModuleId> {
         let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
         let hops = self.walk(place, path.is_global, &segments);

@@ -82,7 +82,6 @@ impl Rewrite<'_, '_> {
         Some(parts.chain(rest.iter().copied()).collect::<Vec<_>>().join("::"))
     }
 
-    /// Counts the leading segments up to the last `super`.
     fn supers(&self) -> usize {
         let names = self.path.names();
         let start = usize::from(names.first() == Some(&"self"));

@@ -207,7 +207,6 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the parentheses after `pub`.
     fn scan_visibility(&mut self, of: &Group, context: &mut Context) {
         let tokens: Vec<TokenTree> = of.stream().into_iter().collect();
         let [TokenTree::Ident(word)] = tokens.as_slice() else {
