@@ -59,7 +59,7 @@ use std::sync::Arc;
 
 pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
-pub use evaluate::compare_quantities;
+pub use evaluate::{canonical_quantity, compare_quantities};
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 

@@ -6,14 +6,15 @@
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
-use crate::builtin_rules;
 use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
 use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates_except;
 use crate::metadata::{self, Metadata};
 use crate::path::Path;
+use crate::quantities::canonicalize_quantities;
 use crate::values::Checker;
 use crate::verdict::Failure;
+use crate::{builtin_defaults, builtin_rules};
 
 pub use crate::metadata::NameRule;
 
@@ -47,6 +48,8 @@ impl Builtin<'_> {
         let Builtin { kind, version, .. } = *self;
         self.check_identity(body)?;
         let mut decoded = decode(body, self.schema, fields, kind, version)?;
+        canonicalize_quantities(&mut decoded.object, self.schema);
+        builtin_defaults::set_defaults(self.group, kind, &mut decoded.object);
         decoded.object["apiVersion"] = self.api_version().into();
         decoded.object["kind"] = self.kind.into();
         let wrong = self.find_violations(&decoded.object);

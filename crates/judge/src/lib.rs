@@ -14,6 +14,7 @@
 //! the same object always has the same errors in the same order.
 
 mod builtin;
+mod builtin_defaults;
 mod builtin_rules;
 mod correlate;
 mod decode;
@@ -28,6 +29,7 @@ mod metadata;
 mod object_meta;
 mod path;
 mod prune;
+mod quantities;
 mod rules;
 mod scale;
 mod selector;

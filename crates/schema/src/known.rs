@@ -150,6 +150,11 @@ fn extensions(name: &str) -> Option<Schema> {
     })
 }
 
+/// Returns whether a schema is the one for `Quantity`.
+pub fn is_quantity(schema: &Schema) -> bool {
+    schema.int_or_string && schema.pattern.as_deref() == Some(QUANTITY)
+}
+
 /// A number that can have a decimal suffix, a binary one or an exponent, e.g. `500m`, `1Gi` or
 /// `1e3`.
 const QUANTITY: &str = concat!(

@@ -68,7 +68,7 @@ pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use idle::{IdleKey, remove_idle_keys};
 pub use import::{mark_structural, read_json_schema};
 pub use keys::{Access, Form, KEYS, Key, Role, Root, Side, SizePair, Subject};
-pub use known::{is_known, known};
+pub use known::{is_known, is_quantity, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;
 pub use literal::{SchemaError, check_literal};

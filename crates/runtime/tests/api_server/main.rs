@@ -6,6 +6,7 @@ mod servers;
 mod support;
 
 mod applies;
+mod builtin_defaults;
 mod builtin_rules;
 mod conversions;
 mod deletions;

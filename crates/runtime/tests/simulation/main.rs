@@ -2,6 +2,7 @@
 
 mod on_server;
 mod replicas;
+mod server_defaults;
 mod values;
 mod webhooks;
 

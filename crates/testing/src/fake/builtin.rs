@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rbuilder_judge::NameRule;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 
@@ -191,6 +189,29 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     !definition.custom && !careful
 }
 
+/// Generates the selector of a new Job, and the labels of its Pods, like the server's `generateSelector`.
+pub(super) fn generate_selector(job: &mut Value) {
+    if job["spec"]["manualSelector"] == true || !job["spec"]["template"].is_object() {
+        return;
+    }
+    let (name, uid) = (job["metadata"]["name"].clone(), job["metadata"]["uid"].clone());
+    let template = &mut job["spec"]["template"];
+    for (label, value) in [
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("batch.kubernetes.io/job-name", &name),
+        ("controller-uid", &uid),
+        ("job-name", &name),
+    ] {
+        template["metadata"]["labels"][label] = value.clone();
+    }
+    let labels = template["metadata"]["labels"].clone();
+    job["spec"]["selector"] = json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } });
+    // A Job without labels has those of its template.
+    if job["metadata"]["labels"].as_object().is_none_or(Map::is_empty) {
+        job["metadata"]["labels"] = labels;
+    }
+}
+
 /// Sets what the server adds to a new object of a built-in kind, as far as operators commonly use
 /// it.
 pub(super) fn complete_object(kind: &str, object: &mut Value) {
@@ -206,62 +227,5 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
         }
         "Pod" => object["status"] = json!({ "phase": "Pending" }),
         _ => {}
-    }
-}
-
-/// Sets the defaults of a built-in kind, as far as operators commonly use it. The server defaults
-/// whatever it decodes, so this also applies to an update that removes a field.
-pub(super) fn set_defaults(kind: &str, object: &mut Value) {
-    let set_default = |object: &mut Value, name: &str, value: Value| {
-        if let Some(fields) = object.as_object_mut() {
-            fields.entry(name).or_insert(value);
-        }
-    };
-    match kind {
-        "ConfigMap" => encode_bytes_again(object.get_mut("binaryData")),
-        "Secret" => {
-            set_default(object, "type", "Opaque".into());
-            encode_bytes_again(object.get_mut("data"));
-            let given = object
-                .as_object_mut()
-                .and_then(|fields| fields.remove("stringData"));
-            // `stringData` is write-only. It overwrites keys that are also in `data`.
-            for (name, text) in given.as_ref().and_then(Value::as_object).into_iter().flatten() {
-                set_default(object, "data", json!({}));
-                if let Some(data) = object["data"].as_object_mut() {
-                    data.insert(
-                        name.clone(),
-                        STANDARD.encode(text.as_str().unwrap_or_default()).into(),
-                    );
-                }
-            }
-        }
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" => {
-            set_default(&mut object["spec"], "replicas", 1.into());
-        }
-        "Job" => {
-            let spec = &mut object["spec"];
-            // A Job with `parallelism` but without `completions` is a work queue, so don't default
-            // the latter.
-            if spec.get("parallelism").is_none() {
-                set_default(spec, "completions", 1.into());
-            }
-            set_default(spec, "parallelism", 1.into());
-        }
-        _ => {}
-    }
-}
-
-/// Removes line breaks from base64, because they don't survive a round trip through Go: it ignores
-/// them when decoding and doesn't emit any when encoding.
-fn encode_bytes_again(data: Option<&mut Value>) {
-    for value in data
-        .and_then(Value::as_object_mut)
-        .into_iter()
-        .flat_map(|fields| fields.values_mut())
-    {
-        if let Some(text) = value.as_str().filter(|text| text.contains(['\r', '\n'])) {
-            *value = text.replace(['\r', '\n'], "").into();
-        }
     }
 }

@@ -292,7 +292,6 @@ impl State {
         }
         if !definition.custom {
             builtin::complete_object(&definition.kind, &mut object);
-            builtin::set_defaults(&definition.kind, &mut object);
         }
         let mut object = writer.judge_new(object)?;
         if is_versioned && writer.request.verb == Verb::Create {
@@ -315,6 +314,9 @@ impl State {
             }
             metadata.insert("uid".to_owned(), uid.into());
             metadata.insert("creationTimestamp".to_owned(), now.into());
+        }
+        if definition.kind == "Job" && !definition.custom {
+            builtin::generate_selector(&mut object);
         }
         Ok(object)
     }
@@ -369,7 +371,6 @@ impl State {
 fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Value, Failure> {
     check_identity(writer, old, &new)?;
     if !writer.definition.custom {
-        builtin::set_defaults(&writer.definition.kind, &mut new);
         keep_server_fields(writer, old, &mut new);
     }
     let managed = old["metadata"].get("managedFields").cloned();

@@ -113,6 +113,51 @@ pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
     Some(first.compare(&second))
 }
 
+/// Returns a quantity as Kubernetes prints it: `1024Mi` as `1Gi`, and `0.5` as `500m`. Returns
+/// `None` if it is malformed, or needs more digits than Go's own 64 bits.
+pub fn canonical_quantity(text: &str) -> Option<String> {
+    let quantity = parse_quantity(text).ok()?;
+    let mut number = quantity.number();
+    if number == 0 {
+        return Some("0".to_owned());
+    }
+    let suffix = split(text).ok()?.suffix;
+    let is_binary = suffix.ends_with('i');
+    // Go falls back to decimal suffixes for small numbers and fractions.
+    if let Some(bytes) = is_binary.then(|| quantity.as_whole()).flatten()
+        && bytes.unsigned_abs() >= 1024
+    {
+        return Some(print_binary(bytes));
+    }
+    let mut exponent = quantity.exponent;
+    while number % 10 == 0 {
+        number /= 10;
+        exponent += 1;
+    }
+    let missing = u32::try_from(exponent.rem_euclid(3)).ok()?;
+    number = number.checked_mul(10_i128.pow(missing))?;
+    exponent -= i32::try_from(missing).ok()?;
+    if suffix.starts_with(['e', 'E']) && suffix.len() > 1 {
+        return Some(match exponent {
+            0 => number.to_string(),
+            exponent => format!("{number}e{exponent}"),
+        });
+    }
+    const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+    let suffix = DECIMAL.get(usize::try_from(exponent / 3 + 3).ok()?)?;
+    Some(format!("{number}{suffix}"))
+}
+
+fn print_binary(mut number: i128) -> String {
+    const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    let mut power = 0;
+    while number % 1024 == 0 && power + 1 < BINARY.len() {
+        number /= 1024;
+        power += 1;
+    }
+    format!("{number}{}", BINARY[power])
+}
+
 pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> {
     if text.is_empty() {
         return Err(Problem::Invalid(WRONG_FORMAT));
@@ -205,6 +250,15 @@ impl Quantity {
             Ok(0) => Some(value),
             Ok(exponent) => value.checked_mul(10_i64.checked_pow(exponent)?),
             Err(_) => None,
+        }
+    }
+
+    /// Returns `None` if there's a fraction.
+    fn as_whole(&self) -> Option<i128> {
+        let power = power_of_ten(self.exponent.abs())?;
+        match self.exponent {
+            0.. => self.number().checked_mul(power),
+            _ => (self.number() % power == 0).then(|| self.number() / power),
         }
     }
 
