@@ -1,12 +1,12 @@
-//! A map of objects that's grouped by namespace.
+//! A map of objects, grouped by namespace.
 
 use crate::hash::HashMap;
 use crate::object::Key;
 
-/// Maps namespace and name to a value. Cluster-scoped objects have `None` as their namespace.
+/// Maps (namespace, name) to a value. The namespace is `None` for cluster-scoped objects.
 ///
-/// There's one map per namespace, so that listing a namespace doesn't have to look at the others.
-/// This also uses less memory than a `HashMap<Key, V>`, because each namespace is stored only once.
+/// Uses one map per namespace: listing a namespace doesn't iterate over the others, and each
+/// namespace is stored only once, unlike in a `HashMap<Key, V>`.
 pub(super) struct ByNamespace<V> {
     namespaces: HashMap<Option<Box<str>>, HashMap<Box<str>, V>>,
     len: usize,
@@ -37,7 +37,7 @@ impl<V> ByNamespace<V> {
         let names = self.namespaces.get_mut(&key.namespace)?;
         let removed = names.remove(&key.name)?;
         self.len -= 1;
-        // Otherwise the outer map would grow with every namespace that has ever existed.
+        // Remove empty namespaces, or the outer map would grow without bound.
         if names.is_empty() {
             self.namespaces.remove(&key.namespace);
         }

@@ -12,20 +12,17 @@ use super::index::is_indexing;
 use crate::error::Error;
 use crate::object::{Undecodable, Watchable};
 
-/// Read access to the cached objects of a kind. None of its methods send requests to the API
-/// server.
+/// Read access to the cached objects of a kind. Reads never send requests to the API server.
 ///
-/// A cache may be stale with respect to the cluster. It does contain the writes of this process,
-/// provided that they go through [`Ctx`](crate::Ctx): by the time that `apply`, `apply_status` and
-/// so on return, the updated object can be read from the cache. There are two exceptions to this.
-/// The cache may be in the middle of relisting the namespace, or the selection may depend on a
-/// field which we can't evaluate locally.
+/// A cache may lag behind the cluster, but it is consistent with the writes that this process makes
+/// through [`Ctx`](crate::Ctx): once `apply`, `apply_status` and so on return, the updated object
+/// can be read from the cache. There are two exceptions: while the namespace is being relisted, and
+/// if the selection depends on a field that can't be evaluated locally.
 ///
-/// Objects are returned as an `Arc` which is shared with the cache, so reading them is cheap.
-/// Caches of metadata ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) are an exception,
-/// since they store the metadata in a compact form that takes only about an eighth of the memory.
-/// They have to build a new object for each call, which takes about two microseconds. If you need
-/// such an object more than once, keep the `Arc`.
+/// Objects are returned as an `Arc` shared with the cache, so reads are cheap. The exception is
+/// caches of metadata ([`PartialObjectMeta`](kube::core::PartialObjectMeta)): they store objects in
+/// a compact form that needs only about an eighth of the memory, and each read builds a new object,
+/// which takes about two microseconds. Keep the `Arc` if you need such an object more than once.
 ///
 /// Objects that cannot be decoded into `K` are skipped by all methods. You can find them with
 /// [`undecodable`](Self::undecodable).
@@ -93,16 +90,16 @@ impl<K: Watchable> Cached<K> {
         self.list_matching(Some(namespace), Some(selector))
     }
 
-    /// Returns the objects for which the given index contains `value`, sorted by namespace and
-    /// name.
+    /// Returns the objects whose values for the given index contain `value`, sorted by namespace
+    /// and name.
     ///
     /// # Errors
     ///
     /// Returns a terminal error if there is no such index. Add it with
     /// [`Controller::index`](crate::Controller::index).
     ///
-    /// It is also an error to call this from within an index function of the same cache, because
-    /// its objects aren't fully indexed at that point.
+    /// Also fails when called from an index function of the same cache, because its objects aren't
+    /// fully indexed at that point.
     pub fn by(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Error> {
         let kind = || self.cache.kind.name();
         if is_indexing(self.cache.address()) {
@@ -110,7 +107,7 @@ impl<K: Watchable> Cached<K> {
             let message = format!("an index function of the cache of {kind} cannot read it; {ADVICE}");
             return Err(Error::terminal(message));
         }
-        // We only copy what's stored while holding the lock. Turning it into objects takes longer.
+        // Only copy the stored forms while holding the lock; decoding them takes longer.
         let found = {
             let objects = self.cache.read();
             let found = objects.indexes.iter().find(|existing| existing.name() == index);
@@ -129,7 +126,7 @@ impl<K: Watchable> Cached<K> {
 
     /// Returns the objects that could not be decoded into `K`, sorted by namespace and name.
     ///
-    /// You may want to check this before creating an object that seems to be missing, since an
+    /// Consider checking this before creating an object that seems to be missing, since an
     /// undecodable object might already be using its name.
     pub fn undecodable(&self) -> Vec<Undecodable> {
         let objects = self.cache.read();
@@ -138,11 +135,11 @@ impl<K: Watchable> Cached<K> {
         found.into_iter().map(|(_, entry)| entry.object.clone()).collect()
     }
 
-    /// Returns `true` once the cache has received the initial list of objects. After that it stays
-    /// `true`, even when the watch fails.
+    /// Returns `true` once the cache has received the initial list of objects. It stays `true` from
+    /// then on, even if the watch fails.
     ///
-    /// There is usually no need to call this, because controllers are started after their caches
-    /// have synced. This doesn't apply to [optional](crate::Watch::optional) watches.
+    /// There is usually no need to call this, because controllers only start once their caches have
+    /// synced. [Optional](crate::Watch::optional) watches are the exception.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
@@ -168,8 +165,8 @@ impl<K: Watchable> Cached<K> {
         found.open(&self.cache.unpacker)
     }
 
-    /// Logs an error (once per cache) if an index function reads the very cache that it's indexing.
-    /// That's almost certainly a mistake, because the object being indexed is not visible yet.
+    /// Logs an error (once per cache) if an index function reads the cache that it's indexing. This
+    /// is almost certainly a bug, because the object being indexed is not visible yet.
     fn note_reader(&self) {
         let cache = &self.cache;
         if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {

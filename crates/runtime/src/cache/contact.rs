@@ -1,8 +1,8 @@
-//! Tracks when a watch has last received any data.
+//! Tracks when a watch last received data.
 //!
-//! We can't tell a broken connection from a quiet cluster just by waiting for events. But
-//! kube-apiserver sends a bookmark about once a minute, even if nothing changes. Every watch
-//! therefore gets its own client, which records each response and each chunk of a response body.
+//! An idle connection doesn't tell us whether the connection is broken or the cluster is quiet. But
+//! kube-apiserver sends a bookmark about once a minute even without changes, so each watch gets its
+//! own client, which records every response and every chunk of a response body.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::client::wrap_client;
 
-/// When we last heard from the API server. Clones share the same state.
+/// Time of the last contact with the API server. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Contact(Arc<Times>);
 
@@ -29,7 +29,7 @@ struct Times {
 }
 
 impl Contact {
-    /// Until the first response arrives, the age is counted from now.
+    /// Counts the age from now until the first response arrives.
     pub(super) fn new() -> Self {
         Self(Arc::new(Times {
             created: Instant::now(),
@@ -43,7 +43,7 @@ impl Contact {
     }
 
     pub(super) fn note(&self) {
-        // This doesn't truncate, since a `u64` is enough for half a billion years.
+        // Truncation isn't a concern: a `u64` of milliseconds lasts half a billion years.
         let now = self.0.created.elapsed().as_millis() as u64;
         self.0.last.store(now, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ impl Contact {
 
 struct ObservedBody {
     body: Body,
-    /// `None` for error responses, since they tell us nothing about the objects.
+    /// `None` for error responses, which say nothing about the objects.
     contact: Option<Contact>,
 }
 

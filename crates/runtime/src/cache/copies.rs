@@ -1,9 +1,8 @@
-//! Bulk copies of stored objects. They are made while the cache is locked, and decoded after
-//! releasing the lock.
+//! Bulk copies of stored objects, made under the cache's lock and decoded after releasing it.
 //!
-//! It takes about two microseconds to decode an object's metadata, but only a fiftieth of that to
-//! copy its stored form. Decoding 100,000 objects under the lock would block a writer for a
-//! noticeable time, and all other readers would then have to wait for that writer.
+//! Decoding an object's metadata takes about two microseconds; copying its stored form takes a
+//! fiftieth of that. Decoding 100,000 objects under the lock would noticeably block a writer, and
+//! all other readers would then queue up behind that writer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,16 +14,16 @@ use super::packed::PackedView;
 use super::stored::{Form, Unpacker, fill};
 use crate::object::Watchable;
 
-/// Depending on the type, either all of the copies are whole or all of them are packed.
+/// Either all copies are whole or all are packed, depending on `K`.
 pub(super) struct Copies<K> {
     whole: Vec<Arc<K>>,
     packed: Vec<PackedCopy>,
-    /// Contains the namespaces, names and metadata of `packed`. We use one large buffer because
-    /// it's faster than a separate allocation per object.
+    /// Namespaces, names and metadata of `packed`. One large buffer is faster than a separate
+    /// allocation per object.
     bytes: Vec<u8>,
 }
 
-/// Where to find the parts of an object in [`Copies::bytes`].
+/// Offsets of an object's parts in [`Copies::bytes`].
 struct PackedCopy {
     namespace: Option<Range<usize>>,
     name: Range<usize>,
@@ -60,8 +59,7 @@ impl<K: Watchable> Copies<K> {
     }
 
     fn push_namespace(&mut self, namespace: &str) -> Range<usize> {
-        // Consecutive objects are usually in the same namespace, so we can often reuse the last
-        // copy.
+        // Consecutive objects are usually in the same namespace, so try to reuse the last copy.
         let last = self.packed.last().and_then(|copy| copy.namespace.clone());
         match last {
             Some(last) if &self.bytes[last.clone()] == namespace.as_bytes() => last,
@@ -94,7 +92,7 @@ impl<K: Watchable> Copies<K> {
             (meta.namespace.as_deref(), meta.name.as_deref())
         }
         let bytes = &self.bytes;
-        // We can compare the raw bytes, since `str` compares bytewise as well.
+        // Comparing raw bytes is fine, since `str` compares bytewise as well.
         let packed_key = |copy: &PackedCopy| {
             let namespace = copy.namespace.clone();
             (

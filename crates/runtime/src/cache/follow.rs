@@ -1,4 +1,4 @@
-//! Keeps a cache up to date with the events of a [`ListWatch`], and explains errors of the watch.
+//! Keeps a cache up to date with the events of a [`ListWatch`], and explains watch errors.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchError>>;
 
 impl<K: Watchable> Cache<K> {
-    /// Watches a single namespace (or all of them if it is `None`) until the future is dropped.
+    /// Watches a single namespace (or all of them if `None`) until the future is dropped.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
         let (watch, health) = self.add_watch(namespace.clone());
         let client = health.contact.observe(client);
@@ -30,7 +30,7 @@ impl<K: Watchable> Cache<K> {
         loop {
             let event = tokio::select! {
                 biased;
-                // This can't fail, because `self` owns the sender.
+                // Can't fail, because `self` owns the sender.
                 _ = restarted.changed() => {
                     events = start_watch();
                     continue;
@@ -49,8 +49,7 @@ impl<K: Watchable> Cache<K> {
         let options = self.options();
         let config = self.selection.watcher_config(&options.lists);
         let limit = options.list_limit.clone();
-        // Trim objects as they arrive, unless the manager is configured to keep their full
-        // metadata.
+        // Trim objects as they arrive, unless the manager is configured to keep full metadata.
         if self.trim() == Trim::default() {
             let api = self.kind.trimmed_api(client, namespace);
             let events = ListWatch::new(api, config, limit).into_stream();
@@ -61,10 +60,9 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Applies an event from the watch of `namespace` (or of all namespaces if it's `None`).
+    /// Applies an event from the watch of `namespace` (or of all namespaces if `None`).
     ///
-    /// The state of a list that's in progress goes into `list`. As soon as the first list is
-    /// complete, we set `synced` to `true`.
+    /// `list` holds the state of a list in progress. Sets `synced` once the first list is complete.
     fn handle_event(
         &self,
         event: watcher::Event<Decoded<K>>,
@@ -110,7 +108,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     pub(super) fn note_error(&self, health: &WatchHealth, error: &WatchError) {
-        // The client logs this once for all watches, so don't repeat it for each of them.
+        // Already logged once by the client; don't repeat it for each watch.
         let is_logged = is_unreachable(error);
         let error = explain_watch_error(&self.kind, error);
         if is_logged {
@@ -136,7 +134,8 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
 pub(super) struct PartialList {
     pub(super) watch: WatchId,
     pub(super) undecodable: HashSet<Key>,
-    /// Objects that were unseen when we requested the list. The list should contain them.
+    /// Objects that we had created but not yet seen in the watch when the list was requested. The
+    /// list is expected to contain them.
     pub(super) expected: HashSet<Key>,
 }
 

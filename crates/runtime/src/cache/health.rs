@@ -1,5 +1,5 @@
-//! Health of watches. We track when each watch has last received data, its errors, and whether the
-//! operator can work without it.
+//! Health of watches: when each of them last received data, its errors, and whether the operator
+//! can work without it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use super::contact::Contact;
 
-/// How badly we need a watch.
+/// Whether startup and readiness depend on a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     /// Startup doesn't wait for the watch.
     Optional,
-    /// Startup waits for the initial list. After that, the process keeps working with stale data.
+    /// Startup waits for the initial list. Afterwards, the process keeps working with stale data.
     AtStart,
     /// Like [`AtStart`](Self::AtStart), and additionally reports the process as not ready while the
     /// watch is stale.
     Always,
 }
 
-/// The watch updates this, and everybody else reads it through the cache.
+/// Updated by the watch; everything else reads it through the cache.
 #[derive(Debug)]
 pub(super) struct WatchHealth {
     /// `None` if all namespaces are watched.
@@ -32,7 +32,7 @@ pub(super) struct WatchHealth {
     /// Number of received objects that belong to other replicas.
     foreign: AtomicU64,
     last_error: Mutex<Option<String>>,
-    /// Whether we've already logged that the watch is stale. We don't want to repeat this.
+    /// Whether the current staleness was already logged.
     reported: AtomicBool,
 }
 
@@ -89,11 +89,11 @@ impl WatchHealth {
         self.lock_last_error().clone()
     }
 
-    /// Logs when no data was received for `limit`, and again when the watch recovers.
+    /// Logs once when no data was received for `limit`, and again when the watch recovers.
     pub(super) fn report(&self, kind: &str, selection: &str, limit: Duration) {
         let age = self.contact.age();
         let is_stale = age >= limit;
-        // This is called periodically, so only log when something has changed.
+        // Called periodically, so only log changes.
         if self.reported.swap(is_stale, Ordering::Relaxed) == is_stale {
             return;
         }
@@ -122,12 +122,12 @@ impl WatchHealth {
 /// Shown in place of an error if the watch has neither failed nor received a response yet.
 pub(super) const NO_RESPONSE: &str = "no response from the API server yet";
 
-/// Snapshot of a watch's state, used for troubleshooting.
+/// Snapshot of a watch's state, for troubleshooting.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchStatus {
     /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,
-    /// Either `metadata`, if nothing else is kept, or `whole`.
+    /// Either `metadata` or `whole`.
     pub(crate) content: &'static str,
     /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
@@ -135,15 +135,15 @@ pub(crate) struct WatchStatus {
     pub(crate) need: Need,
     /// Whether all subscribers have received the initial list.
     pub(crate) synced: bool,
-    /// Time since any data (events or bookmarks) was received. Counted from the start of the watch
-    /// if there wasn't any yet.
+    /// Time since any data (events or bookmarks) was received, or since the start of the watch if
+    /// there was none yet.
     pub(crate) since_contact: Duration,
-    /// The most recent error, even if the watch has recovered in the meantime.
+    /// The most recent error, even if the watch has recovered since.
     pub(crate) last_error: Option<String>,
     pub(crate) objects: usize,
-    /// Does not include the initial list.
+    /// Relists, not counting the initial list.
     pub(crate) relists: u64,
-    /// Counts the errors of lists as well.
+    /// Errors of both lists and watches.
     pub(crate) errors: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Indexes. They make it possible to find cached objects by values computed by a user-provided
-//! function.
+//! Indexes, which look up cached objects by values that a user-provided function computes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -28,11 +27,11 @@ impl<K: Watchable> Index<K> {
 
     /// Computes the sorted values of an object.
     ///
-    /// Don't call this while holding a lock that readers need, because the user's function may read
-    /// other caches.
+    /// Don't call this while holding a lock that readers need: the user's function may read other
+    /// caches.
     pub(super) fn values(&self, cache: CacheAddress, object: &K) -> Vec<String> {
         let _indexing = Indexing::begin(cache);
-        // Catch panics, since they would end the watch for everyone who uses this cache.
+        // A panic would end the watch for all users of this cache, so catch it.
         let values = catch_unwind(AssertUnwindSafe(|| (self.values)(object)));
         let mut values = values.unwrap_or_else(|_| {
             tracing::error!(
@@ -48,12 +47,11 @@ impl<K: Watchable> Index<K> {
     }
 }
 
-/// An inverted index, from values to keys.
+/// An inverted index from values to keys.
 pub(super) struct IndexedKeys {
     name: String,
     keys: HashMap<String, BTreeSet<Key>>,
-    /// The current values of each object. When an object changes, this tells us which entries to
-    /// remove.
+    /// Current values of each object, i.e. the entries to remove when the object changes.
     values_by_key: HashMap<Key, Vec<String>>,
 }
 
@@ -99,19 +97,19 @@ impl IndexedKeys {
     }
 }
 
-/// Identifies a cache, but only among those that exist at the same time.
+/// Identifies a cache among those that currently exist. Addresses may be reused.
 pub(super) type CacheAddress = NonZeroUsize;
 
 thread_local! {
     static INDEXED: Cell<Option<CacheAddress>> = const { Cell::new(None) };
 }
 
-/// Returns `true` if this thread is currently running an index function of the given cache.
+/// Returns `true` if this thread is running an index function of the given cache.
 pub(super) fn is_indexing(cache: CacheAddress) -> bool {
     INDEXED.get() == Some(cache)
 }
 
-/// Guard for as long as this thread runs an index function.
+/// Guard held while this thread is running an index function.
 struct Indexing;
 
 impl Indexing {

@@ -1,10 +1,9 @@
 //! Looks up an object in all caches of its kind.
 //!
-//! There may be more than one cache per kind: caches of whole objects, caches of metadata, and
-//! caches with different selections. They are not synchronized with each other. One of them may
-//! already have notified a controller about a change which another one hasn't seen yet, and the
-//! controller must not act on the older version. Therefore, we only consider an object as known if
-//! no cache can possibly know a newer version of it.
+//! A kind may have several caches: of whole objects, of metadata, and with different selections.
+//! They are not synchronized with each other. A controller may have been notified by one cache of a
+//! change that another cache hasn't observed yet, and must not act on the older version. Therefore,
+//! an object only counts as known if no cache can know a newer version of it.
 //!
 //! If a cache does not contain the object, we conclude the following:
 //!
@@ -24,20 +23,20 @@ use super::registry::AnyCache;
 use super::{Cache, Caches};
 use crate::object::{Key, Kind, Watchable};
 
-/// What the caches tell us about an object. All of this may be outdated.
+/// What the caches know about an object. May be stale.
 #[derive(Debug)]
 pub(crate) enum KnownObject {
-    /// The object exists. Contains the metadata of its newest known version.
+    /// The object exists, with the metadata of its newest known version.
     Found(Box<ObjectMeta>),
     /// The object doesn't exist, otherwise some cache would contain it.
     Missing,
-    /// There's no cache that would contain the object.
+    /// No cache would contain the object, so it may or may not exist.
     NotCached,
 }
 
 impl Caches {
     /// Looks up an object's metadata. `wanted` is the metadata that the object would have if it
-    /// existed. We need this to find out which caches select it.
+    /// existed, which determines the caches that select it.
     pub(crate) fn look_up<K: Watchable>(&self, kind: &Kind<K>, wanted: &ObjectMeta) -> KnownObject {
         let (key, caches) = (Key::of_meta(wanted), self.of_kind(kind));
         let version = |cache: &Arc<dyn AnyCache>| cache.version_of(&key)?.parse::<u64>().ok();
@@ -62,8 +61,7 @@ impl Caches {
         })
     }
 
-    /// Returns `true` if some cache has the given version, and none of the others may know a newer
-    /// one.
+    /// Returns `true` if some cache has the given version and no other cache may know a newer one.
     pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
         let caches = self.of_kind(kind);
         let mut sources = caches
@@ -84,7 +82,7 @@ impl Caches {
         found.next()
     }
 
-    /// Returns `true` if the object with this metadata is in a cache of whole objects, or will be.
+    /// Returns `true` if a cache of whole objects contains the object with this metadata, or will.
     pub(crate) fn keeps_whole<K: Watchable>(&self, kind: &Kind<K>, meta: &ObjectMeta) -> bool {
         let key = Key::of_meta(meta);
         let of_kind = self.of_kind(kind);
@@ -92,8 +90,8 @@ impl Caches {
         whole.any(|cache| would_have(&**cache, &key, meta))
     }
 
-    /// Records an object that may have been created just now. Otherwise we would not deliver its
-    /// deletion if the object is created and deleted during a gap in the watches.
+    /// Records an object that may have just been created. Otherwise its deletion would not be
+    /// delivered if it's both created and deleted during a gap in the watches.
     pub(crate) fn record_created<K: Watchable>(&self, kind: &Kind<K>, created: &K) {
         for cache in self.of_kind(kind) {
             match cache.into_any().downcast::<Cache<K>>() {
@@ -118,13 +116,13 @@ fn downcast<K: Watchable>(cache: &Arc<dyn AnyCache>) -> Option<Arc<Cache<K>>> {
     Arc::clone(cache).into_any().downcast().ok()
 }
 
-/// Returns `true` if the object will be in this cache as soon as its watch has caught up.
+/// Returns `true` if this cache will contain the object once its watch has caught up.
 fn would_have(cache: &dyn AnyCache, key: &Key, meta: &ObjectMeta) -> bool {
     cache.passed(key).is_some() && cache.selects(meta) == Selects::Yes
 }
 
-/// Returns `true` if none of the other caches can know a newer version than `source`. `meta` reads
-/// the object's metadata from `source`.
+/// Returns `true` if no other cache can know a newer version than `source`. `meta` reads the
+/// object's metadata from `source`.
 fn is_latest(
     source: &Arc<dyn AnyCache>,
     caches: &[Arc<dyn AnyCache>],
@@ -134,11 +132,11 @@ fn is_latest(
     let mut others = caches.iter().filter(|other| !Arc::ptr_eq(other, source));
     others.all(|other| match (other.version_of(key), other.passed(key)) {
         (Some(version), _) => Some(version) == source.version_of(key),
-        // This cache isn't watching, so nobody can have learned anything from it.
+        // `other` isn't watching yet, so no subscriber can have observed anything through it.
         (None, None) => true,
         (None, Some(passed)) => {
-            // This cache may have seen the object's deletion or, if it is ahead, a newer version
-            // which it doesn't select.
+            // `other` may have seen the object's deletion or, if its watch is ahead, a newer
+            // version that it doesn't select.
             let selects = meta().map(|meta| other.selects(&meta));
             selects.is_some_and(|selects| selects != Selects::Yes) && source.passed(key) >= Some(passed)
         }

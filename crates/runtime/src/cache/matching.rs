@@ -1,5 +1,5 @@
-//! Local evaluation of selectors. This gives the same results as the API server, but is limited to
-//! fields in an object's metadata.
+//! Local evaluation of selectors. Matches the API server's semantics, but only supports fields in
+//! an object's metadata.
 
 use kube::core::{Expression, ObjectMeta, Selector, SelectorExt};
 
@@ -9,13 +9,13 @@ use super::Selection;
 pub(super) enum Selects {
     Yes,
     No,
-    /// Depends on a field that we don't know about, e.g. `status.phase`.
+    /// Depends on a field that we can't evaluate, e.g. `status.phase`.
     Unknown,
 }
 
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// `None` if we can't parse the label selector, so that only the API server can evaluate it.
+    /// `None` if we can't parse the label selector, so only the API server can evaluate it.
     labels: Option<Selector>,
     fields: Vec<FieldRequirement>,
 }
@@ -45,8 +45,8 @@ impl Matcher {
         }
     }
 
-    /// Evaluates the label and field selectors for the given metadata. We can ignore namespaces,
-    /// because the watches already take care of them.
+    /// Evaluates the label and field selectors for the given metadata. Namespaces are ignored,
+    /// because the watches are already restricted to them.
     pub(super) fn selects(&self, meta: &ObjectMeta) -> Selects {
         let labels = self.labels.as_ref().map(|labels| match &meta.labels {
             Some(found) => labels.matches(found),
@@ -62,9 +62,9 @@ impl Matcher {
             })
     }
 
-    /// Returns `true` if an update can remove an object from the selection.
+    /// Returns `true` if an update can make an object leave the selection.
     pub(super) fn can_lose_objects(&self) -> bool {
-        // An object's name and namespace never change, unlike all other fields.
+        // Names and namespaces are immutable; any other field may change.
         let is_fixed = |field: &FieldRequirement| !matches!(field.field, Field::Other);
         !self.labels.as_ref().is_some_and(Selector::selects_all) || !self.fields.iter().all(is_fixed)
     }
@@ -100,8 +100,8 @@ impl FieldRequirement {
     }
 }
 
-/// Returns `None` if the selector is invalid, or if it uses an operator that kube's [`Expression`]
-/// doesn't have (e.g. `>`).
+/// Returns `None` if the selector is invalid or uses an operator that kube's [`Expression`] lacks
+/// (e.g. `>`).
 fn parse_labels(text: &str) -> Option<Selector> {
     // Don't split at commas in parentheses, as in `team in (red, blue)`.
     let mut depth = 0;

@@ -1,9 +1,9 @@
 //! In-memory caches of objects that notify their subscribers about changes.
 //!
-//! A manager has one cache per kind and [`Selection`], which all of its controllers share. We do
-//! not build on kube's `Store` for three reasons. Subscribers need the previous version of an
-//! object as well as the new one. Indexes have to be updated atomically with the objects. And
-//! finally, a relist should not keep two copies of every object in memory.
+//! A manager has one cache per kind and [`Selection`], shared by all of its controllers. There are
+//! three reasons for not building on kube's `Store`: subscribers need the previous version of an
+//! object as well as the new one, indexes must be updated atomically with the objects, and a relist
+//! should not keep two copies of every object in memory.
 
 mod by_namespace;
 mod cached;
@@ -56,7 +56,7 @@ use stored::Unpacker;
 use unseen::UnseenObjects;
 use writer::Writer;
 
-/// Default limit for the memory that each controller uses to remember its applies, in bytes.
+/// Default of [`CacheOptions::applied_bytes`].
 const APPLIED_BYTES: usize = 64 << 20;
 
 /// A change to an object, as delivered by a watch.
@@ -69,7 +69,7 @@ pub enum Change<K> {
         old: Option<Arc<K>>,
         /// The new version.
         new: Arc<K>,
-        /// Whether the object is part of the initial list, and hence hasn't necessarily changed.
+        /// Whether the object is part of the initial list, so it may not have changed at all.
         initial: bool,
     },
     /// The object was deleted. Contains its last known state.
@@ -88,8 +88,8 @@ impl<K> Change<K> {
 
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
-    /// The object was created or updated, but we can't decode it. `old` is the previous version, if
-    /// we were able to decode that.
+    /// The object was created or updated, but can't be decoded. `old` is the previous version, if
+    /// it was decodable.
     Undecodable {
         old: Option<Arc<K>>,
         new: Arc<UndecodableEntry>,
@@ -110,8 +110,8 @@ impl<K: Watchable> CacheEvent<K> {
     }
 }
 
-/// Called for each event, in order. It must not block, because the watch only proceeds to the next
-/// event after it has returned.
+/// Called sequentially for each event. Must not block, because the watch doesn't proceed to the
+/// next event until it returns.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub(crate) struct CacheOptions {
     pub(crate) lists: ListOptions,
     /// Limits concurrent lists across all caches.
     pub(crate) list_limit: ListLimit,
-    /// How much memory each controller may use to remember its applies, in bytes.
+    /// Memory budget per controller for remembering its applies, in bytes.
     pub(crate) applied_bytes: usize,
     /// Ranges assigned to this replica, or `None` if the operator isn't sharded.
     pub(crate) shards: Option<Shards>,
@@ -155,20 +155,20 @@ pub(crate) struct Cache<K: Watchable> {
     matcher: Matcher,
     /// Set before any watch is started.
     options: OnceLock<CacheOptions>,
-    /// Serializes writers. To avoid deadlocks, lock this before `objects`.
+    /// Serializes writers. Must be locked before `objects` to avoid deadlocks.
     writer: Mutex<Writer<K>>,
     unpacker: Unpacker<K>,
     objects: RwLock<Objects<K>>,
-    /// Whether we have already logged that an index function reads this cache.
+    /// Whether an index function reading this very cache was already logged.
     reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     stopped: watch::Sender<bool>,
-    /// Tells the watches to relist.
+    /// Makes the watches relist.
     restarted: watch::Sender<()>,
-    /// Notified after listing the objects of additional ranges.
+    /// Notified after the objects of additional ranges were listed.
     extended: watch::Sender<()>,
     unseen: UnseenObjects<K>,
-    /// Number of watches which have not delivered their initial list yet.
+    /// Number of watches that haven't delivered their initial list yet.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
     /// Number of users for each level of [`Need`].
@@ -230,20 +230,20 @@ impl<K: Watchable> Cache<K> {
         self.read().by_key.keys(None)
     }
 
-    /// Adds a handler, which immediately receives an initial event for each existing object.
+    /// Adds a handler, and immediately sends it an initial event for each existing object.
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // The handler won't miss any events, because they aren't dispatched while we hold the lock.
-        // However, it may receive a change twice (as an initial event and then as a change) if the
-        // change is in the cache already but hasn't been dispatched yet. Likewise, it may receive a
+        // No event is missed, because dispatching is blocked while we hold the lock. But the
+        // handler may receive a change twice (as an initial event and again as a change) if the
+        // change is already in the cache but not dispatched yet. Likewise, it may receive a
         // deletion without a preceding initial event.
         let (existing, undecodable) = {
             let objects = self.read();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (objects.by_key.keys(None), undecodable)
         };
-        // Unpack objects one at a time, since a packed object takes several times as much memory
-        // once a handler has received it.
+        // Unpack objects one at a time, since an unpacked object takes several times as much
+        // memory.
         for new in existing.iter().filter_map(|key| self.get(key)) {
             handler(&CacheEvent::Change(Change::Applied {
                 old: None,
@@ -263,22 +263,22 @@ impl<K: Watchable> Cache<K> {
         id
     }
 
-    /// Once this returns, the handler won't be called anymore.
+    /// The handler won't be called anymore once this returns.
     pub(crate) fn unsubscribe(&self, id: HandlerId) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.retain(|(handler, _)| *handler != id);
     }
 
-    /// Adds an object as if it had been delivered by a watch.
+    /// Adds an object as if a watch had delivered it.
     pub(crate) fn put(&self, object: K) {
         self.apply(None, object, true);
     }
 
     /// Remembers an object created by this process until its watch delivers it, see
-    /// [`UnseenObjects`]. Without this, we might never deliver its deletion.
+    /// [`UnseenObjects`]. Otherwise its deletion might never be delivered.
     ///
-    /// `copy` returns the object itself. It's rarely called, because the object usually is in the
-    /// cache already.
+    /// `copy` returns the object itself. It's rarely called, because the cache usually contains the
+    /// object already.
     pub(crate) fn record_created(&self, meta: &ObjectMeta, copy: impl FnOnce() -> K) {
         let key = Key::of_meta(meta);
         let Some(version) = resource_version(meta) else {
@@ -298,14 +298,14 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns `true` if this version of an object hasn't been delivered yet, but may still be.
+    /// Returns `true` if the watch may still deliver this version of an object.
     fn is_unseen(&self, key: &Key, version: u64) -> bool {
         let objects = self.read();
         objects.form(key).is_none() && objects.is_undecided(key, version)
     }
 
-    /// Called after an event. By then, the watch has either delivered or skipped all older objects,
-    /// so we don't have to remember them anymore.
+    /// Called after an event. The watch has now either delivered or skipped all older objects, so
+    /// they don't need to be remembered anymore.
     fn settle_unseen(&self, key: &Key) {
         self.unseen
             .settle(key, |key, version| self.read().is_undecided(key, version));
@@ -315,20 +315,20 @@ impl<K: Watchable> Cache<K> {
         self.apply_received(watch, object, 0, initial);
     }
 
-    /// Stores an object that was received from a watch. `bytes` is its serialized size.
+    /// Stores an object received from a watch. `bytes` is its serialized size.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
         self.kind.set_types(&mut object);
         self.trim().apply(object.meta_mut());
         if !K::metadata_api() {
-            // When serde deserializes a vector, its capacity is at least four, and most vectors end
-            // up with a single element. Cloning gets rid of the unused capacity. Packed objects do
-            // not have this problem.
+            // serde allocates capacity for at least four elements, and most vectors end up with a
+            // single one. Cloning drops the excess capacity. Packed objects don't have this
+            // problem.
             object = object.clone();
         }
         let (key, new) = (Key::of(&object), Arc::new(object));
         let old = self.store(watch, &key, &new, bytes);
         self.settle_unseen(&key);
-        // A relist delivers every object again, although most of them haven't changed.
+        // A relist delivers every object again, even if unchanged.
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
@@ -339,8 +339,8 @@ impl<K: Watchable> Cache<K> {
 
     /// Stores the metadata of an undecodable object along with the error.
     ///
-    /// This also removes the previous version from the cache. If a controller kept working with
-    /// that one, it would undo later writes.
+    /// Also removes the previous version: a controller that kept working with it would undo later
+    /// writes.
     fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
         self.trim().apply(object.meta_mut());
         if self.kind.is_confidential() {
@@ -380,11 +380,11 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Deletes all objects that were missing from the last list of `namespace` (all namespaces if
-    /// `None`).
+    /// Deletes the objects of `namespace` (or of all namespaces if `None`) that were missing from
+    /// the last list.
     ///
-    /// `undecodable` contains the keys of listed objects that cannot be decoded. `expected`
-    /// contains the keys of objects that were unseen when the list was requested.
+    /// `undecodable` contains the keys of listed objects that can't be decoded, `expected` the keys
+    /// of objects that were unseen when the list was requested.
     fn delete_unlisted(
         &self,
         watch: WatchId,
@@ -395,7 +395,7 @@ impl<K: Watchable> Cache<K> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let missing: Vec<Key> = {
             let objects = self.read();
-            // We no longer store the objects that we've deleted ourselves, so `unlisted` won't find
+            // Objects that this process deleted are no longer stored, so `unlisted` won't find
             // them.
             let known = objects.undecodable.keys().chain(objects.own_deletions());
             let gone = known
@@ -431,12 +431,11 @@ impl<K: Watchable> Cache<K> {
 
     /// Like [`is_synced`](Self::is_synced), but waits.
     pub(crate) async fn synced(&self) {
-        // This can't fail: `self` owns the sender.
+        // Can't fail, because `self` owns the sender.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Pretends that we've received the initial list, because there's no watch that could deliver
-    /// one.
+    /// Marks the cache as synced without an initial list, for when there's no watch.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
@@ -455,7 +454,7 @@ impl<K: Watchable> Cache<K> {
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the most recent error. Watches that aren't synced yet take precedence.
+    /// Returns the most recent error, preferring watches that haven't synced yet.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects
@@ -465,7 +464,7 @@ impl<K: Watchable> Cache<K> {
         worst.map_or_else(|| NO_RESPONSE.to_owned(), |(_, error)| error)
     }
 
-    /// Adds a watch. Its initial list is about to start.
+    /// Adds a watch whose initial list is about to start.
     fn add_watch(&self, namespace: Option<String>) -> (WatchId, Arc<WatchHealth>) {
         let mut objects = self.write();
         let watch = objects.add_watch(namespace);

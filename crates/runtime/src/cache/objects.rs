@@ -1,12 +1,12 @@
-//! The objects in a cache. Most of them were delivered by a watch, but some are newer, because this
+//! The objects in a cache. Most were delivered by a watch; some are ahead of it, because this
 //! process has written them.
 //!
-//! A watch always lags behind the writes of its own process. If an object is reconciled again
-//! before the watch has caught up, the reconciler would not see its own writes and would repeat
-//! them, e.g. create a second child or increment a counter in the status twice. To avoid that, we
-//! immediately store the object that the API server returns for a write, so that *readers* can see
-//! it. *Subscribers* do not see it yet. They receive exactly the watch's events, in the same order,
-//! and the old object in an event is always the one from the previous event.
+//! A watch always lags behind the writes of its own process. If an object were reconciled again
+//! before the watch has caught up, the reconciler would not observe its own writes and would repeat
+//! them, e.g. create a second child or increment a counter in the status twice. To prevent that, we
+//! immediately store the object that the API server returns for a write, so that *readers* observe
+//! it. *Subscribers* do not. They receive exactly the watch's events, in order, and the old object
+//! in an event is always the new one of the preceding event.
 //!
 //! # Example: an update
 //!
@@ -19,23 +19,22 @@
 //! | 3 | the watch delivers version 9 | 9 | 7 → 9 |
 //! | 4 | the watch delivers version 11 | 11 | 9 → 11 |
 //!
-//! Note that it's not enough to store the write. In step 2, the older event would overwrite the
-//! newer object, and to readers it would look like our write had been undone. And if nobody else
-//! had written the object, then step 3 would replace 9 with 9. That's not a change, so controllers
-//! watching `web` would never be notified. This is what `delivered` is for: for each object that is
-//! stored ahead of the watch, it contains the version known to subscribers. Events that are older
-//! than the stored object only update `delivered`.
+//! Storing the write isn't enough. In step 2, the older event would overwrite the newer object, and
+//! readers would see our write undone. And if there were no other writers, step 3 would replace 9
+//! with 9. That's not a change, so controllers watching `web` would never be notified. Hence
+//! `delivered`: for each object that is stored ahead of the watch, it contains the version that
+//! subscribers last received. Events older than the stored object only update `delivered`.
 //!
 //! # Example: a creation that must not be stored
 //!
-//! We can only store a write if the watch will deliver it, or something newer. Otherwise the object
-//! might stay in the cache forever.
+//! A write may only be stored if the watch is going to deliver it, or something newer. Otherwise
+//! the object could stay in the cache forever.
 //!
 //! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
-//! 2. The server creates `c` at version 60, and somebody deletes it at version 61.
+//! 2. The server creates `c` at version 60, and another client deletes it at version 61.
 //! 3. The list is taken at version 62, without `c`. The watch will only deliver events after 62.
-//! 4. The response to the create arrives: `c` at version 60. If stored now, it would stay in the
-//!    cache forever.
+//! 4. The response to the create arrives: `c` at version 60. If we stored it now, it would stay in
+//!    the cache forever.
 //!
 //! [`WriteStart`] records the (logical) time at which the request is sent.
 //! [`put_own_write`](Objects::put_own_write) uses this to drop the object in any of these cases:
@@ -44,14 +43,13 @@
 //!   Lists of other namespaces do not matter.
 //! - Its namespace is not watched at all.
 //! - A selector may exclude the object, and it is not in the cache yet.
-//! - The watch has delivered a newer version of *any* object. Events arrive in the order of their
-//!   resource versions, which means that the watch is already past our write.
+//! - The watch has delivered a newer version of *any* object. Events are ordered by resource
+//!   version, so the watch is already past our write.
 //!
 //! # Example: a deletion
 //!
-//! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. From the response we
-//! only learn that it's gone. There is no resource version that we could compare with those of
-//! events.
+//! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. The response only
+//! says that `j` is gone; there is no resource version to compare events with.
 //!
 //! | step | what happens | readers see | subscribers receive |
 //! |---|---|---|---|
@@ -59,8 +57,8 @@
 //! | 2 | the watch delivers version 7, from another writer before the deletion | nothing | 5 → 7 |
 //! | 3 | the watch delivers the deletion | nothing | 7 → deleted |
 //!
-//! Instead, we use the UID to find out which events precede the deletion, since a recreated object
-//! has a different one. Between step 1 and 3, `deleted` contains `u`. An object with this UID stays
+//! Instead, the UID determines which events precede the deletion, since a recreated object has a
+//! different one. Between steps 1 and 3, `deleted` contains `u`. An object with this UID stays
 //! hidden, unless it appears in a list.
 
 use std::sync::Arc;
@@ -78,9 +76,9 @@ use crate::object::{Key, Undecodable, Watchable};
 
 /// A cache's objects and their indexes, which are always updated together.
 ///
-/// There is a single lock around this, and all readers contend for it. For that reason, nothing in
-/// here decodes objects or calls functions of the user. Objects are already packed when they get
-/// here, with precomputed index values, and are returned as copies of their packed form.
+/// A single lock guards this, and all readers contend for it. Hence nothing in here decodes objects
+/// or calls user functions. Objects arrive packed, with precomputed index values, and are returned
+/// as copies of their packed form.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
     /// Total size of the objects in `by_key`, in bytes of JSON.
@@ -88,14 +86,14 @@ pub(super) struct Objects<K> {
     /// Objects that can't be decoded. These keys do not occur in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<IndexedKeys>,
-    /// The version that was last delivered to subscribers (if any), for each object that is stored
-    /// ahead of the watch.
+    /// For each object that is stored ahead of the watch: the version last delivered to
+    /// subscribers, if any.
     delivered: HashMap<Key, Option<Form<K>>>,
-    /// UIDs of objects deleted by this process, until the watch delivers the deletion. Their keys
-    /// do not occur in `by_key`, and all of them occur in `delivered`.
+    /// UIDs of objects deleted by this process, until the watch delivers the deletion. All of these
+    /// keys occur in `delivered`, and none in `by_key`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
-    /// Counts the lists of all watches.
+    /// Number of lists started so far, by all watches.
     lists: u64,
     now: Tick,
 }
@@ -103,9 +101,9 @@ pub(super) struct Objects<K> {
 #[derive(Debug)]
 pub(crate) struct UndecodableEntry {
     pub(crate) object: Undecodable,
-    /// The previous version had the same error, so there's no need to log it again.
+    /// Set if the previous version had the same error, which was logged then.
     repeated: bool,
-    /// Whether there is a Kubernetes event about this already.
+    /// Whether a Kubernetes event about this was already recorded.
     recorded: AtomicBool,
 }
 
@@ -124,7 +122,7 @@ impl UndecodableEntry {
         !self.repeated
     }
 
-    /// Only the first caller gets `true`, and has to record a Kubernetes event.
+    /// Returns `true` to the first caller only, who must then record a Kubernetes event.
     pub(crate) fn claim_event(&self) -> bool {
         !self.recorded.swap(true, Ordering::Relaxed)
     }
@@ -142,7 +140,7 @@ pub(super) struct NewObject<K> {
     pub(super) values: Vec<Vec<String>>,
 }
 
-/// An object removed from a cache, as it is known to subscribers.
+/// An object removed from a cache, in the version known to subscribers.
 pub(super) enum Deleted<K> {
     Object(Form<K>),
     Undecodable(Arc<UndecodableEntry>),
@@ -152,7 +150,7 @@ struct WatchState {
     namespace: Option<String>,
     /// When the last list was completed, or `None` while listing.
     listed: Option<Tick>,
-    /// Number of the last list. The lists of all watches share a single sequence.
+    /// Sequence number of the last list, shared by all watches.
     list: u32,
     /// Newest resource version seen since the start of the last list.
     newest: u64,
@@ -162,20 +160,20 @@ struct WatchState {
 }
 
 impl WatchState {
-    /// Note that an object in a watched namespace is only delivered if it's also selected.
+    /// An object in a watched namespace is only delivered if it's also selected.
     fn covers(&self, key: &Key) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == key.namespace.as_deref()
     }
 }
 
-/// Logical time. Incremented at the start and the end of each list of a cache.
+/// Logical time. Advances at the start and at the end of each list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Tick(u64);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchId(usize);
 
-/// When a write request was sent, in logical time.
+/// Logical time at which a write request was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteStart(Tick);
 
@@ -223,13 +221,13 @@ impl<K: Watchable> Objects<K> {
         self.watches[watch.0].listed = Some(self.now);
     }
 
-    /// Returns the keys of all objects (in a single namespace or in all) that the last list did not
-    /// contain.
+    /// Returns the keys of all objects in `namespace` (or in all namespaces) that were missing from
+    /// the last list.
     pub(super) fn unlisted(&self, watch: WatchId, namespace: Option<&str>) -> Vec<Key> {
         let list = self.watches[watch.0].list;
-        // Every object stores the number of the list that it came from. Collecting the keys of a
-        // list in a set would be simpler, but the set would take as much memory as the keys in the
-        // cache, and fragment the heap.
+        // Every object stores the number of the list that it came from. Collecting a list's keys in
+        // a set would be simpler, but the set would take as much memory as the keys in the cache,
+        // and fragment the heap.
         self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
@@ -245,7 +243,7 @@ impl<K: Watchable> Objects<K> {
         let listing = self.record_progress(watch, version);
         let list = watch.and_then(|watch| self.watches.get(watch.0));
         let list = list.map_or(0, |state| state.list);
-        // Nothing can be ahead of the watch, because there are no recent writes of our own.
+        // Fast path: without recent writes of our own, nothing is ahead of the watch.
         if self.delivered.is_empty() {
             return self.insert(key, new, list);
         }
@@ -266,7 +264,7 @@ impl<K: Watchable> Objects<K> {
     /// Stores an undecodable object from a watch, replacing any older version.
     ///
     /// Returns the version known to subscribers along with the new entry, or `None` if nothing has
-    /// changed. The latter includes the case that this process has written a newer version.
+    /// changed. The latter includes the case that the cache contains a newer write of this process.
     pub(super) fn put_undecodable(
         &mut self,
         watch: Option<WatchId>,
@@ -303,13 +301,13 @@ impl<K: Watchable> Objects<K> {
             return Some(Deleted::Undecodable(undecodable));
         }
         let known = match self.delivered.remove(key) {
-            // We've recreated it in the meantime.
+            // The object was recreated by this process.
             Some(delivered) if self.has_newer(key, version) => {
                 self.delivered.insert(key.clone(), None);
                 delivered
             }
-            // If this process has created the object, subscribers may not have seen it yet. They
-            // receive its deletion nevertheless, because the owner may be waiting for that.
+            // Subscribers may never have seen an object that this process created. Deliver its
+            // deletion nevertheless, because the owner may be waiting for it.
             Some(delivered) => delivered.or(self.remove(key)),
             None => self.remove(key),
         };
@@ -323,7 +321,7 @@ impl<K: Watchable> Objects<K> {
     /// Stores an object written by this process, unless the watch might not deliver it (see the
     /// module documentation).
     ///
-    /// If `is_selected` is `false`, a selector may exclude the object, so we only store it if it's
+    /// If `is_selected` is `false`, a selector may exclude the object, so it's only stored if it's
     /// already in the cache.
     pub(super) fn put_own_write(
         &mut self,
@@ -354,8 +352,8 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Hides an object deleted by this process until the watch delivers the deletion. Does nothing
-    /// if that has already happened, or if a list since then might have contained the object.
+    /// Hides an object deleted by this process until the watch delivers the deletion. No-op if the
+    /// watch already did, or if a list since then might have contained the object.
     pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
         let is_stored = self.form(key).is_some_and(|form| form.has_uid(&key.name, uid));
         if is_stored && self.find_current_watch(start, key).is_some() {
@@ -373,14 +371,14 @@ impl<K: Watchable> Objects<K> {
         !self.deleted.is_empty() && self.deleted.get(key) == meta.uid.as_ref() && meta.uid.is_some()
     }
 
-    /// Finds the watch that delivers an object, unless it has listed since the write started.
+    /// Finds the watch that covers an object, unless it has listed since the write started.
     fn find_current_watch(&self, WriteStart(start): WriteStart, key: &Key) -> Option<&WatchState> {
         let watch = self.find_watch(key)?;
         watch.listed.filter(|listed| *listed <= start)?;
         Some(watch)
     }
 
-    /// Finds the watch that delivers an object, assuming that the object is selected.
+    /// Finds the watch that delivers an object, provided that the object is selected.
     fn find_watch(&self, key: &Key) -> Option<&WatchState> {
         self.watches.iter().find(|watch| watch.covers(key))
     }
@@ -389,21 +387,20 @@ impl<K: Watchable> Objects<K> {
         !self.watches.is_empty()
     }
 
-    /// Returns the newest resource version delivered by the object's watch. Returns `None` if its
-    /// initial list is not complete.
+    /// Returns the newest resource version delivered by the object's watch, or `None` until its
+    /// initial list is complete.
     pub(super) fn passed(&self, key: &Key) -> Option<u64> {
         let watch = self.find_watch(key)?;
         watch.health.is_synced().then_some(watch.passed)
     }
 
-    /// Returns `true` if we can still expect this version from the object's watch, or from a list
-    /// that's in progress.
+    /// Returns `true` if the object's watch, or a list in progress, may still deliver this version.
     pub(super) fn is_undecided(&self, key: &Key, version: u64) -> bool {
         let watch = self.find_watch(key);
         watch.is_some_and(|watch| watch.listed.is_none() || watch.newest < version)
     }
 
-    /// Remembers the newest version that a watch has delivered. Returns `true` if the watch is
+    /// Records the newest version that a watch has delivered. Returns `true` if the watch is
     /// listing.
     fn record_progress(&mut self, watch: Option<WatchId>, version: Option<u64>) -> bool {
         let Some(watch) = watch.and_then(|watch| self.watches.get_mut(watch.0)) else {
@@ -442,8 +439,8 @@ impl<K: Watchable> Objects<K> {
         Some(removed.form)
     }
 
-    /// Returns all known keys in a namespace (or in all of them). This includes undecodable
-    /// objects, and also those that only subscribers know about.
+    /// Returns all known keys in a namespace (or in all namespaces), including undecodable objects
+    /// and objects that only subscribers know about.
     pub(super) fn all_keys(&self, namespace: Option<&str>) -> HashSet<Key> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let other = self
@@ -472,8 +469,7 @@ impl<K: Watchable> Objects<K> {
         undecodable == Some(uid) || self.form(key).is_some_and(|form| form.has_uid(&key.name, uid))
     }
 
-    /// Drops an object which still exists in the cluster, but is no longer relevant for this
-    /// process.
+    /// Drops an object that still exists in the cluster but is no longer relevant for this process.
     pub(super) fn forget(&mut self, key: &Key) {
         self.remove(key);
         self.undecodable.remove(key);
@@ -500,7 +496,7 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Copies the objects with the given keys in the same order. Skips keys that aren't stored.
+    /// Copies the objects with the given keys, in order. Skips keys that aren't stored.
     pub(super) fn copy_keys<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> Copies<K> {
         let mut copies = Copies::with_capacity(0);
         for key in keys {
@@ -539,7 +535,7 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Counts our own writes that no watch has delivered so far.
+    /// Number of our own writes that no watch has delivered yet.
     pub(super) fn own_writes(&self) -> usize {
         self.delivered.len()
     }
@@ -547,9 +543,9 @@ impl<K: Watchable> Objects<K> {
 
 /// Parses a resource version.
 ///
-/// They are numbers for everything that kube-apiserver itself stores, and are
+/// Resource versions are numbers for everything that kube-apiserver itself stores, and are
 /// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within
-/// a kind. Aggregated API servers may use something else, in which case this returns `None`.
+/// a kind. Aggregated API servers may use other formats, for which this returns `None`.
 pub(super) fn resource_version(meta: &ObjectMeta) -> Option<u64> {
     meta.resource_version.as_deref()?.parse().ok()
 }

@@ -13,16 +13,15 @@ use super::objects::WriteStart;
 use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
 
-/// Converts an object to JSON, so that caches of other Rust types can decode it. Returns `None` if
-/// the object can't be serialized.
+/// Converts an object to JSON for caches with a different Rust type. Returns `None` if it can't be
+/// serialized.
 pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
 
 pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
     serde_json::to_value(object).ok()
 }
 
-/// For types which may not be serializable. This only works for kinds that are known at runtime
-/// (i.e. for `DynamicObject`).
+/// For types that may not implement `Serialize`. Only works for `DynamicObject`.
 pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
     let object: &dyn Any = object;
     object.downcast_ref::<DynamicObject>().and_then(to_json)
@@ -34,13 +33,12 @@ pub(crate) struct PendingWrite<K: Watchable> {
     /// Caches of the same kind with a different Rust type, e.g. `DynamicObject`.
     others: Vec<(Arc<dyn AnyCache>, WriteStart)>,
     to_json: ToJson<K>,
-    /// Namespaces are special, because they have finalizers in their spec which also delay the
-    /// deletion.
+    /// Namespaces also have finalizers in their spec, which delay the deletion too.
     is_namespace: bool,
 }
 
 impl<K: Watchable> PendingWrite<K> {
-    /// Must be called before the request is sent, because it records the current state of the
+    /// Must be called before sending the request, because it records the current state of the
     /// caches.
     pub(super) fn begin(
         kind: &Kind<K>,
@@ -67,8 +65,8 @@ impl<K: Watchable> PendingWrite<K> {
         pending
     }
 
-    /// Adds the object that the API server has returned to the caches. But if this write has
-    /// completed a deletion, it hides the object instead and returns `false`.
+    /// Adds the object returned by the API server to the caches. If the write completed a deletion,
+    /// hides the object instead and returns `false`.
     pub(crate) fn finish(self, object: &mut K) -> bool {
         match object.meta().uid.clone() {
             Some(uid) if is_gone(object.meta()) && !self.is_namespace => {
@@ -102,8 +100,8 @@ impl<K: Watchable> PendingWrite<K> {
                 .into_iter()
                 .for_each(|(cache, start)| cache.put_own_json(start, &json));
         }
-        // Cloning the managed fields would be more expensive than everything else in here, and most
-        // caches drop them anyway.
+        // Cloning the managed fields would be more expensive than the rest of this function, and
+        // most caches drop them anyway.
         let managed_fields = object.meta_mut().managed_fields.take();
         for (cache, start) in self.whole {
             let mut copy = object.clone();
@@ -123,8 +121,8 @@ impl<K: Watchable> PendingWrite<K> {
     }
 }
 
-/// Returns `true` if neither finalizers nor a grace period hold back the deletion of an object. The
-/// API server returns such an object for the write that removes the last finalizer.
+/// Returns `true` if neither finalizers nor a grace period delay the object's deletion, as in the
+/// response to the write that removes the last finalizer.
 fn is_gone(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)

@@ -1,22 +1,21 @@
 //! Compact storage of metadata in a single block of bytes.
 //!
-//! The [`ObjectMeta`] of a typical Deployment takes about 2 kB. Each of its maps allocates a B-tree
-//! node of 544 bytes, and each of its twenty or so strings is a separate allocation. Caches that
-//! store nothing but metadata pack it into about 100 bytes instead, and rebuild the `ObjectMeta`
-//! whenever it is read.
+//! The [`ObjectMeta`] of a typical Deployment takes about 2 kB: each of its maps allocates a B-tree
+//! node of 544 bytes, and each of its twenty or so strings is a separate allocation. Caches of
+//! metadata pack it into about 100 bytes instead, and rebuild the `ObjectMeta` on each read.
 //!
 //! # Layout
 //!
-//! A block starts with a bit set of the fields that are present. It is followed by those fields in
-//! a fixed order, beginning with the ones that can be read on their own.
+//! A block starts with a bit set of the fields that are present, followed by those fields in a
+//! fixed order, starting with the ones that are also read individually.
 //!
 //! - Numbers are encoded as LEB128.
 //! - Strings are prefixed with their length plus one. A zero stands for the object's name, which is
 //!   repeated by many labels and owner references.
 //! - UIDs take 16 bytes.
-//! - Label keys, annotation keys, finalizers and owner types rarely differ between a kind's
-//!   objects. They're stored as [`Words`], in a single byte each.
-//! - Name and namespace of the object are omitted, since they're part of its key.
+//! - Label keys, annotation keys, finalizers and owner types rarely differ between objects of a
+//!   kind. They're stored as [`Words`], in a single byte each.
+//! - The object's name and namespace are omitted, since they're part of its key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -27,14 +26,14 @@ use kube::core::ObjectMeta;
 
 /// Strings longer than this (in bytes) do not become words.
 const MAX_WORD: usize = 320;
-/// A code has to fit into a byte, and 0 is reserved for strings that aren't words.
+/// A code must fit into a byte, and 0 is reserved for strings that aren't words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
-/// Strings which a cache's objects have in common.
+/// Strings that the objects of a cache have in common.
 ///
-/// Words can be read without a lock, because they are never removed or modified. They are assigned
-/// in the order in which they're encountered, until all codes are used up. The memory is limited to
-/// 80 kB, no matter which strings the objects contain.
+/// Words are never removed or modified, so reading them doesn't take a lock. They are assigned in
+/// the order in which they're first encountered, until all codes are used up. This bounds the
+/// memory to 80 kB, no matter which strings the objects contain.
 pub(super) struct Words([OnceLock<Arc<str>>; MAX_WORDS]);
 
 impl Words {
@@ -54,7 +53,7 @@ pub(super) struct Packer {
     words: Arc<Words>,
     /// Codes assigned so far, starting at 1.
     codes: HashMap<Arc<str>, u8>,
-    /// Buffer that we reuse between calls.
+    /// Buffer reused between calls.
     scratch: Vec<u8>,
 }
 
@@ -73,8 +72,8 @@ impl Packer {
         &self.words
     }
 
-    /// Assigns a code to the word if it doesn't have one yet. Returns 0 if the word is too long, or
-    /// if there are no codes left.
+    /// Returns the word's code, assigning one if necessary. Returns 0 if the word is too long or no
+    /// codes are left.
     fn code(&mut self, word: &str) -> u8 {
         if let Some(code) = self.codes.get(word) {
             return *code;
@@ -92,7 +91,7 @@ impl Packer {
     }
 }
 
-/// Bits of the fields in the bit set, in layout order.
+/// Bits in the bit set, in layout order.
 mod bit {
     pub(super) const RESOURCE_VERSION: u64 = 1;
     pub(super) const LABELS: u64 = 1 << 1;
@@ -117,7 +116,7 @@ pub(super) struct PackedMeta(Box<[u8]>);
 
 impl PackedMeta {
     pub(super) fn pack(meta: &ObjectMeta, packer: &mut Packer) -> Self {
-        // Do not use `..` here. If a new version of Kubernetes adds a field, this should fail to
+        // Don't use `..` here: if a new version of Kubernetes adds a field, this should fail to
         // compile until we support it.
         let ObjectMeta {
             annotations,
@@ -179,7 +178,7 @@ impl PackedMeta {
             .iter()
             .for_each(|generation| writer.signed(*generation));
         if let Some(fields) = managed_fields {
-            // Most caches drop managed fields, so it is not worth inventing an encoding for them.
+            // Most caches drop managed fields, so they're not worth an encoding of their own.
             writer.string(&serde_json::to_string(fields).unwrap_or_default());
         }
         if let Some(owners) = owner_references {
@@ -188,8 +187,7 @@ impl PackedMeta {
         }
         self_link.iter().for_each(|link| writer.string(link));
 
-        // Copy the bytes, so that the block takes no more memory than necessary and the buffer can
-        // be reused.
+        // Copy the bytes, so that the block is sized exactly and the buffer can be reused.
         let mut bytes = writer.bytes;
         let packed = Self(bytes.as_slice().into());
         bytes.clear();
@@ -210,11 +208,11 @@ impl<'a> PackedView<'a> {
         self.0
     }
 
-    /// You have to pass the namespace and name, since the packed data doesn't contain them.
+    /// The namespace and name must be passed in, since they aren't part of the packed data.
     pub(super) fn unpack(self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
         let (mut reader, bits) = Reader::new(self, words, name);
         let has = |bit: u64| bits & bit != 0;
-        // This relies on the order of evaluation, so the fields have to be in layout order.
+        // Relies on evaluation order: fields must be read in layout order.
         ObjectMeta {
             resource_version: has(bit::RESOURCE_VERSION).then(|| reader.string()),
             labels: has(bit::LABELS).then(|| reader.map()),
@@ -274,7 +272,7 @@ impl<'a> PackedView<'a> {
 struct Writer<'a> {
     bytes: Vec<u8>,
     packer: &'a mut Packer,
-    /// Strings that are equal to the object's name are encoded as zero.
+    /// Name of the object. Strings equal to it are encoded as zero.
     name: &'a str,
 }
 
@@ -340,7 +338,7 @@ impl Writer<'_> {
         } = owner;
         self.word(api_version);
         self.word(kind);
-        // Both options fit into a single byte.
+        // Both options fit into one byte.
         self.bytes
             .push(option_code(*block_owner_deletion) * 3 + option_code(*controller));
         self.string(name);
@@ -348,8 +346,8 @@ impl Writer<'_> {
     }
 }
 
-/// Parses a UID the way Kubernetes writes them, i.e. in lower case and with four hyphens. We store
-/// anything else as a string.
+/// Parses a UID in the form that Kubernetes uses, i.e. lower case with four hyphens. Anything else
+/// is stored as a string.
 fn parse_uid(uid: &str) -> Option<[u8; 16]> {
     let mut digits = uid.bytes();
     let mut bytes = [0; 16];
@@ -395,8 +393,8 @@ fn coded_option(code: u8) -> Option<bool> {
     (code > 0).then_some(code == 2)
 }
 
-/// Reads a block. If it was truncated (which should never happen), the missing data would read as
-/// zeros and empty strings.
+/// Reads a block. Missing data in a truncated block (which should never occur) reads as zeros and
+/// empty strings.
 struct Reader<'a> {
     bytes: &'a [u8],
     words: &'a Words,
@@ -618,7 +616,7 @@ mod tests {
             (packer.code("0"), packer.code("299"), packer.codes.len()),
             (1, 0, 255)
         );
-        // Strings that didn't get a code are stored verbatim.
+        // Strings without a code are stored verbatim.
         let label = |number: u32| (number.to_string(), "x".to_owned());
         let meta = ObjectMeta {
             labels: Some((0..300).map(label).collect()),

@@ -1,5 +1,5 @@
-//! Combined state of all caches of a manager, i.e. whether they are synced and up to date, and
-//! their statistics.
+//! Combined state of all caches of a manager: whether they are synced and up to date, and their
+//! statistics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use std::time::Duration;
 use super::registry::AnyCache;
 use super::{CacheStats, Caches, Need, WatchStatus};
 
-/// Bounds for the interval between two checks for stale watches.
+/// Bounds of the interval between checks for stale watches.
 const MIN_REPORT_PERIOD: Duration = Duration::from_millis(100);
 const MAX_REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 impl Caches {
-    /// Waits until all caches needed for startup have delivered their initial list to all
+    /// Waits until every cache needed for startup has delivered its initial list to all
     /// subscribers.
     pub(crate) async fn synced(&self) {
         let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
         for cache in needed {
-            // This can't fail, because the cache owns the sender.
+            // Can't fail, because the cache owns the sender.
             let _ = cache.watch_synced().wait_for(|synced| *synced).await;
         }
     }
 
-    /// Picks one of the caches that we're still waiting for. Returns its kind and its last error.
+    /// Returns the kind and the last error of a cache that startup is still waiting for.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.all().into_iter().filter(is_needed);
         let unsynced = unsynced.filter(|cache| !*cache.watch_synced().borrow());
@@ -30,7 +30,7 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// The returned closure collects statistics. It doesn't keep the caches alive.
+    /// The returned closure collects statistics without keeping the caches alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || all().iter().map(|cache| cache.stats()).collect()
@@ -49,9 +49,8 @@ impl Caches {
 
     /// The returned closure explains why the process isn't ready, or returns `None` if it is.
     ///
-    /// We aren't ready if a watch that is always needed hasn't received data for `limit`. With
-    /// `any_counts`, we also aren't ready if that's true for all watches, whether they are needed
-    /// or not.
+    /// The process isn't ready if any watch with [`Need::Always`] hasn't received data for `limit`.
+    /// With `any_counts`, it also isn't ready if all watches are stale, needed or not.
     pub(crate) fn find_unready(
         &self,
         limit: Duration,
@@ -62,7 +61,7 @@ impl Caches {
             let watches = status();
             let needed = watches.iter().filter(|watch| watch.need == Need::Always);
             let oldest = needed.max_by_key(|watch| watch.since_contact);
-            // As long as any watch is alive, the operator can do at least some of its work.
+            // As long as any watch is alive, the operator can still do part of its work.
             let newest = watches.iter().min_by_key(|watch| watch.since_contact);
             let stale = oldest.into_iter().chain(newest.filter(|_| any_counts));
             let mut stale = stale.filter(|watch| watch.since_contact >= limit);
@@ -72,7 +71,7 @@ impl Caches {
 
     /// Logs when a watch hasn't received data for `limit`, and when it recovers. Never returns.
     pub(crate) async fn report_stale(self, limit: Duration) {
-        // In a simulation, months may pass without anything to send.
+        // Don't poll in simulated time, where months may pass without any data to send.
         #[cfg(feature = "simulation")]
         if rbuilder_simulation::now().is_some() {
             std::future::pending::<()>().await;

@@ -23,8 +23,7 @@ use crate::shards::Scope;
 
 pub(crate) type NamedWatch = (String, RunWatch);
 
-/// Runs a watch for as long as somebody uses its cache. It's an error if the watch ends before
-/// that.
+/// Runs a watch for as long as its cache has users. A watch that ends earlier is an error.
 type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
 /// A [`Cache`] with its type erased.
@@ -41,16 +40,16 @@ pub(super) trait AnyCache: Send + Sync {
     fn greatest_need(&self) -> Need;
     fn version_of(&self, key: &Key) -> Option<String>;
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
-    /// Returns the newest resource version from the watch that's responsible for an object, or
-    /// `None` if there is no such watch. It's also `None` until the initial list is complete.
+    /// Returns the newest resource version delivered by the watch that covers `key`. `None` without
+    /// such a watch, and until its initial list is complete.
     fn passed(&self, key: &Key) -> Option<u64>;
     fn selects(&self, meta: &ObjectMeta) -> Selects;
     fn restart(&self);
     fn remove_handlers(&self);
     fn stop_watches(&self);
-    /// Call this before sending a write.
+    /// Must be called before sending a write.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object written as a different Rust type. Does nothing if this cache can't decode it.
+    /// Adds an object written as a different Rust type. No-op if this cache can't decode it.
     fn put_own_json(&self, start: WriteStart, object: &Value);
     fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -62,15 +61,15 @@ impl<K: Watchable> Cache<K> {
         tokio::select! {
             biased;
             () = watch => Err(Error::new("the watch has ended")),
-            // This can't fail, because the cache owns the sender.
+            // Can't fail, because the cache owns the sender.
             _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
         }
     }
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the namespace of each watch, where `None` means all namespaces. We fall back to
-    /// `defaults`, i.e. the manager's namespaces.
+    /// Returns the namespace of each watch, where `None` means all namespaces. Falls back to
+    /// `defaults`, the manager's namespaces.
     fn namespaces(&self, defaults: &[String]) -> Vec<Option<String>> {
         let namespaces = self.selection.namespaces_or(defaults);
         match namespaces.is_empty() || !self.kind.namespaced {
@@ -99,8 +98,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
             let (this, client) = (Arc::clone(&self), client.clone());
             let watch = match self.shards().cloned() {
                 Some(shards) => {
-                    // Do this before any watch is started, because the caches of owners wait for
-                    // their children.
+                    // Register children before any watch starts, because the caches of owners wait
+                    // for them.
                     let is_awaited =
                         self.selection.scope().is_owned() && self.greatest_need() != Need::Optional;
                     let child = is_awaited.then(|| shards.add_child());
@@ -153,8 +152,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let objects = self.read();
         match objects.is_watched() {
             true => objects.passed(key),
-            // In unit tests of an operator, there is no watch and the cache contains whatever the
-            // test has put into it.
+            // In unit tests of an operator, there is no watch; the cache contains whatever the test
+            // put there.
             false => self.is_synced().then_some(0),
         }
     }
@@ -184,7 +183,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn put_own_json(&self, start: WriteStart, object: &Value) {
         let decoded = match K::metadata_api() {
-            // Same as what a metadata watch would receive.
+            // Same JSON as a metadata watch would receive.
             true => K::deserialize(json!({
                 "apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata",
@@ -209,7 +208,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheId {
     rust_type: TypeId,
-    /// API version and plural name, since all dynamic kinds have the same Rust type.
+    /// API version and plural name. The type alone isn't enough, since all dynamic kinds share it.
     resource: (String, String),
     selection: Selection,
 }
@@ -225,7 +224,7 @@ impl CacheId {
     }
 }
 
-/// Caches that are created before the manager starts, when we don't know some of its options yet.
+/// Caches created before the manager starts, when some of its options aren't known yet.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 
@@ -254,7 +253,7 @@ struct Registry {
     namespaces: Vec<String>,
     /// Set before any watch is started.
     options: OnceLock<CacheOptions>,
-    /// The manager receives the watches from this channel and runs them.
+    /// Channel to the manager, which runs the watches.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
 }
@@ -264,24 +263,24 @@ struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
     /// Number of late watches per cache. Only contains caches without other users.
     late_users: HashMap<CacheId, usize>,
-    /// If set, the watches of new caches run immediately.
+    /// Set once the watches were started; those of new caches then run immediately.
     started: bool,
-    /// Set at shutdown. We don't store new caches after that.
+    /// Set at shutdown, after which new caches are not stored anymore.
     closed: bool,
 }
 
 impl State {
     fn in_order(&self) -> Vec<Arc<dyn AnyCache>> {
         let mut caches: Vec<_> = self.caches.iter().collect();
-        // Sort them so that they always start in the same order.
+        // Sort the caches so that they always start in the same order.
         caches.sort_by(|(one, _), (other, _)| one.resource.cmp(&other.resource));
         caches.into_iter().map(|(_, cache)| Arc::clone(cache)).collect()
     }
 }
 
 impl Caches {
-    /// Creates the caches for the given namespaces, or for all if the list is empty. The receiver
-    /// returns the watches to run after [`start`](Self::start).
+    /// Creates a registry for the given namespaces, or for all namespaces if the list is empty. The
+    /// receiver yields the watches to run, after [`start`](Self::start).
     pub(crate) fn new(
         client: Client,
         namespaces: Vec<String>,
@@ -292,8 +291,8 @@ impl Caches {
         (caches, watches)
     }
 
-    /// Creates the caches of another cluster. Set their options with [`configure`](Self::configure)
-    /// before starting them.
+    /// Creates the registry of another cluster. Call [`configure`](Self::configure) before starting
+    /// it.
     pub(crate) fn of_cluster(
         name: &str,
         client: Client,
@@ -319,26 +318,26 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Sets the options for all caches without options.
+    /// Sets the options of all caches that have none yet.
     pub(crate) fn configure(&self, options: &CacheOptions) {
         let options = self.0.options.get_or_init(|| options.clone());
         self.all().iter().for_each(|cache| cache.configure(options));
     }
 
-    /// Adds early caches. This is only possible while there are no others.
+    /// Adds early caches. Must be called before any other cache is created.
     pub(crate) fn add_early(&self, EarlyCaches(early): EarlyCaches) {
         early.values().for_each(|cache| cache.configure(self.options()));
         self.lock().caches.extend(early);
     }
 
-    /// Returns the cache for a kind and selection. Creates it if necessary.
+    /// Returns the cache for a kind and selection, creating it if necessary.
     ///
-    /// The manager waits for the initial list of this cache, and keeps it until shutdown.
+    /// The manager waits for its initial list, and keeps the cache until shutdown.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         self.of_needed(kind, selection, Need::AtStart)
     }
 
-    /// Like [`of`](Self::of), but for a user with a different need.
+    /// Like [`of`](Self::of), but with an explicit [`Need`].
     pub(crate) fn of_needed<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -347,15 +346,15 @@ impl Caches {
     ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
-        // The new user keeps the cache until shutdown, so the last late watch must not stop it
-        // anymore.
+        // The new user keeps the cache until shutdown, so the end of the last late watch must not
+        // stop it anymore.
         state.late_users.remove(&id);
         let cache = self.find_or_create(&mut state, id, kind, selection);
         cache.need(need);
         cache
     }
 
-    /// Like [`of_needed`](Self::of_needed), but for a late watch. It must
+    /// Like [`of_needed`](Self::of_needed), but for a late watch, which must
     /// [`release`](Self::release) the cache when it ends.
     pub(crate) fn retain<K: Watchable>(
         &self,
@@ -374,8 +373,8 @@ impl Caches {
         cache
     }
 
-    /// Releases a cache which was retained by a late watch. If nobody else uses it, its watches are
-    /// stopped.
+    /// Releases a cache retained by a late watch, and stops its watches if there are no other
+    /// users.
     pub(crate) fn release<K: Watchable>(&self, cache: &Cache<K>, need: Need) {
         cache.release_need(need);
         let id = CacheId::of(&cache.kind, &cache.selection);
@@ -418,7 +417,7 @@ impl Caches {
 
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         let scopes = match selection.scope() {
-            // Try every scope, because the caller doesn't know how the objects are distributed over
+            // Try every scope, because the caller doesn't know how objects are distributed over
             // replicas.
             Scope::Everywhere => &Scope::ALL[..],
             _ => &[selection.scope()],
@@ -430,8 +429,7 @@ impl Caches {
         ids.find_map(|id| state.find(&id))
     }
 
-    /// Unlike [`find`](Self::find), this ignores caches which are limited to the objects of this
-    /// replica.
+    /// Unlike [`find`](Self::find), ignores caches restricted to the objects of this replica.
     pub(crate) fn find_whole<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -455,13 +453,13 @@ impl Caches {
         of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
     }
 
-    /// Must be called before the request is sent.
+    /// Must be called before sending the request.
     pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>, to_json: ToJson<K>) -> PendingWrite<K> {
         PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
 
-    /// Validates the selections used by all caches. The error contains the kind of the first cache
-    /// with an invalid selection, and a description of the problem.
+    /// Validates the selections of all caches. The error contains the kind of the first cache with
+    /// an invalid selection, and a description of the problem.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         let state = self.lock();
         let invalid = state.caches.values().filter_map(|cache| {
@@ -471,8 +469,8 @@ impl Caches {
         invalid.min().map_or(Ok(()), Err)
     }
 
-    /// Starts the watches for all caches. Any cache created later will start automatically. Calling
-    /// this again has no effect.
+    /// Starts the watches of all caches, including those created later. Calling this again is a
+    /// no-op.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.started, true) {
@@ -483,7 +481,7 @@ impl Caches {
         }
     }
 
-    /// Makes all watches relist, because we're now connected to a different server.
+    /// Makes all watches relist, because the client is now connected to a different server.
     pub(crate) fn restart(&self) {
         self.all().iter().for_each(|cache| cache.restart());
     }
@@ -493,7 +491,7 @@ impl Caches {
         self.all().iter().any(|cache| cache.meta_of(key).is_some_and(has))
     }
 
-    /// The returned closure only holds a weak reference, so it doesn't keep the caches alive.
+    /// The returned closure holds a weak reference, so it doesn't keep the caches alive.
     pub(super) fn weakly_all(&self) -> impl Fn() -> Vec<Arc<dyn AnyCache>> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
@@ -512,12 +510,12 @@ impl Caches {
         self.0.cluster.as_deref()
     }
 
-    /// Returns `true` during shutdown, when new watches are not run anymore.
+    /// Returns `true` during shutdown, when new watches are no longer run.
     pub(crate) fn is_stopping(&self) -> bool {
         self.0.run.is_closed()
     }
 
-    /// Drops all caches and handlers. They reference each other, so we'd leak them otherwise.
+    /// Drops all caches and handlers, whose reference cycles would leak otherwise.
     pub(crate) fn close(&self) {
         let caches = {
             let mut state = self.lock();
@@ -528,7 +526,7 @@ impl Caches {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning: nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -537,7 +535,7 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // If this fails, the manager is shutting down and does not need the watch anymore.
+            // Fails only if the manager is shutting down and doesn't need the watch anymore.
             let _ = self.run.send((name.clone(), watch));
         }
     }

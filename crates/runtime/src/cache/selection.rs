@@ -12,8 +12,8 @@ use crate::shards::{RangeSet, Scope};
 
 /// Selects objects of a kind by label, field and namespace.
 ///
-/// Selections are evaluated by the API server, so objects which are not selected use neither memory
-/// nor bandwidth. Controllers with equal selections share a cache.
+/// The API server evaluates selections, so other objects consume neither memory nor bandwidth.
+/// Controllers with equal selections share a cache.
 ///
 /// ```
 /// use rbuilder::Selection;
@@ -27,13 +27,13 @@ pub struct Selection {
     labels: Option<String>,
     fields: Option<String>,
     namespaces: Option<Vec<String>>,
-    /// Which part of the objects to hold if the operator is sharded.
+    /// Which objects to hold if the operator is sharded.
     scope: Scope,
 }
 
 impl Selection {
-    /// Selects all objects in the manager's namespaces, i.e. in `WATCH_NAMESPACE` if that's set,
-    /// and otherwise in all namespaces.
+    /// Selects all objects in the manager's namespaces: those in `WATCH_NAMESPACE` if it's set, and
+    /// all namespaces otherwise.
     pub fn all() -> Self {
         Self::default()
     }
@@ -48,8 +48,7 @@ impl Selection {
 
     /// Selects objects by a [field selector], e.g. `metadata.name=config`.
     ///
-    /// Which fields are supported depends on the kind. For custom resources, they are declared with
-    /// `selectable`.
+    /// The supported fields depend on the kind. Custom resources declare them with `selectable`.
     ///
     /// [field selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
@@ -57,11 +56,11 @@ impl Selection {
         self
     }
 
-    /// Selects objects in the given namespaces instead of the manager's namespaces. This is ignored
-    /// for cluster-scoped kinds.
+    /// Selects objects in the given namespaces instead of the manager's namespaces. Ignored for
+    /// cluster-scoped kinds.
     ///
-    /// An empty list doesn't mean all namespaces. Since both an empty list and an empty name are
-    /// most likely a mistake, the manager refuses to start with either.
+    /// An empty list doesn't mean all namespaces. Since an empty list or an empty name is most
+    /// likely a mistake, the manager refuses to start with either.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
         namespaces.sort_unstable();
@@ -75,8 +74,7 @@ impl Selection {
         self
     }
 
-    /// Narrows the selection down to the given ranges, as far as we can express that as a label
-    /// selector.
+    /// Narrows the selection to the given ranges, as far as a label selector can express them.
     pub(super) fn in_ranges(&self, ranges: &RangeSet) -> Self {
         let mut selection = self.clone();
         if let Some(shard) = self.scope.label_selector(ranges) {
@@ -94,7 +92,7 @@ impl Selection {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Rejects an empty list of namespaces and empty names. The error describes how to fix this.
+    /// Rejects an empty list of namespaces and empty names. The error says how to fix this.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self.namespaces.as_deref() {
             Some([]) => Err("no namespace is selected; omit `.namespaces(…)` to select those of the manager"),
@@ -166,7 +164,7 @@ pub(crate) struct ListOptions {
 }
 
 impl Default for ListOptions {
-    /// Same as the defaults of kube.
+    /// Same defaults as kube.
     fn default() -> Self {
         let config = watcher::Config::default();
         Self {
@@ -177,11 +175,11 @@ impl Default for ListOptions {
     }
 }
 
-/// Which parts of the metadata to drop before an object is stored.
+/// Which parts of the metadata to drop before storing an object.
 ///
-/// Both of these are often larger than the rest of the object, and aren't needed to apply or patch
-/// it. Replacing an object is different: a controller must not start from a trimmed object in that
-/// case, since it would delete these parts from the cluster.
+/// Both parts are often larger than the rest of the object, and neither is needed to apply or patch
+/// it. Replacing is different: a controller must not replace an object with a trimmed one, since
+/// that would delete these parts from the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) managed_fields: bool,
@@ -207,8 +205,8 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // A deserialized vector has capacity for at least four entries, but usually there's only
-        // one owner, and owner references are large.
+        // serde allocates capacity for at least four elements, but usually there's only one owner,
+        // and owner references are large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();
         }

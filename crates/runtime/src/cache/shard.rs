@@ -1,11 +1,10 @@
 //! Keeps a cache up to date that only contains the objects in some ranges.
 //!
-//! All requests for objects have a `shardSelector`, with all the ranges of this replica combined.
-//! An API server that doesn't support this feature ignores the selector and returns all objects. We
-//! therefore check each object before decoding it, using the same hash as the API server. There's
-//! no upfront check for the feature, because a control plane with several API servers may be in the
-//! middle of an upgrade. Besides, lists of metadata do not indicate whether the selector was
-//! applied.
+//! Lists and watches have a `shardSelector` that combines all ranges of this replica. API servers
+//! without this feature ignore the selector and return all objects, so each object is also checked
+//! before it's decoded, with the same hash as in the API server. We don't detect the feature
+//! upfront, because a control plane with several API servers may be in the middle of an upgrade.
+//! Besides, lists of metadata don't indicate whether the selector was applied.
 //!
 //! # When ranges change
 //!
@@ -16,10 +15,10 @@
 //! | the first ranges, or the list of the new ones failed | a list of all ranges, then a watch |
 //!
 //! The watch resumes from a version before the list of the new ranges, so it repeats some of their
-//! older events. These are skipped, up to the version of the list.
+//! older events. Events up to the version of that list are skipped.
 //!
-//! Objects of ranges that we have lost are dropped silently. They have not been deleted, so
-//! subscribers are not notified.
+//! Objects in lost ranges are dropped silently. They have not been deleted, so subscribers are not
+//! notified.
 
 use std::sync::Arc;
 
@@ -40,7 +39,7 @@ use crate::list_watch::{ListWatch, Progress, WatchError};
 use crate::object::{Decoded, Key, Lazy, Trimmed, Watchable};
 use crate::shards::{RangeSet, Scope, Shards};
 
-/// How often a watch without any ranges is reported as alive.
+/// How often to report a watch without any ranges as alive.
 const ALIVE: std::time::Duration = std::time::Duration::from_secs(60);
 
 type Events<K> = BoxStream<'static, Result<watcher::Event<Lazy<K>>, WatchError>>;
@@ -52,13 +51,13 @@ struct ShardWatch<K: Watchable> {
     namespace: Option<String>,
     id: WatchId,
     health: Arc<WatchHealth>,
-    /// Number of this cache among those of children. `None` for a cache of owners.
+    /// Index of this cache among the caches of children. `None` for a cache of owners.
     child: Option<u64>,
     /// Ranges whose objects are in the cache.
     covered: RangeSet,
     /// Ranges covered by `events`.
     watched: RangeSet,
-    /// `None` as long as this replica does not have any ranges.
+    /// `None` while this replica does not own any ranges.
     events: Option<Events<K>>,
     progress: Progress,
     list: PartialList,
@@ -74,8 +73,8 @@ impl<K: Watchable> Cache<K> {
         shards.filter(|_| self.selection.scope() != Scope::Everywhere)
     }
 
-    /// Returns `true` if an object with this metadata would be delivered by a watch of this cache.
-    /// Always `true` if the cache is not sharded.
+    /// Returns `true` if this cache's watch would deliver an object with this metadata. Always
+    /// `true` if the cache is not sharded.
     pub(super) fn is_in_shard(&self, meta: &ObjectMeta) -> bool {
         let Some(shards) = self.shards() else {
             return true;
@@ -86,14 +85,14 @@ impl<K: Watchable> Cache<K> {
         owned.space() > 0 && scope.contains(&owned, meta) && scope.selects_labels(meta)
     }
 
-    /// Returns a receiver that is notified after objects of additional ranges have been listed.
+    /// The receiver is notified after the objects of additional ranges were listed.
     pub(crate) fn extended(&self) -> watch::Receiver<()> {
         self.extended.subscribe()
     }
 
-    /// Like [`follow`](Self::follow), but only for objects in the ranges of this replica.
+    /// Like [`follow`](Self::follow), but restricted to the ranges of this replica.
     ///
-    /// `child` is the number of the cache if the caches of owners have to wait for it.
+    /// `child` is the cache's number if the caches of owners have to wait for it.
     pub(super) async fn follow_shard(
         self: Arc<Self>,
         client: Client,
@@ -123,7 +122,7 @@ impl<K: Watchable> Cache<K> {
         watch.run().await;
     }
 
-    /// Drops all objects outside of the given ranges. We don't notify subscribers, since the
+    /// Drops all objects outside of the given ranges. Subscribers are not notified, since the
     /// objects haven't been deleted.
     fn keep_only(&self, namespace: Option<&str>, ranges: &RangeSet) {
         let scope = self.selection.scope();
@@ -154,9 +153,9 @@ impl<K: Watchable> ShardWatch<K> {
     async fn run(mut self) {
         let mut owned = self.shards.owned();
         let mut restarted = self.cache.restarted.subscribe();
-        // This makes the loop start with the ranges that we already own.
+        // Make the loop start with the ranges that this replica already owns.
         owned.mark_changed();
-        // The ranges to switch to, as soon as all children in them have been listed.
+        // Ranges to switch to once all children in them were listed.
         let mut next: Option<RangeSet> = None;
         loop {
             let shards = self.shards.clone();
@@ -178,7 +177,7 @@ impl<K: Watchable> ShardWatch<K> {
                     self.lose_all_but(&ranges);
                     next = Some(ranges);
                 }
-                // This can't fail, because the cache owns the sender.
+                // Can't fail, because the cache owns the sender.
                 _ = restarted.changed() => self.list_all(self.watched.clone()),
                 () = listed => if let Some(ranges) = next.take() {
                     self.change_to(ranges).await;
@@ -196,7 +195,7 @@ impl<K: Watchable> ShardWatch<K> {
         let is_kept = |range: u32| self.covered.contains(range) && ranges.contains(range);
         let kept = match self.covered.space() == ranges.space() {
             true => RangeSet::of(ranges.space(), is_kept),
-            // The number of ranges has changed, so none of them is the same as before.
+            // The number of ranges has changed, so none of the old ranges still exist.
             false => RangeSet::empty(ranges.space()),
         };
         if self.watched.space() != ranges.space() {
@@ -205,8 +204,7 @@ impl<K: Watchable> ShardWatch<K> {
         }
         let is_watched = |range: u32| self.watched.contains(range) && ranges.contains(range);
         self.watched = RangeSet::of(ranges.space(), is_watched);
-        // A list that is in progress may already have delivered objects of ranges that are not
-        // covered yet.
+        // A list in progress may already have delivered objects of ranges that aren't covered yet.
         let present = match self.events {
             Some(_) => self.watched.union(&kept),
             None => kept.clone(),
@@ -226,7 +224,7 @@ impl<K: Watchable> ShardWatch<K> {
         }
     }
 
-    /// Switches the watch to the given ranges, and lists the ones that are new.
+    /// Switches the watch to the given ranges, and lists the new ones.
     async fn change_to(&mut self, ranges: RangeSet) {
         if ranges.is_empty() {
             self.events = None;
@@ -236,7 +234,7 @@ impl<K: Watchable> ShardWatch<K> {
             return;
         }
         let new = ranges.without(&self.covered);
-        // We can only resume a watch that's running, and has listed everything it covers.
+        // Only a running watch that has listed everything it covers can be resumed.
         let version = self
             .progress
             .version()
@@ -270,8 +268,8 @@ impl<K: Watchable> ShardWatch<K> {
 
     /// Lists the objects of the given ranges.
     ///
-    /// Returns `None` if this fails. The caller then lists all ranges again, so that we can leave
-    /// it to `ListWatch` to retry.
+    /// Returns `None` on failure. The caller then relists all ranges, so retries are left to
+    /// `ListWatch`.
     async fn list_new(&mut self, ranges: &RangeSet) -> Option<()> {
         let progress = Progress::default();
         let mut events = self
@@ -285,8 +283,7 @@ impl<K: Watchable> ShardWatch<K> {
                     let is_own = self.scope().contains(ranges, object.identity());
                     self.note_filter(is_own);
                     if is_own {
-                        // Don't pass the watch's ID, because the watch has not reached this version
-                        // yet.
+                        // Don't pass the watch's ID: the watch has not reached this version yet.
                         self.apply(None, &object, true);
                     }
                 }
@@ -364,20 +361,20 @@ impl<K: Watchable> ShardWatch<K> {
         if is_own {
             self.apply(Some(self.id), object, false);
         } else if self.is_relevant(identity) {
-            // The object has a new owner, which belongs to a different replica.
+            // The object's new owner belongs to a different replica.
             self.cache
                 .delete(Some(self.id), &Key::of_meta(identity), resource_version(identity));
         }
     }
 
-    /// Returns `true` if an object is in our ranges, or used to be.
+    /// Returns `true` if an object is or was in our ranges.
     fn is_relevant(&self, identity: &ObjectMeta) -> bool {
         let uid = identity.uid.as_deref().unwrap_or_default();
         let is_known = || self.cache.read().has_uid(&Key::of_meta(identity), uid);
         self.scope().contains(&self.watched, identity) || (self.scope().can_move() && is_known())
     }
 
-    /// Returns `true` for events from before the list in which we've received the object.
+    /// Returns `true` for events that precede the list in which the object was received.
     fn is_repeated(&self, identity: &ObjectMeta) -> bool {
         let Some((ranges, listed)) = &self.skipped else {
             return false;
@@ -401,12 +398,12 @@ impl<K: Watchable> ShardWatch<K> {
         self.cache.selection.scope()
     }
 
-    /// Logs whether the API server applies the selector, and whenever this changes.
+    /// Logs whether the API server applies the shard selector, and any later change of that.
     fn note_filter(&mut self, is_own: bool) {
         if !self.scope().has_shard_selector() || (is_own && self.is_filtered.is_some()) {
             return;
         }
-        // We only receive objects of other replicas if the API server has ignored the selector.
+        // Objects of other replicas only arrive if the API server ignored the selector.
         if !is_own {
             self.health.note_foreign();
         }
@@ -443,7 +440,7 @@ impl<K: Watchable> Drop for ShardWatch<K> {
     }
 }
 
-/// If there is no watch, this returns `None` at regular intervals.
+/// Without a watch, returns `None` at regular intervals.
 async fn next_event<K: Watchable>(
     events: &mut Option<Events<K>>,
 ) -> Option<Result<watcher::Event<Lazy<K>>, WatchError>> {

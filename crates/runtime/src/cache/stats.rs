@@ -11,19 +11,19 @@ pub(crate) struct CacheStats {
     pub(crate) cluster: String,
     /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,
-    /// Either `metadata`, if nothing else is kept, or `whole`.
+    /// Either `metadata` or `whole`.
     pub(crate) content: &'static str,
     /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
     pub(crate) objects: usize,
     /// Total size of the objects as received, in bytes of JSON.
     pub(crate) bytes: u64,
-    /// Time since data was last received, for the watch that has been waiting the longest.
+    /// Time since the most stale watch last received data.
     pub(crate) since_contact: Duration,
-    /// Does not include initial lists.
+    /// Relists, not counting initial lists.
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
-    /// Number of received objects that belong to other replicas. `None` unless the cache is
+    /// Number of received objects that belong to other replicas. `None` if the cache is not
     /// sharded.
     pub(crate) foreign: Option<u64>,
     /// Number of objects written by this process that no watch has delivered yet.

@@ -9,18 +9,18 @@ use crate::object::{Key, Watchable};
 
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size in bytes of JSON, as received. Since we don't know the size of our own writes, they get
-    /// the size of the version that they replace.
+    /// Size in bytes of JSON, as received. The size of our own writes is unknown, so they inherit
+    /// it from the version that they replace.
     pub(super) bytes: u32,
-    /// If the object came from a list, the number of that list.
+    /// Number of the list that the object came from, if any.
     pub(super) list: u32,
 }
 
-/// Clones are cheap, and the [`Unpacker`] turns them into objects.
+/// Cheap to clone. An [`Unpacker`] turns it into an object.
 pub(super) enum Form<K> {
-    /// The object itself, which is shared with readers.
+    /// The object itself, shared with readers.
     Whole(Arc<K>),
-    /// The object consists of nothing but metadata. Every reader gets a new object.
+    /// Nothing but metadata. Every read builds a new object.
     Packed(PackedMeta),
 }
 
@@ -51,9 +51,9 @@ impl<K: Watchable> Form<K> {
 
 /// Turns stored forms into objects without taking any locks.
 ///
-/// Objects from the metadata API only have a type and metadata. Since all packed objects of a cache
-/// are therefore the same apart from their metadata, it's enough to store one of them without
-/// metadata. We call this the shell.
+/// Objects from the metadata API consist of their type and metadata, so all packed objects of a
+/// cache are the same apart from the metadata. We store one of them with empty metadata as a
+/// template, called the shell.
 pub(super) struct Unpacker<K> {
     /// Set when the first object is packed.
     packed: OnceLock<(Arc<Words>, K)>,

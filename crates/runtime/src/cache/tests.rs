@@ -40,7 +40,7 @@ fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     (cache, log)
 }
 
-/// Formats an event like `a/x 5>6` (i.e. with the versions before and after).
+/// Formats an event as its versions before and after, e.g. `a/x 5>6`.
 fn describe(event: &CacheEvent<ConfigMap>) -> String {
     let version = |meta: &ObjectMeta| meta.resource_version.clone().unwrap_or_default();
     let before = |old: &Option<Arc<ConfigMap>>| {
@@ -125,7 +125,7 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     cache.delete(Some(watch), &Key::of(&object("a", "watched", "3")), Some(3));
     let expected = cache.unseen.keys();
     cache.write().begin_list(watch);
-    // The list may not contain this object, because it was created while listing.
+    // Created while listing, so the list may not contain it.
     record_created(&cache, object("a", "late", "1"));
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
@@ -136,7 +136,7 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     assert_eq!(*log.lock().unwrap(), ["a/gone 4>-", "a/late 1>-"]);
 }
 
-/// Otherwise we'd leak the objects which a watch never delivers.
+/// Objects that a watch never delivers would leak otherwise.
 #[test]
 fn created_object_is_remembered_until_its_watch_has_passed_it() {
     let (cache, _) = new_recorded_cache();
@@ -163,10 +163,10 @@ fn created_object_is_remembered_until_its_watch_has_passed_it() {
         record_created(&cache, object(namespace, name, version));
     }
     unseen(&["a/one", "a/two", "b/three"]);
-    // This one was created after the first object.
+    // Created after the first object.
     cache.apply(Some(watches[0]), object("a", "x", "8"), false);
     unseen(&["a/two", "b/three"]);
-    // The response arrives after the events have.
+    // The response arrives after the events.
     record_created(&cache, object("a", "late", "8"));
     unseen(&["a/two", "b/three"]);
     cache.delete(Some(watches[1]), &Key::of(&object("b", "x", "")), Some(6));
@@ -185,7 +185,7 @@ fn created_object_is_remembered_until_its_watch_has_passed_it() {
     assert!(labelled.unseen.keys().is_empty());
 }
 
-/// A list may fail for a long time (e.g. because of a missing permission in that namespace).
+/// A list may keep failing, e.g. because of a missing permission in that namespace.
 #[test]
 fn own_writes_are_visible_while_another_namespace_is_listed() {
     let (cache, _) = new_recorded_cache();
@@ -261,7 +261,7 @@ fn object_that_becomes_undecodable_is_no_longer_readable() {
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     assert!(cache.get(&key).is_none());
     assert!(cache.undecodable(&key).is_some());
-    // Relists deliver the same version again.
+    // A relist delivers the same version again.
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     cache.apply(None, object("a", "x", "3"), false);
     assert!(cache.get(&key).is_some());
@@ -308,7 +308,7 @@ fn own_write_replaces_an_undecodable_object() {
     let start = cache.read().begin_write();
     cache.put_own_write(start, object("a", "bad", "9"));
     assert!(cache.get(&key).is_some() && cache.undecodable(&key).is_none());
-    // Someone else wrote the object before us.
+    // Another client's write, from before ours.
     cache.apply_undecodable(watch, undecodable("bad", "7"), false);
     assert!(cache.get(&key).is_some());
     cache.apply(watch, object("a", "bad", "9"), false);
@@ -353,7 +353,7 @@ fn readers_see_own_writes_at_once_but_subscribers_only_watch_events() {
     assert_eq!(stored(&cache, "x").as_deref(), Some("9"));
     assert_eq!(*log.lock().unwrap(), [""; 0]);
 
-    // Someone else was faster, and the watch now delivers both of our writes.
+    // Another client wrote first; the watch now delivers both of our writes.
     for version in ["7", "8", "9"] {
         cache.apply(watch, object("a", "x", version), false);
         assert_eq!(
@@ -410,7 +410,7 @@ fn list_overrides_finished_and_pending_own_writes() {
     cache.put_own_write(during_list, object("a", "late", "11"));
     assert_eq!(stored(&cache, "x").as_deref(), Some("6"));
     assert_eq!((stored(&cache, "gone"), stored(&cache, "late")), (None, None));
-    // The owner of `gone` may be waiting for this.
+    // The owner of `gone` may be waiting for its deletion.
     assert_eq!(*log.lock().unwrap(), ["a/x 5>6", "a/gone 9>-"]);
 }
 
@@ -440,7 +440,7 @@ fn object_with_uid(name: &str, version: &str, uid: &str) -> ConfigMap {
     object
 }
 
-/// Simulates a delete of `a/x` for which the API server has responded that the object is gone.
+/// Simulates a delete of `a/x` to which the API server responds that the object is gone.
 fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
     let start = cache.read().begin_write();
     cache
@@ -462,10 +462,10 @@ fn own_deletions_hide_objects_from_readers_but_not_from_subscribers() {
     delete_own(&cache, "one");
     assert_eq!(stored(&cache, "x"), None);
     assert_eq!(*log.lock().unwrap(), [""; 0]);
-    // Someone else was faster.
+    // An earlier write by another client.
     cache.apply(watch, object_with_uid("x", "7", "one"), false);
     assert_eq!(stored(&cache, "x"), None, "it does not come back");
-    // The response to one of our earlier writes arrives late.
+    // A late response to one of our earlier writes.
     let start = cache.read().begin_write();
     cache.put_own_write(start, object_with_uid("x", "8", "one"));
     assert_eq!(stored(&cache, "x"), None, "nor so");
@@ -513,7 +513,7 @@ fn list_settles_own_deletions() {
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
         cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
-        // The request may have been sent before the list even if the response arrives after it.
+        // The request may have been sent before the list even though the response arrives after it.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());
         cache.write().put_own_deletion(during, &key, "one");

@@ -1,28 +1,28 @@
-//! Objects created by this process, but not delivered by a watch yet.
+//! Objects created by this process, but not yet delivered by a watch.
 //!
-//! Watches can have gaps. If the resource version is too old (410 Gone), the watch has to list all
-//! objects again, and an object that was both created and deleted in between doesn't appear in any
-//! list. Unless we do something about it, its deletion is lost, and a controller might wait forever
-//! for a child that no longer exists. For example:
+//! Watches can have gaps. If the resource version is too old (410 Gone), the watch has to relist,
+//! and an object that was both created and deleted during the gap doesn't appear in any list. Its
+//! deletion would be lost, and a controller might wait forever for a child that no longer exists.
+//! For example:
 //!
 //! 1. The watch of ConfigMaps is at version 50 when its connection breaks.
 //! 2. A reconcile creates the ConfigMap `c` at version 60. `c` is recorded here as unseen.
-//! 3. Somebody deletes `c` at version 61. The watch is still down.
+//! 3. Another client deletes `c` at version 61. The watch is still down.
 //! 4. The watch resumes at version 50, gets 410 Gone, and relists. Before the list is requested,
 //!    the keys of the unseen objects are saved: the list is expected to contain `c`.
 //! 5. The list does not contain `c`, so a deletion of `c` is delivered and its owner is reconciled.
 //!
-//! We do not expect objects in the list that were recorded after it was requested. At that point,
-//! an object may be missing from the list even though it exists.
+//! Objects recorded after the list was requested aren't expected in it: at that point, an existing
+//! object may be missing from the list.
 //!
 //! # How long objects are remembered
 //!
-//! An object is forgotten when its watch has decided about it. Versions are delivered in order.
-//! Once we receive something newer than the creation, the watch has either delivered the object or
-//! is never going to, e.g. because a webhook or some other writer has removed it from the
-//! selection. A list that was requested after the creation has the same effect.
+//! An object is forgotten once its watch has decided about it. Versions are delivered in order:
+//! once something newer than the creation arrives, the watch has either delivered the object or
+//! never will, e.g. because a webhook or another writer removed it from the selection. A list
+//! requested after the creation has the same effect.
 //!
-//! Objects in namespaces that are not watched aren't recorded in the first place.
+//! Objects in unwatched namespaces aren't recorded in the first place.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ use crate::object::Key;
 pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
 
 struct Unseen<K> {
-    /// Resource version after the creation.
+    /// Resource version of the creation.
     version: u64,
     object: Arc<K>,
 }
@@ -49,8 +49,7 @@ impl<K> UnseenObjects<K> {
         self.lock().insert(key, Unseen { version, object });
     }
 
-    /// Removes an object that was delivered, along with all others that the watch has decided
-    /// about.
+    /// Removes a delivered object, and all others that the watch has decided about.
     pub(super) fn settle(&self, key: &Key, is_undecided: impl Fn(&Key, u64) -> bool) {
         let mut unseen = self.lock();
         if !unseen.is_empty() {
@@ -63,7 +62,7 @@ impl<K> UnseenObjects<K> {
         self.lock().retain(|_, unseen| is_kept(&unseen.object));
     }
 
-    /// Any list requested from now on should contain these objects.
+    /// Any list requested from now on is expected to contain these objects.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()
     }

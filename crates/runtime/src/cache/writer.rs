@@ -1,6 +1,5 @@
-//! Prepares objects for being stored. Objects are packed and their index values are computed up
-//! front, so that we neither decode objects nor call functions of the user while readers are
-//! blocked.
+//! Prepares objects for being stored. Objects are packed and their index values computed up front,
+//! so that readers aren't blocked by encoding or by user functions.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -13,8 +12,8 @@ use crate::object::{Key, Watchable};
 
 /// State that only writers need.
 ///
-/// It has its own lock, which writers take before they prepare an object. The lock around the
-/// objects themselves is only taken to insert the result, so that readers hardly have to wait.
+/// Has its own lock, which writers take before preparing an object. The lock around the objects is
+/// only held to insert the result, so readers hardly have to wait.
 pub(super) struct Writer<K> {
     packer: Packer,
     /// In the same order as `Objects::indexes`.
@@ -31,8 +30,8 @@ impl<K> Default for Writer<K> {
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Stores an object from a watch, where `bytes` is its serialized size. Returns the version
-    /// known to subscribers.
+    /// Stores an object from a watch. `bytes` is its serialized size. Returns the version known to
+    /// subscribers.
     pub(super) fn store(
         &self,
         watch: Option<WatchId>,
@@ -48,8 +47,8 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &before?)
     }
 
-    /// Adds an object written by this process. It may not be stored, see
-    /// [`Objects`](super::objects::Objects).
+    /// Adds an object written by this process, unless [`Objects`](super::objects::Objects) rejects
+    /// it.
     pub(super) fn put_own_write(&self, start: WriteStart, mut object: K) {
         self.trim().apply(object.meta_mut());
         let object = Arc::new(object);
@@ -71,7 +70,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Does nothing if there already is an index with this name.
+    /// No-op if an index with this name already exists.
     pub(crate) fn add_index(&self, index: Index<K>) {
         let mut writer = self.lock_writer();
         if writer
@@ -81,7 +80,7 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        // Nothing is stored in the meantime, since we're holding the writer lock.
+        // Nothing is stored concurrently, since we're holding the writer lock.
         let existing = self.read().copy(None);
         let existing = existing.open(&self.unpacker);
         let indexed = existing.iter().map(|object| {
@@ -92,7 +91,7 @@ impl<K: Watchable> Cache<K> {
         let mut keys = IndexedKeys::new(index.name().to_owned());
         let mut objects = self.write();
         for (key, values) in indexed {
-            // The object may have been deleted since we've copied it.
+            // The object may have been deleted since the copy.
             if objects.form(&key).is_some() {
                 keys.insert(&key, values);
             }
@@ -124,12 +123,12 @@ mod tests {
     use crate::object::Kind;
 
     thread_local! {
-        /// One entry per object copied by this thread: whether the cache was unlocked at that time.
+        /// Whether the cache was unlocked, for each object copied by this thread.
         static SEEN: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
         static CACHE: RefCell<Option<Arc<Cache<Part>>>> = const { RefCell::new(None) };
     }
 
-    /// An object that only has metadata. It is decoded by cloning the shell.
+    /// A metadata-only object.
     #[derive(Debug, Deserialize)]
     struct Part {
         metadata: ObjectMeta,
@@ -253,7 +252,7 @@ mod tests {
         CACHE.set(None);
     }
 
-    /// The object remains readable in its previous version, and other objects keep their index
+    /// The previous version of the object remains readable, and other objects keep their index
     /// values.
     #[test]
     fn index_function_that_reads_its_own_cache_fails_without_deadlock() {
