@@ -1,5 +1,5 @@
 //! Prepares objects for being stored. Objects are packed and their index values computed up front,
-//! so that readers aren't blocked by encoding or by user functions.
+//! so that readers are not blocked by packing or by user functions.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 

@@ -3,9 +3,9 @@
 //! There is no limit by default (as in controller-runtime), because the API server already limits
 //! its clients with API Priority and Fairness.
 //!
-//! Every attempt of a request takes a token, except for watches. Those do not count in client-go
-//! either. There are just a few of them and they last for minutes, and a cache should not have to
-//! wait for the very reconciles that depend on it. Leader election isn't limited because it uses a
+//! Every attempt of a request takes a token, except for watches, which client-go doesn't count
+//! either. There are only a few of them, they last for minutes, and a cache should not have to wait
+//! for the very reconciles that depend on it. Leader election isn't limited because it uses a
 //! separate client.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,18 +26,17 @@ const LOG_PERIOD: Duration = Duration::from_secs(60);
 #[derive(Clone, Default)]
 pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
-/// If there is no token left, a request takes one in advance and waits until the bucket has been
-/// refilled.
+/// If there is no token left, a request reserves the next one and waits for the bucket to refill.
 struct Limit {
     rate: f64,
     burst: f64,
-    /// Goes below zero while requests are waiting.
+    /// Negative while requests are waiting.
     bucket: TokenBucket,
     logged: Option<Instant>,
 }
 
 impl Limit {
-    /// Takes a token and returns how long the request has to wait for it.
+    /// Takes a token and returns the delay until it becomes available.
     fn take(&mut self, now: Instant) -> Duration {
         let Self {
             rate, burst, bucket, ..
@@ -47,7 +46,7 @@ impl Limit {
         Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if the wait is worth logging, and we haven't done that recently.
+    /// Returns `true` if the wait is worth logging, and none was logged recently.
     fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
         let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
         let should_log = wait >= LOGGED_WAIT && is_due;
@@ -59,11 +58,11 @@ impl Limit {
 }
 
 impl FlowControl {
-    /// Limits requests to `rate` per second, with bursts of up to `burst`. There's no limit if
-    /// `rate` isn't positive.
+    /// Limits requests to `rate` per second, with bursts of up to `burst`. No limit unless `rate`
+    /// is positive.
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
-        // In client-go, the defaults of 5 and 10 have the same ratio.
+        // Same ratio as client-go's defaults of 5 and 10.
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
         *self.lock() = (rate > 0.0).then(|| Limit {
             rate,
@@ -73,7 +72,7 @@ impl FlowControl {
         });
     }
 
-    /// Other API servers get the same limit, but with a bucket of their own.
+    /// Returns the same limit with a separate bucket, for another API server.
     pub(crate) fn separate(&self) -> Self {
         let limit = self.lock().as_ref().map(|limit| Limit {
             rate: limit.rate,
@@ -89,7 +88,7 @@ impl FlowControl {
         Limited { inner, flow_control }
     }
 
-    /// Returns how long to wait, or `None` if there is no limit.
+    /// Returns the delay before sending the request, or `None` if there is no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut limit = self.lock();
@@ -111,7 +110,7 @@ impl FlowControl {
     }
 }
 
-/// A token taken in advance. We put it back if the request is dropped while waiting.
+/// A token taken in advance. Returned to the bucket if the request is dropped while waiting.
 struct Reservation(Option<FlowControl>);
 
 impl Reservation {
@@ -158,7 +157,7 @@ where
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };
-        // We've polled `self.inner` for readiness and not its clone, so call the former.
+        // `self.inner` was polled for readiness and the clone wasn't, so call the former.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let reservation = Reservation(Some(self.flow_control.clone()));
@@ -204,7 +203,7 @@ mod tests {
         let all = (0..25).map(|_| send(&flow_control, "/api/v1/pods"));
         futures::future::join_all(all).await;
         assert_eq!(started.elapsed().as_millis() / 100, 20);
-        // The bucket refills to its capacity but not beyond.
+        // The bucket refills to its capacity, but not beyond.
         sleep(Duration::from_secs(60)).await;
         for _ in 0..5 {
             assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);

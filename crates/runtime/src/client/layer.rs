@@ -10,7 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
 
-/// The manager's client as a [`tower::Service`], as it is passed to the layers of
+/// The manager's client as a [`tower::Service`], passed to the layers of
 /// [`Manager::client_layer`](crate::Manager::client_layer).
 #[derive(Clone)]
 pub struct ClientService(Client);
@@ -26,7 +26,7 @@ impl Service<Request<Body>> for ClientService {
     type Error = kube::Error;
     type Future = BoxFuture<'static, Result<Response<Body>, kube::Error>>;
 
-    /// Always ready, since the client has an internal queue.
+    /// Always ready, since the client queues requests internally.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
         Poll::Ready(Ok(()))
     }

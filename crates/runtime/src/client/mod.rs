@@ -1,14 +1,14 @@
-//! The manager's client, which adds timeouts, retries and rate limiting to that of kube, and logs
+//! The manager's client, which adds timeouts, retries and rate limiting to kube's client, and logs
 //! warnings.
 //!
-//! By default, kube has no timeouts at all. If the API server hangs or the network silently drops a
+//! By default, kube has no timeouts at all: if the API server hangs or the network silently drops a
 //! connection, a request could block its reconcile or its cache forever. On the other hand, kube
-//! retries every request that fails with 429, 503 or 504, and backs off for up to 15 minutes. That
-//! could keep a reconcile waiting long after the API server has recovered, or create an object more
-//! than once.
+//! retries every request that fails with 429, 503 or 504, with a backoff of up to 15 minutes. A
+//! reconcile could then keep waiting long after the API server has recovered, or create an object
+//! more than once.
 //!
-//! This client puts a limit on both, and only retries requests when it is safe to do so. If that
-//! isn't enough, it is up to the watch or the queue to log the error and try again.
+//! This client bounds both, and only retries requests when it is safe to do so. Beyond that, the
+//! watch or the queue logs the error and retries.
 //!
 //! Each request passes these layers, from the outside in:
 //!
@@ -68,8 +68,7 @@ use timeout::WithTimeout;
 pub(crate) use user_agent::UserAgent;
 use warnings::LogWarnings;
 
-/// The manager shares these settings with its clients, and can still change them after the clients
-/// were created.
+/// Settings that the manager shares with its clients, and may still change after creating them.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSettings {
     pub(crate) user_agent: UserAgent,
@@ -100,8 +99,8 @@ pub(crate) fn new_manager_client(
 
 /// Creates a client for leader election, which neither retries nor limits requests.
 ///
-/// Both sides use the same timeout. If the API server kept working on a request after we have given
-/// up, it might renew a lease whose holder doesn't know about it anymore.
+/// The timeout applies on both sides. If the API server kept processing a request after the client
+/// gave up, it might renew a lease whose holder doesn't know about it.
 pub(crate) fn new_lease_client(
     mut config: Config,
     metrics: &Metrics,
@@ -125,7 +124,7 @@ fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
     Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
-/// Creates a client that passes all of its requests to `send`.
+/// Creates a client that passes all requests to `send`.
 pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
 where
     F: Fn(Client, Request<Body>) -> Fut + Send + 'static,
@@ -138,7 +137,7 @@ where
     Client::new(service, namespace).with_valid_until(expiry)
 }
 
-/// Sets the field manager of writes that don't specify one. We need this for writes within kube.
+/// Sets the field manager of writes that don't specify one, e.g. those sent by kube itself.
 pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     let parameter = format!("fieldManager={}", encode_parameter(manager));
     wrap_client(client, move |client, mut request| {

@@ -1,5 +1,5 @@
-//! Error for requests that didn't get a response. It includes the address and all causes, and
-//! explains the most common ones.
+//! Error for requests without a response. Includes the address and all causes, and explains the
+//! most common ones.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::error::{causes_of, describe_causes};
 #[derive(Debug)]
 pub(crate) struct NoResponse {
     message: String,
-    /// We couldn't even connect, so the request wasn't sent.
+    /// Connecting failed, so the request wasn't sent.
     pub(super) is_unreachable: bool,
     cause: BoxError,
 }
@@ -51,7 +51,7 @@ const EXPLANATIONS: [(&str, &str); 3] = [
         "UnknownIssuer",
         "the certificate is signed by an unknown authority",
     ),
-    // You get this if a cluster is recreated, and its new CA has the same name as the old one.
+    // Typical for a recreated cluster whose new CA has the same name as the old one.
     (
         "BadSignature",
         "the certificate is signed by an unknown authority, which has the name of a trusted one",
@@ -59,7 +59,7 @@ const EXPLANATIONS: [(&str, &str); 3] = [
     ("InvalidContentType", "the server does not speak TLS on this port"),
 ];
 
-/// Formats an error with its causes, and explains them if we know one of them.
+/// Formats an error and its causes, adding a hint if one of the causes is a known one.
 fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = describe_causes(error);
     let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
@@ -73,7 +73,7 @@ pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Optio
     causes_of(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// If the API server is unreachable, the client has already logged this and callers don't have to.
+/// Returns `true` if the API server is unreachable. The client logs this, so callers don't have to.
 pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
     find_no_response(error).is_some_and(|error| error.is_unreachable)
 }

@@ -15,8 +15,8 @@ use crate::metrics::is_watch;
 /// Server-side timeout of requests. The API server gives up earlier if its `--request-timeout` is
 /// shorter.
 ///
-/// We choose less than the timeout of the client, so that the server doesn't keep working for a
-/// client that's gone. Watches aren't affected, since they use `timeoutSeconds`.
+/// Shorter than the client's timeout, so that the server doesn't keep working for a client that's
+/// gone. Watches aren't affected, since they use `timeoutSeconds`.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Prepared<S> {
 }
 
 impl<S> Prepared<S> {
-    /// Rounds the timeout down to seconds, but not to zero.
+    /// Rounds the timeout down to whole seconds, but at least one.
     pub(super) fn new(inner: S, user_agent: UserAgent, timeout: Duration) -> Self {
         let timeout = format!("timeout={}s", timeout.as_secs().max(1));
         Self {
@@ -49,7 +49,7 @@ impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
 
     fn call(&mut self, mut request: Request<B>) -> S::Future {
         let headers = request.headers_mut();
-        // If there is a `User-Agent` in `Config::headers`, kube uses that one instead.
+        // A `User-Agent` in `Config::headers` takes precedence, as in kube.
         headers
             .entry(USER_AGENT)
             .or_insert_with(|| self.user_agent.header());

@@ -2,14 +2,13 @@
 //!
 //! When a Pod starts before its network is ready, there are dozens of requests from caches, workers
 //! and leader election, each failing several times per second. Only the client can tell that they
-//! all fail for the same reason, so it is the client that logs them. It logs an error for the first
-//! failure and whenever the cause changes, and another message as soon as a request gets a response
-//! again.
+//! all fail for the same reason, so the client logs it: an error on the first failure and whenever
+//! the cause changes, and a message once a request gets a response again.
 //!
-//! With a load balancer, some connections may fail while others succeed. To avoid flooding the log,
-//! a cause is only logged again if it has not occurred for some time.
+//! Behind a load balancer, some connections may fail while others succeed. To avoid flooding the
+//! log, a cause is only logged again if it has not occurred for some time.
 //!
-//! Errors are still returned to callers, who retry. Callers that would just log the error should
+//! Errors are still returned to callers, who retry. Callers that would merely log the error should
 //! check [`is_unreachable`](super::is_unreachable) first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,9 +23,9 @@ use tower::BoxError;
 use super::no_response::{NoResponse, find_no_response};
 
 const MAX_CAUSES: usize = 8;
-/// We log a cause again after this time. Note that watches are only retried every 30 seconds.
+/// Time after which a cause is logged again. Watches may only retry every 30 seconds.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
-/// For the first request, if the manager doesn't run in a Pod.
+/// Timeout of the first request if the manager doesn't run in a Pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Tracks outages of an API server. Clones share the same state.
@@ -36,15 +35,15 @@ pub(crate) struct Reachability(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     logged_since: Option<Instant>,
-    /// What we've logged, and when it last occurred.
+    /// Causes that were logged, and when each last occurred.
     causes: Vec<(String, Instant)>,
-    /// Return failures to the operator instead of logging them.
+    /// If set, [`check`](Reachability::check) returns failures and nothing is logged.
     is_silent: bool,
 }
 
 impl Reachability {
     /// The returned function processes the results of all requests to a server. It logs outages,
-    /// and adds the address of the server to the error if there is no response.
+    /// and adds the server's address to the error if there is no response.
     pub(super) fn observe<B>(
         &self,
         server: &Uri,
@@ -56,7 +55,7 @@ impl Reachability {
                 reachability.note_response(&address);
                 Ok(response)
             }
-            // E.g. kube's authentication has failed, which doesn't need an explanation.
+            // E.g. kube failed to authenticate, which needs no explanation.
             Err(error) if error.is::<kube::Error>() => Err(error),
             Err(error) => {
                 let error = NoResponse::new(&address, error);
@@ -66,11 +65,11 @@ impl Reachability {
         }
     }
 
-    /// Checks that the API server sends any kind of response. Otherwise, the error contains its
+    /// Checks that the API server sends a response of any kind. Otherwise, the error contains its
     /// address and all causes, and nothing is logged.
     ///
-    /// The server might just be slow, so if there is no response after ten seconds, we log a
-    /// warning and continue.
+    /// A missing response may just mean that the server is slow, so after ten seconds this only
+    /// logs a warning and continues.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         self.lock().is_silent = true;
         let mut request = Request::new(Body::empty());
@@ -82,7 +81,7 @@ impl Reachability {
             Ok(Err(error)) => match find_no_response(&error) {
                 None => Err(error.to_string()),
                 Some(error) if error.is_unreachable => Err(error.to_string()),
-                // E.g. the connection was reset, which the caches are going to retry.
+                // E.g. a connection reset, which the caches will retry.
                 Some(_) => Ok(()),
             },
             Err(_) => {
@@ -156,8 +155,8 @@ mod tests {
 
     #[tokio::test]
     async fn server_that_refuses_connections_is_logged_once_with_address_and_cause() {
-        // Bind the port without listening on it, so that connections are refused and no other
-        // process can grab the port.
+        // Bind the port without listening, so that connections are refused and no other process can
+        // grab it.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();

@@ -1,16 +1,16 @@
-//! Classifies requests to decide about retries and timeouts.
+//! Classifies requests for retries and timeouts.
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Uri};
 
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// Returns `true` if it makes no difference whether a request is sent once or twice.
+/// Returns `true` if a request has the same effect whether it's sent once or twice.
 ///
 /// A second create fails with "already exists", or creates another object if the API server
 /// generates the name. A second JSON patch might append an item twice, or remove the item that has
-/// moved to the index of the removed one. Other patches are safe, because they set fields to a
-/// value or (if they include a resource version) fail with a conflict.
+/// moved to the index of the removed one. Other patches are safe: they set fields to a value or,
+/// with a resource version, fail with a conflict.
 pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE => true,
@@ -22,17 +22,17 @@ pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// The API server has no timeout for these requests, e.g. `log` and `exec`.
+/// Subresources without a timeout in the API server, e.g. `log` and `exec`.
 pub(super) fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
-    // Paths start with either `api/v1` or `apis/<group>/<version>`.
+    // Paths start with `api/v1` or `apis/<group>/<version>`.
     let before = if segments.next() == Some("api") { 1 } else { 2 };
     let mut segments = segments.skip(before).peekable();
     if segments.peek() == Some(&"namespaces") {
         segments.next();
         segments.next();
     }
-    // The subresource comes after the resource and the name.
+    // The subresource follows the resource and the name.
     let subresource = segments.nth(2);
     matches!(
         subresource,
@@ -40,7 +40,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
     )
 }
 
-/// Adds a query parameter `name=value`, unless there already is one with the same name.
+/// Adds a query parameter `name=value`, unless the query already has one with this name.
 pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
@@ -50,7 +50,7 @@ pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let separator = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{separator}{parameter}", uri.path());
     let mut parts = uri.clone().into_parts();
-    // This can't fail, since the parameter is valid in a query.
+    // Can't fail, since the parameter is valid in a query.
     let Ok(target) = target.parse() else { return };
     parts.path_and_query = Some(target);
     if let Ok(extended) = Uri::from_parts(parts) {

@@ -1,4 +1,4 @@
-//! Retries requests which the API server could not handle.
+//! Retries requests that the API server could not handle.
 //!
 //! | status | idempotent request | creates and JSON patches |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! For comparison, client-go retries any request if the response is a 429 or 5xx with a
 //! `Retry-After` header, and kube retries any request with status 429, 503 or 504.
 //!
-//! The API server sets this header if it has not started to process the request. A 504 means that
-//! it has: the object may have been created already, and if its name is generated, a retry would
-//! create another one.
+//! The API server sets this header if it has not started processing the request. A 504 means that
+//! it has: the object may exist already, and if its name is generated, a retry would create another
+//! one.
 
 use std::time::Duration;
 
@@ -27,20 +27,19 @@ use crate::backoff::Backoff;
 use crate::deadline::scale;
 use crate::random::random_share;
 
-/// In total, these retries take about six seconds. It can be more if the server sends
-/// `Retry-After`.
+/// These retries take about six seconds in total, or more with `Retry-After`.
 const MAX_RETRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(100),
     max: Duration::from_secs(5),
 };
-/// Upper limit for `Retry-After`.
+/// Upper bound for `Retry-After`.
 ///
-/// If the server asks for more, we still retry after this time rather than giving up. The caller
-/// would come back even sooner, because its backoff starts at a few milliseconds.
+/// If the server asks for a longer delay, we still retry after this time rather than giving up: the
+/// caller's own backoff, which starts at a few milliseconds, would retry even sooner.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// After this time, we return the last response instead of retrying. It's the default of
-/// `--request-timeout` in the API server.
+/// Returns the last response instead of retrying after this time. Same as the default of the API
+/// server's `--request-timeout`.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
@@ -77,7 +76,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
         (at <= self.started + TIME_LIMIT).then(|| sleep_until(at))
     }
 
-    /// Returns `None` if we can't clone the request because its body is a stream.
+    /// Returns `None` for streaming bodies, which can't be cloned.
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
         if self.count == 0 {
             self.started = Instant::now();
@@ -102,15 +101,14 @@ fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool
     }
 }
 
-/// We don't handle dates, because the API server always sends seconds.
+/// Dates aren't supported, because the API server always sends seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
 fn backoff(count: u32) -> Duration {
-    // Subtract up to half of it at random, in order to spread out requests that have failed at the
-    // same time.
+    // Subtract up to half of the delay as jitter, to spread out requests that failed concurrently.
     scale(BACKOFF.delay_after(count), 0.5 + random_share() / 2.0)
 }
 
@@ -126,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// The server always responds the same. Returns the number of attempts and the total time.
+    /// Lets the server always respond the same. Returns the number of attempts and the total time.
     async fn attempts(
         method: Method,
         content_type: &str,

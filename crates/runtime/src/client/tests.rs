@@ -77,7 +77,7 @@ async fn watch_without_data_times_out() {
     assert_timed_out(started);
 }
 
-/// The receiver gets the head of each request.
+/// The receiver yields the head of each request.
 async fn recording_client(
     status: &'static str,
     settings: &ClientSettings,

@@ -1,4 +1,4 @@
-//! Timeouts for requests and responses that don't make progress.
+//! Timeouts for requests and responses that make no progress.
 
 use std::io;
 use std::pin::Pin;
@@ -13,12 +13,12 @@ use tower::{BoxError, Service};
 
 use super::request::is_streaming;
 
-/// How long to wait for data before a request fails.
+/// Time without any data after which a request fails.
 ///
 /// The API server responds to ordinary requests within its `--request-timeout` (60 seconds by
-/// default), and sends a bookmark to watches every 60 seconds. We also have to wait longer than
-/// hyper keeps idle connections (90 seconds), otherwise the next attempt might reuse a connection
-/// that broke at the same time.
+/// default), and sends a bookmark to each watch every 60 seconds. This must also exceed hyper's
+/// timeout for idle connections (90 seconds), or the next attempt might reuse a connection that
+/// broke at the same time.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(95);
 
 #[derive(Clone)]
@@ -67,7 +67,7 @@ fn new_timeout_error() -> BoxError {
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
-/// Fails if no data arrives for too long. Time only counts while somebody is polling the body.
+/// Fails if no data arrives for too long. Time only counts while the body is being polled.
 pub(super) struct TimedBody<B> {
     body: B,
     has_timeout: bool,

@@ -1,18 +1,17 @@
 //! Connections of a client. This layer also adds the address, the credentials and kube's headers to
 //! each request.
+//! Equivalent to what kube's `ClientBuilder` creates from a configuration, except that it uses our
+//! [`Connector`], which supports proxies, and doesn't retry.
 //!
-//! It's what kube's `ClientBuilder` creates from a configuration, except that it uses our
-//! [`Connector`] with support for proxies, and doesn't retry.
-//!
-//! Like kube, we use HTTP/1.1, so each watch needs a connection of its own. Switching to HTTP/2
-//! would take the following:
+//! Like kube, we use HTTP/1.1, so each watch needs its own connection. Switching to HTTP/2 would
+//! mean:
 //!
 //! - Add ALPN to the TLS configuration, which is created here.
 //! - Always depend on h2. Currently it's only compiled for servers, with the feature `http2`.
-//! - Keep using HTTP/1.1 for requests that are upgraded (i.e. exec and attach).
+//! - Keep using HTTP/1.1 for upgraded requests (exec and attach).
 //! - Replace the pool of [`legacy::Client`], which uses a single connection per server. We'd have
-//!   to open another connection before hitting the stream limit of the server, and send pings,
-//!   because all watches would hang if that connection breaks.
+//!   to open another connection before reaching the server's stream limit, and send pings, because
+//!   all watches would hang if that connection broke.
 
 use std::sync::Arc;
 
@@ -32,8 +31,8 @@ use super::proxy::{Connector, find_proxy};
 
 pub(super) type Transport = BoxCloneService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
-/// Beware that this may block, because it reads files and runs the exec plugin. It fails if the
-/// proxy URL, the credentials or the certificates are invalid.
+/// May block, because it reads files and runs the exec plugin. Fails if the proxy URL, the
+/// credentials or the certificates are invalid.
 pub(super) fn new_transport(config: &Config) -> Result<Transport, kube::Error> {
     let proxy = find_proxy(config).map_err(|error| kube::Error::Service(error.into()))?;
     let tls = config.rustls_client_config()?;

@@ -1,7 +1,7 @@
 //! `User-Agent` of the manager's clients.
 //!
-//! Administrators can use it to find out from the audit log which operator has sent a request. If a
-//! write doesn't specify a field manager, the API server uses the part before the first `/`.
+//! It tells administrators which operator sent a request in the audit log. The API server uses the
+//! part before the first `/` as the field manager of writes that don't specify one.
 
 use std::env;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
 
-/// client-go uses this as well if there is no command line or no version.
+/// Same fallback as client-go, which uses it without a command line or version.
 const UNKNOWN: &str = "unknown";
 
 #[derive(Clone)]
@@ -26,7 +26,7 @@ impl Default for UserAgent {
 }
 
 impl UserAgent {
-    /// The operator's part of the header is `<name>/<version>`.
+    /// Sets the operator's part of the header, `<name>/<version>`.
     pub(crate) fn set(&self, product: &str) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new_header(product);
     }
@@ -52,8 +52,7 @@ fn new_header(product: &str) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("rbuilder"))
 }
 
-/// Use the names of Go, so that the same filter on an audit log works for operators in both
-/// languages.
+/// Use Go's names, so that one audit log filter works for operators in both languages.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

@@ -1,8 +1,8 @@
 //! Logs warnings sent by the API server.
 //!
 //! Even a successful response may contain [warnings], e.g. about deprecated versions or unknown
-//! fields, or from an admission webhook. They're intended for the developers of the operator. Like
-//! in controller-runtime, each warning is logged once per client, no matter how often a request is
+//! fields, or from an admission webhook. They're intended for the operator's developers. As in
+//! controller-runtime, each warning is logged once per client, no matter how often a request is
 //! repeated.
 //!
 //! [warnings]: https://kubernetes.io/blog/2020/09/03/warnings/
@@ -16,10 +16,10 @@ use http::header::WARNING;
 use http::{HeaderMap, Request, Response};
 use tower::Service;
 
-/// The code of Kubernetes. All others are meant for HTTP caches.
+/// The code that Kubernetes uses. All others are meant for HTTP caches.
 const CODE: &str = "299";
-/// How many warnings to remember. We need a limit, because the texts may contain object names. Once
-/// it is reached we start over, so a warning may be logged again.
+/// Number of warnings to remember. Unlimited, this would grow forever, because warnings may contain
+/// object names. Once full, we start over, so a warning may be logged again.
 const MAX_LOGGED: usize = 1000;
 
 #[derive(Clone)]

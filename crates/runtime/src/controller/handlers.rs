@@ -13,10 +13,9 @@ use crate::object::{Undecodable, Watchable};
 
 pub(super) struct Handlers<K: Watchable, S> {
     pub(super) reconcile: Reconcile<Arc<K>, S>,
-    /// Whether to reconcile objects that are being deleted, even if they do not have any of our
-    /// finalizers.
+    /// Whether to reconcile terminating objects without any of our finalizers.
     pub(super) reconciles_terminating: bool,
-    /// Cleanups run in the order in which they were registered.
+    /// In order of registration, which is the order in which cleanups run.
     pub(super) finalizers: Vec<Finalizer<K, S>>,
     pub(super) on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
     pub(super) on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
@@ -27,7 +26,7 @@ pub(super) struct Finalizer<K, S> {
     pub(super) cleanup: Reconcile<Arc<K>, S>,
 }
 
-/// A boxed function that reconciles, cleans up or handles a deletion. Its argument is a `T`.
+/// A boxed function that reconciles, cleans up or handles a deletion, called with a `T`.
 pub(super) type Reconcile<T, S> =
     Box<dyn Fn(T, Ctx<S>) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>> + Send + Sync>;
 
@@ -42,8 +41,8 @@ where
     let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
         let reconcile = Arc::clone(&reconcile);
-        // Don't call `reconcile` outside of the async block. If the block captured the future
-        // instead, it would be stored twice, and futures of reconcilers can be as large as 10 kB.
+        // Don't call `reconcile` outside of the async block: the block would then capture the
+        // future and store it twice, and futures of reconcilers can be as large as 10 kB.
         Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
     })
 }
@@ -52,8 +51,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Adds a finalizer. It prevents objects from being deleted until `cleanup` has succeeded.
     ///
     /// `name` should be something like `cache.example.com/finalizer`. The finalizer is added to
-    /// each object before it is reconciled for the first time. When the object is being deleted,
-    /// `cleanup` is called instead of the reconcile function:
+    /// each object before its first reconcile. Once the object is being deleted, `cleanup` is
+    /// called instead of the reconcile function:
     ///
     /// - If it returns [`Action::await_change`], the finalizer is removed.
     /// - If it returns [`Action::requeue`], it is called again after the delay.
@@ -61,9 +60,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Cleanups must be idempotent, because they may be called again even after they have
     /// succeeded.
     ///
-    /// You can call this method multiple times, and objects get all finalizers. The cleanups run in
-    /// the order in which they were added, and each one has to wait for the previous finalizer to
-    /// be removed. If a name is used again, the new cleanup takes the place of the old one.
+    /// This method can be called multiple times, and each object gets all of the finalizers. The
+    /// cleanups run sequentially in the order in which they were added; each waits until the
+    /// previous finalizer was removed. If a name is used again, the new cleanup replaces the old
+    /// one.
     ///
     /// # Permissions
     ///
@@ -87,11 +87,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Makes the controller reconcile objects that are being deleted. Disabled by default, which is
-    /// what the controllers of Kubernetes do.
+    /// Makes the controller reconcile objects that are being deleted. Disabled by default, as in
+    /// the controllers of Kubernetes.
     ///
     /// For example, you can use this to report in the status which finalizers an object is waiting
-    /// for. It's also needed if your reconcile function manages a finalizer on its own, as with
+    /// for. It's also needed if your reconcile function manages a finalizer on its own, e.g. with
     /// `kube::runtime::finalizer`.
     ///
     /// If an object has a deletion timestamp, your reconcile function must neither create nor adopt
@@ -99,11 +99,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// - With `kubectl delete --cascade=foreground`, the garbage collector waits until all owned
     ///   objects are gone. If you keep recreating one of them, it will wait forever.
-    /// - With `--cascade=orphan`, the garbage collector releases owned objects. If you adopt one
+    /// - With `--cascade=orphan`, the garbage collector orphans owned objects. If you adopt one
     ///   again, it will be deleted together with its owner.
     ///
     /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) and other methods that take an owner check for
-    /// this, but we can't check your own requests.
+    /// this, but requests that you send yourself aren't checked.
     ///
     /// This has no effect on controllers with a [`finalizer`](Self::finalizer), since its cleanup
     /// is called instead.
@@ -112,13 +112,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Calls `forget` after an object has been deleted. You can use this to release state that's
-    /// kept in memory.
+    /// Calls `forget` after an object was deleted, e.g. to release state kept in memory.
     ///
-    /// Errors are retried in the same way as errors of a reconcile. Note that `forget` is not
-    /// called for objects which were deleted while the operator was down, or if there is a new
-    /// object of the same name already. Use a [`finalizer`](Self::finalizer) if you have to clean
-    /// up external resources.
+    /// Errors are retried like errors of a reconcile. `forget` is not called for objects that were
+    /// deleted while the operator was down, or if an object with the same name already exists
+    /// again. Use a [`finalizer`](Self::finalizer) to clean up external resources.
     pub fn on_deleted<F, Fut, E>(mut self, forget: F) -> Self
     where
         F: Fn(ObjectRef<K>, Ctx<S>) -> Fut + Send + Sync + 'static,

@@ -19,15 +19,15 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// Adds a watch to the running controller. It's active until the manager stops, or until you
     /// call [`unwatch`](Self::unwatch).
     ///
-    /// This is intended for kinds or selections which the controller finds out about at runtime. If
-    /// you know them in advance, use [`Controller::watch`](crate::Controller::watch). Objects that
+    /// This is intended for kinds or selections that the controller discovers at runtime. If they
+    /// are known in advance, use [`Controller::watch`](crate::Controller::watch). Objects that
     /// already exist are delivered as initial events. Calling this again with the same name, kind
-    /// and selection has no effect, even if the predicate or the mapping is a different one.
+    /// and selection is a no-op, even if the predicate or the mapping differs.
     ///
-    /// This doesn't wait for the API server. If you need to, you can do so with the returned
-    /// [`Watching`]. If the kind is not served, or the operator isn't permitted to watch it, the
-    /// error is logged and the watch is retried. The process stays ready in the meantime, unless
-    /// the watch is [`required`](Watch::required).
+    /// This doesn't wait for the API server; use the returned [`Watching`] if you need to. If the
+    /// kind is not served, or the operator isn't permitted to watch it, the error is logged and the
+    /// watch is retried. Meanwhile the process stays ready, unless the watch is
+    /// [`required`](Watch::required).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -63,15 +63,14 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(watching)
     }
 
-    /// Replaces all watches added at runtime. Missing watches are added, while those which aren't
-    /// part of `watches` are removed. This includes watches added with [`watch`](Self::watch).
+    /// Replaces all watches added at runtime, including those added with [`watch`](Self::watch).
+    /// Missing watches are added, and watches that aren't in `watches` are removed.
     ///
     /// A watch that already exists (i.e. one with the same name, kind and selection) keeps its
     /// cache.
     ///
-    /// Note that this is about the controller as a whole, not just about the object being
-    /// reconciled. So you should only call this where you know about all the watches (e.g. when
-    /// reconciling a single configuration object).
+    /// This affects the controller as a whole, not just the object being reconciled. Only call it
+    /// where all of the watches are known, e.g. when reconciling a single configuration object.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -91,8 +90,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`watch`](Self::watch). In that case no watches are removed, but
-    /// some may have been added.
+    /// Returns the same errors as [`watch`](Self::watch). On error, no watches are removed, but
+    /// some may already have been added.
     pub fn set_watches(&self, watches: Watches<S>) -> Result<(), Error> {
         self.check_may_change_watches("add")?;
         let mut late_watches = self.lock_late_watches();
@@ -117,8 +116,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
 
     /// Adds a watch, unless there already is one with the same name, kind and selection.
     ///
-    /// `late_watches` stays locked until we have subscribed. So if someone else adds a watch with
-    /// the same name at the same time, that call has to wait for the subscription as well.
+    /// Holds the `late_watches` lock until the subscription is established, so concurrent calls for
+    /// the same watch block until then.
     fn add_watch<W, M>(
         &self,
         late_watches: &mut LateWatchesById,
@@ -134,7 +133,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         let (kind, selection, need) = watch.watched();
         let id = (name, CacheId::of(kind, selection));
         let Some(target) = self.watch_target() else {
-            // In tests, the cache contains whatever the test has added.
+            // In tests, the cache contains whatever the test put there.
             let cache = caches.of(kind, selection);
             cache.assume_synced();
             return Ok((id, Watching { cache }));
@@ -180,9 +179,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
 
     /// Removes all watches added at runtime with the given name. Returns `false` if there are none.
     ///
-    /// If the cache isn't used by anything else, it stops being updated. A [`Cached`] keeps the
-    /// objects that it contains at this time. Keys that are already in the queue are still going to
-    /// be reconciled.
+    /// A cache without other users is no longer updated, but a [`Cached`] keeps its current
+    /// objects. Keys that are already queued will still be reconciled.
     ///
     /// # Errors
     ///
@@ -261,7 +259,7 @@ impl<S: Send + Sync + 'static> Watches<S> {
         Self::default()
     }
 
-    /// Adds a watch. It's fine to use the same name more than once.
+    /// Adds a watch. Names need not be unique.
     pub fn with<W, M>(mut self, name: impl Into<String>, watch: Watch<W, M>) -> Self
     where
         W: Watchable,
@@ -287,8 +285,8 @@ fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
     }
 }
 
-/// Returns an error when called from a mapping function or a predicate. We'd run into a deadlock
-/// otherwise, because the cache waits for those.
+/// Returns an error when called from a mapping function or a predicate. The cache waits for those
+/// to return, so changing watches would deadlock.
 fn refuse_in_callback(verb: &str) -> Result<(), Error> {
     let Some(callback) = running_callback() else {
         return Ok(());
@@ -313,22 +311,20 @@ impl<W: Watchable> fmt::Debug for Watching<W> {
 }
 
 impl<W: Watchable> Watching<W> {
-    /// Returns `true` once all existing objects are in the cache, and the controller knows about
-    /// them.
+    /// Returns `true` once all existing objects are in the cache and their initial events were sent
+    /// to the controller.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
 
     /// Waits until all existing objects are in the cache, then returns the cache.
     ///
-    /// Be aware that this occupies one of the controller's
-    /// [workers](crate::Controller::concurrency). You may want to use a short timeout if the kind
-    /// might not be served.
+    /// This occupies one of the controller's [workers](crate::Controller::concurrency), so consider
+    /// a short timeout if the kind might not be served.
     ///
     /// # Errors
     ///
-    /// Returns the most recent error of the watch after `timeout`. The watch itself is still being
-    /// retried.
+    /// After `timeout`, returns the watch's most recent error. The watch itself keeps retrying.
     pub async fn synced(&self, timeout: Duration) -> Result<Cached<W>, Error> {
         match tokio::time::timeout(timeout, self.cache.synced()).await {
             Ok(()) => Ok(Cached::new(Arc::clone(&self.cache))),

@@ -1,4 +1,4 @@
-//! Maps the events of watched kinds to the objects to reconcile.
+//! Maps events of watched kinds to the objects to reconcile.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -42,11 +42,11 @@ pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
 }
 
-/// Like [`Maps`], except that the target kind is checked at runtime.
-/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the controller's kind is not part of the type
-/// of a context. This trait is sealed.
+/// Like [`Maps`], except that the target kind is checked at runtime, because the controller's kind
+/// is not part of the type of a context. Used by [`Ctx::watch`](crate::Ctx::watch). This trait is
+/// sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// Whether this uses owner references, which cannot refer to objects in another cluster.
+    /// Whether the mapping uses owner references, which can't refer to objects in another cluster.
     #[doc(hidden)]
     const BY_OWNER: bool = false;
 
@@ -54,26 +54,26 @@ pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'sta
     fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
 }
 
-/// A mapping that uses a function, and therefore works across clusters. This trait is sealed.
+/// A mapping by function, which also works across clusters. This trait is sealed.
 pub trait ByFunction: sealed::Sealed {}
 impl<K, S, F> ByFunction for ByMap<K, S, F> {}
 impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
-/// Kind of a controller. It is only public because it is used in a sealed trait.
+/// Kind of a controller. Only public because it is used in a sealed trait.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-/// Computes the requests for an event. It is only public because it's used in a sealed trait.
+/// Computes the requests for an event. Only public because it is used in a sealed trait.
 #[doc(hidden)]
 pub struct Keys<W, S> {
     of_event: KeysOfEvent<W, S>,
-    /// Computes the keys from nothing but an object's metadata. `None` if this mapping needs the
-    /// entire object.
+    /// Computes the keys from an object's metadata alone. `None` if the mapping needs the entire
+    /// object.
     of_metadata: Option<KeysOfMetadata>,
 }
 
 enum KeysOfEvent<W, S> {
-    /// Called twice if the object has changed, i.e. before and after.
+    /// Called once for the old object, if any, and once for the new one.
     OfObject(KeysOfObject<W, S>),
     /// Called once with the change.
     OfChange(RequestsOfChange<W, S>),
@@ -99,8 +99,8 @@ impl ByOwner {
     fn owner_keys(self, meta: &ObjectMeta, kind: &GroupKind) -> Vec<Key> {
         let owners = meta.owner_references.iter().flatten();
         let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
-        // Owner references don't have a namespace. The owner is in the same one as the object,
-        // unless it is cluster-scoped.
+        // Owner references don't have a namespace: the owner is in the object's namespace, unless
+        // it is cluster-scoped.
         let namespace = meta.namespace.as_deref().filter(|_| kind.namespaced);
         let owners = owners.filter(|owner| kind.matches(owner));
         owners
@@ -184,7 +184,7 @@ where
     }
 }
 
-/// Returns the controller's kind, which must be the same `K` that the mapping function returns.
+/// Returns the controller's kind, which must be the `K` that the mapping function returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
     kind.ok_or_else(|| {
@@ -205,7 +205,7 @@ mod sealed {
 }
 
 impl<W: Watchable, S> Keys<W, S> {
-    /// If the mapping function panics, there are no requests.
+    /// Returns no requests if the mapping function panics.
     pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
         let of_object = match &self.of_event {
             KeysOfEvent::OfChange(map) => {
@@ -214,7 +214,7 @@ impl<W: Watchable, S> Keys<W, S> {
             KeysOfEvent::OfObject(map) => map,
         };
         let map = |object: &W| contain_panic(|| of_object(object, ctx), object, kind, ctx);
-        // If the object used to belong to a different owner, that one has to notice the change as
+        // If the object was owned by a different object before, that owner must be reconciled as
         // well.
         let mut keys = match change {
             Change::Applied { old: Some(old), .. } => map(old),
@@ -230,8 +230,8 @@ impl<W: Watchable, S> Keys<W, S> {
     }
 }
 
-/// Calls a mapping function and catches panics, which would end the watch for all controllers that
-/// use this kind.
+/// Calls a mapping function. Panics are caught, since they would end the watch for all controllers
+/// that use this kind.
 fn contain_panic<W: Watchable, S, T>(
     map: impl FnOnce() -> Vec<T>,
     object: &W,
@@ -253,8 +253,8 @@ thread_local! {
     static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Calls a user-provided function (described by `what`) and catches panics. The cache waits for it
-/// in the meantime.
+/// Calls a user-provided function, described by `what`, and catches panics. The cache is blocked
+/// until it returns.
 pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> std::thread::Result<T> {
     CALLBACK.set(Some(what));
     let result = catch_unwind(AssertUnwindSafe(function));

@@ -1,13 +1,12 @@
 //! Controllers, which consist of a reconcile function, settings, and the objects to watch.
 //!
-//! A [`Controller`] does not do anything until it is started by a [`Manager`](crate::Manager). It
-//! then receives events from its [caches](crate::cache), maps each of them to the keys of objects
-//! that need to be reconciled, and adds those to a [queue](crate::queue). A fixed number of workers
-//! take keys from the queue. When a key is enqueued again depends on the result of its reconcile.
-//! Panics are caught by the worker.
+//! A [`Controller`] does nothing until it is started by a [`Manager`](crate::Manager). It then
+//! receives events from its [caches](crate::cache), maps each of them to the keys of the objects to
+//! reconcile, and adds those to a [queue](crate::queue). A fixed number of workers take keys from
+//! the queue. The result of a reconcile determines when its key is requeued. Workers catch panics.
 //!
-//! We do not use the `Controller` of kube because it lacks some features: it stops at the first
-//! panic, does not prioritize or limit reconciles, doesn't back off per object, and does not report
+//! We do not use kube's `Controller` because it lacks some features: it stops at the first panic,
+//! does not prioritize or limit reconciles, doesn't back off per object, and does not report
 //! deletions.
 
 mod handlers;
@@ -74,7 +73,7 @@ pub struct Controller<K: Watchable, S> {
     state: S,
     concurrency: usize,
     everywhere: bool,
-    /// How to distribute objects over the replicas of a sharded operator.
+    /// How objects are distributed over the replicas of a sharded operator.
     division: Division,
     timeout: Option<Duration>,
     recover_panics: bool,
@@ -84,9 +83,9 @@ pub struct Controller<K: Watchable, S> {
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, Request<K>>>,
-    /// Each of these requests a cache for a kind that's read but not watched.
+    /// Request caches for kinds that are read but not watched.
     reads: Vec<RequestCache>,
-    /// The kinds of those caches, if they're only known at runtime.
+    /// Kinds of those caches that are only known at runtime.
     kinds: Vec<DynamicKind>,
 }
 
@@ -105,19 +104,20 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// - After the delay that was requested with [`Action::requeue`].
     /// - After an error, with exponential [backoff](Self::backoff), until the reconcile succeeds.
     ///
-    /// There's never more than one reconcile at a time for the same object. Error types can be
+    /// There's never more than one concurrent reconcile of the same object. Error types can be
     /// [`Error`](crate::Error), any other `std::error::Error`, or a boxed error like
     /// `anyhow::Error`. A panic is treated like an error.
     ///
-    /// The object that is passed to the function is taken from a cache. It may be out of date with
-    /// regard to the cluster, but it does include all previous writes through [`Ctx`]. If you get a
-    /// conflict (409) because the cache is stale, the reconcile is retried. An error is only logged
-    /// if this keeps happening, starting with the fifth conflict in a row.
+    /// The object passed to the function comes from a cache. It may lag behind the cluster, but it
+    /// includes all previous writes through [`Ctx`]. A conflict (409) due to a stale cache is
+    /// retried. It is only logged as an error if it persists, starting with the fifth conflict in a
+    /// row.
     ///
     /// Objects aren't reconciled while they are being deleted. Otherwise, a reconcile could
     /// recreate objects that the garbage collector deletes along with their owner, or adopt objects
-    /// supposed to be orphaned. Use the cleanup function of a [`finalizer`](Self::finalizer) to
-    /// handle them. See also [`reconciles_terminating`](Self::reconciles_terminating), and
+    /// that should be orphaned. Handle deletions in the cleanup function of a
+    /// [`finalizer`](Self::finalizer). See also
+    /// [`reconciles_terminating`](Self::reconciles_terminating), and
     /// [`on_deleted`](Self::on_deleted) for objects that are already gone.
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
@@ -180,9 +180,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Watches objects of kind `C`. Whenever one of them changes, its owner is reconciled.
     ///
-    /// The owner is taken from the owner reference with `controller: true`, which
+    /// The owner is the object in the owner reference with `controller: true`, which
     /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) sets. If the owner changes, both the old and
-    /// the new one are reconciled. Note that we only watch and cache the metadata of these objects.
+    /// the new one are reconciled. Only the metadata of the owned objects is watched and cached.
     pub fn owns<C: Object>(self) -> Self {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
@@ -196,9 +196,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// reconciled.
     ///
     /// On update, `map` is called with both the old and the new version of the object. It is also
-    /// called with deleted objects. Since it delays all other events of the kind, it must not
-    /// block. If you have to know what has happened, or if you want to set a priority, use
-    /// [`Watch::mapped_changes`].
+    /// called with deleted objects. `map` must not block, since it holds up every event for kind
+    /// `W`. To find out what has changed, or to set a priority, use [`Watch::mapped_changes`].
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
@@ -216,8 +215,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Watches objects in all additional clusters of the manager. This includes clusters that are
-    /// [added](crate::Clusters::add) in the future. `watch` is called once per cluster.
+    /// Watches objects in all additional clusters of the manager, including clusters that are
+    /// [added](crate::Clusters::add) later. `watch` is called once per cluster.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -248,11 +247,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Only reconciles on events of the controller's own kind that pass the predicate. If there is
-    /// more than one predicate, events have to pass all of them.
+    /// Only reconciles on events of the controller's own kind that pass the predicate. With
+    /// multiple predicates, an event must pass all of them.
     ///
-    /// Predicates also apply to the initial events at startup, and to deletions, i.e. they affect
-    /// [`on_deleted`](Self::on_deleted).
+    /// Predicates also apply to the initial events at startup, and to deletions, including the call
+    /// of [`on_deleted`](Self::on_deleted).
     pub fn filter(mut self, predicate: Predicate<K>) -> Self {
         self.filter = Some(match self.filter {
             Some(filter) => filter.and(predicate),
@@ -264,32 +263,32 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Only watches, caches and reconciles the selected objects. You can use this to split a kind's
     /// objects between multiple controllers.
     ///
-    /// From the controller's point of view, an object is deleted when it leaves the selection. If
-    /// the controller has a [`finalizer`](Self::finalizer), use
-    /// [`when_unselected`](Self::when_unselected) to specify what happens to such objects.
+    /// To the controller, an object that leaves the selection appears deleted. If the controller
+    /// has a [`finalizer`](Self::finalizer), use [`when_unselected`](Self::when_unselected) to
+    /// specify what happens to such objects.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Specifies what to do with objects that leave the [selection](Self::selecting) while they
-    /// have one of the controller's [finalizers](Self::finalizer). If nobody removed the finalizer,
-    /// it would not be possible to delete them.
+    /// Specifies how to handle objects that leave the [selection](Self::selecting) while they have
+    /// one of the controller's [finalizers](Self::finalizer). Unless the finalizer is removed, they
+    /// can't be deleted.
     ///
-    /// The manager refuses to start without this if the controller has a finalizer, and if its
-    /// objects can leave the selection because a label or field changes. See [`Unselected`] for the
+    /// Required if the controller has a finalizer and its objects can leave the selection because a
+    /// label or field changes; otherwise the manager refuses to start. See [`Unselected`] for the
     /// possible values.
     ///
-    /// Unless you use [`Keep`](Unselected::Keep), no other controller may have the same finalizers.
-    /// This is because the controller lists the metadata of all objects at startup, and handles
-    /// every object that has one of its finalizers but is not selected.
+    /// Unless you use [`Keep`](Unselected::Keep), no other controller may have the same finalizers,
+    /// because the controller lists the metadata of all objects at startup and handles every object
+    /// that has one of its finalizers but is not selected.
     pub fn when_unselected(mut self, handling: Unselected) -> Self {
         self.unselected = Some(handling);
         self
     }
 
-    /// Reports the process as not ready while the watch of the controller's own kind doesn't
-    /// receive any data. For other kinds, use [`Watch::required`].
+    /// Reports the process as not ready while the watch of the controller's own kind receives no
+    /// data. For other kinds, use [`Watch::required`].
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
@@ -299,8 +298,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// channel. Items are either [`ObjectRef`]s, or [`Request`]s if you want to set a priority and
     /// a delay.
     ///
-    /// The stream is polled as soon as the workers have been started. When it ends, the controller
-    /// keeps running.
+    /// The stream is polled once the workers are running. When it ends, the controller keeps
+    /// running.
     pub fn triggers(mut self, requests: impl Stream<Item: Into<Request<K>>> + Send + 'static) -> Self {
         self.triggers.push(requests.map(Into::into).boxed());
         self
@@ -309,8 +308,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles all objects periodically, with low priority. Disabled by default.
     ///
     /// There's no need for this if you only depend on objects in the cluster, because they're
-    /// watched. It is intended for external state which cannot notify you of changes. Up to a tenth
-    /// of the period is added at random, so that controllers do not all resync at the same time.
+    /// watched. It is intended for external state that can't notify you of changes. Adds up to 10%
+    /// jitter to the period so that controllers don't all resync at once.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
@@ -339,7 +338,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Caches objects of kind `C` with an index. Given one of the values returned by `values`,
     /// [`Cached::by`](crate::Cached::by) returns the corresponding objects.
     ///
-    /// Index names are shared by everyone using the cache. If a name is used twice, the first index
+    /// Index names are shared by all users of the cache. If a name is used twice, the first index
     /// wins.
     pub fn index<C: Object>(
         mut self,

@@ -1,5 +1,4 @@
-//! Turns a controller into something that can be run, by erasing its type and creating its queue,
-//! caches and workers.
+//! Prepares a controller to be run: erases its type and creates its queue, caches and workers.
 
 use std::sync::{Arc, Mutex};
 
@@ -28,14 +27,14 @@ use crate::request::Request;
 use crate::shards::{Scope, ShardBy};
 use crate::shutdown::Shutdown;
 
-/// The manager stores controllers of different types, so it needs this trait object.
+/// Trait object for controllers of different types.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
-    /// Validates the settings. The error describes how to fix them.
+    /// Validates the settings. The error says how to fix them.
     fn check(&self) -> Result<(), ManagerError>;
 
-    /// Subscribes to all caches, which then begin to fill the queue.
+    /// Subscribes to all caches, which then start filling the queue.
     ///
     /// The tasks of the returned controller may only run once the caches have synced and this
     /// process is the leader.
@@ -44,7 +43,7 @@ pub(crate) trait AnyController: Send {
 
 pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
-    /// For controllers which only run on the leader.
+    /// For controllers that only run on the leader.
     pub(crate) leader_client: Client,
     /// `None` if leader election is disabled.
     pub(crate) fence: Option<Fence>,
@@ -52,7 +51,7 @@ pub(crate) struct ManagerResources<'a> {
     pub(crate) kinds: Kinds,
     pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to exit once they have emptied their queue.
+    /// Makes event publishers exit once their queue is empty.
     pub(crate) stop_events: Shutdown,
 }
 
@@ -60,7 +59,7 @@ pub(crate) struct PreparedController {
     pub(crate) name: String,
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
-    /// These exit after the queue was closed, as soon as the current reconcile has finished.
+    /// Workers exit after the queue was closed, once they finish their current reconcile.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) events: BoxFuture<'static, ()>,
     kind: String,
@@ -225,7 +224,7 @@ async fn enqueue_triggers<K: Watchable>(
         while let Some(request) = requests.next().await {
             request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
-        // Keep waiting if the stream ends, because the controller keeps running.
+        // The controller keeps running after the end of the stream, so don't return.
         std::future::pending::<()>().await;
     };
     tokio::select! {

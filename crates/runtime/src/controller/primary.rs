@@ -13,14 +13,14 @@ use crate::queue::{LOW, NORMAL};
 use crate::random::random_share;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Enqueues objects of the controller's own kind when they change. Also keeps track of the
-    /// deletions that `on_deleted` has to be called for.
+    /// Enqueues objects of the controller's own kind when they change. Also tracks deletions for
+    /// which `on_deleted` has to be called.
     pub(super) fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
         let departures = Arc::clone(&self.departures);
         let (records_deletions, shard_by) = (self.handlers.on_deleted.is_some(), self.shard_by);
         self.cache.subscribe(Box::new(move |event| {
-            // Do this first, since the predicate only applies to reconciles.
+            // Must come first, since the predicate only applies to reconciles.
             let may_have_left = departures.note(event, shard_by);
             let (key, priority, is_deleted) = match event {
                 CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
@@ -60,7 +60,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// Adds up to a tenth at random, so that controllers don't all do this at the same time.
+/// Adds up to 10% jitter so that controllers don't all fire at once.
 pub(super) fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + random_share() / 10.0)
 }

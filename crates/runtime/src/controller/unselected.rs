@@ -1,14 +1,13 @@
-//! Takes care of objects that leave a controller's selection but still have one of its finalizers.
+//! Handles objects that leave a controller's selection but still have one of its finalizers.
 //!
-//! As far as a watch with selectors is concerned, such an object is deleted, and there are no more
-//! events about it. But if the finalizer was never removed, nobody would be able to delete the
-//! object.
+//! To a watch with selectors, such an object appears deleted, and there are no further events about
+//! it. But as long as it has the finalizer, the object can't be deleted.
 //!
 //! So whenever an object with one of our finalizers is reported as deleted, we ask the API server
-//! whether it still exists, and handle it according to [`Unselected`] if it does. Additionally, we
-//! list all objects at startup, in order to find those that left the selection while the process
-//! wasn't running. If the operator is sharded, we also do this for objects which left while their
-//! range was moving between replicas.
+//! whether it still exists, and if so, handle it according to [`Unselected`]. We also list all
+//! objects at startup, to find those that left the selection while the process wasn't running. If
+//! the operator is sharded, this is repeated for objects that left while their range was moving
+//! between replicas.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,27 +30,27 @@ use crate::shards::{ShardBy, Shards};
 const PAGE: u32 = 500;
 const RETRY: Duration = Duration::from_secs(10);
 
-/// What to do with an object that leaves the [selection](super::Controller::selecting) of its
+/// How to handle an object that leaves the [selection](super::Controller::selecting) of its
 /// controller, but still has one of the controller's [finalizers](super::Controller::finalizer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unselected {
-    /// Run the cleanups and remove the finalizers, as if the object was being deleted. Use this if
-    /// there is a label that marks objects as managed by the operator.
+    /// Run the cleanups and remove the finalizers, as if the object were being deleted. Use this if
+    /// a label marks objects as managed by the operator.
     CleanUp,
-    /// Only remove the finalizers. Everything that belongs to the object is left behind.
+    /// Only remove the finalizers, without running the cleanups.
     Release,
-    /// Do nothing. Use this if a kind's objects are split between several controllers that have the
-    /// same finalizers, since one of the others will take care of the object.
+    /// Do nothing. Use this if a kind's objects are split between several controllers with the same
+    /// finalizers, since another one of them will handle the object.
     ///
-    /// If none of them does, the object can't be deleted until someone removes the finalizers.
+    /// If none of them does, the object can't be deleted until its finalizers are removed manually.
     Keep,
 }
 
 pub(super) struct Departures {
-    /// `None` if there's nothing to do, or if objects can't leave the selection at all.
+    /// `None` if departures need no handling, or if objects can't leave the selection at all.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    /// Maps each object to the hash that determines its range.
+    /// Objects that left the selection, with the hash that determines their range.
     departed: Mutex<HashMap<Key, u64>>,
 }
 
@@ -69,7 +68,7 @@ impl Departures {
         self.handling.is_some()
     }
 
-    /// Returns `true` if the object of this event may have left the selection.
+    /// Records a departure. Returns `true` if the object of this event may have left the selection.
     pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>, shard_by: ShardBy) -> bool {
         if self.handling.is_none() {
             return false;
@@ -82,7 +81,7 @@ impl Departures {
         }
     }
 
-    /// Adds an object if it has any of the finalizers, in which case this returns `true`.
+    /// Adds an object if it has any of the finalizers, and returns whether it does.
     fn insert(&self, meta: &ObjectMeta, shard_by: ShardBy) -> bool {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
@@ -96,7 +95,7 @@ impl Departures {
         self.lock().get(key).copied()
     }
 
-    /// Called when another replica takes care of the object.
+    /// Called when another replica takes over the object.
     pub(super) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
@@ -112,8 +111,8 @@ impl Departures {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Handles an object that may have left the selection. If this has to be repeated, returns
-    /// when.
+    /// Handles an object that may have left the selection. Returns an action if it has to be
+    /// repeated.
     pub(super) async fn handle_departure(&self, key: &Key) -> Result<Option<Action>, Error> {
         let Some(handling) = self.departures.handling else {
             return Ok(None);
@@ -122,12 +121,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
-        // Use a list with a single name, because a controller's role has `list` on its kind but not
+        // List by name instead of using a get: a controller's role has `list` on its kind, but not
         // necessarily `get`.
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()
-            // The object may be selected again, without our cache noticing it yet.
+            // The object may be selected again, without our cache having observed it yet.
             && api.list_metadata(&self.cache.selection().list_params(&named)).await?.items.is_empty()
         {
             let action = match handling {
@@ -158,8 +157,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Finds objects that have left the selection while the process was down, or while their range
-    /// was moving.
+    /// Finds objects that left the selection while the process was down or their range was moving.
     pub(super) async fn find_departed(self: Arc<Self>) {
         let mut extended = self.shards.as_ref().map(|_| self.cache.extended());
         let find_all = async {
@@ -169,14 +167,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
                 self.find_departed_once().await;
                 match &mut extended {
-                    // Wait until the cache has listed additional ranges. If we looked before that,
-                    // we would miss objects that leave the selection before the watch can tell us.
+                    // Wait until the cache has listed additional ranges. Any earlier, and we would
+                    // miss objects that leave the selection before the watch delivers them.
                     Some(extended) => drop(extended.changed().await),
                     None => return,
                 }
             }
         };
-        // If a worker returns before the queue is closed, this counts as a failure.
+        // Don't return before the queue is closed, since the manager would treat that as a failure.
         let find_all = async {
             find_all.await;
             std::future::pending::<()>().await;
@@ -205,7 +203,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
                 let is_ours = |shards: &Shards| shards.owns_hash(self.shard_by.hash_of(meta));
-                // Selected objects get reconciled anyway.
+                // Selected objects are reconciled anyway.
                 if self.shards.as_ref().is_none_or(is_ours)
                     && self.cache.get(&key).is_none()
                     && self.departures.insert(meta, self.shard_by)

@@ -17,12 +17,13 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
 
-/// A watch for a kind. It has an optional selection and predicate, and maps the watched objects to
-/// the ones that must be reconciled.
+/// A watch for a kind, with an optional selection and predicate. Maps each watched object to the
+/// objects to reconcile.
 ///
-/// For the most common cases, use [`Controller::owns`](crate::Controller::owns) or
-/// [`Controller::watches`](crate::Controller::watches). All others can be added with
-/// [`Controller::watch`](crate::Controller::watch), or with [`Ctx::watch`](crate::Ctx::watch) while
+/// [`Controller::owns`](crate::Controller::owns) and
+/// [`Controller::watches`](crate::Controller::watches) cover the most common cases. Add any other
+/// watch with [`Controller::watch`](crate::Controller::watch), or with
+/// [`Ctx::watch`](crate::Ctx::watch) while the controller is running.
 /// the controller is running.
 ///
 /// ```no_run
@@ -51,24 +52,24 @@ pub struct Watch<W: Watchable, M = ByOwner> {
 impl<W: Object> Watch<W, ByOwner> {
     /// Watches objects of type `W` and reconciles their owners.
     ///
-    /// This caches entire objects, which you can read with [`Ctx::cached`](crate::Ctx::cached). If
-    /// you only need the metadata, as in [`Controller::owns`](crate::Controller::owns), use
-    /// [`PartialObjectMeta<W>`](PartialObjectMeta) for the type.
+    /// This caches entire objects, which can be read with [`Ctx::cached`](crate::Ctx::cached). If
+    /// the metadata is enough, as in [`Controller::owns`](crate::Controller::owns), use
+    /// [`PartialObjectMeta<W>`](PartialObjectMeta) as the type.
     pub fn owned() -> Self {
         Self::new(Kind::of_type(), ByOwner { any: false })
     }
 }
 
 impl Watch<PartialObjectMeta<DynamicObject>, ByOwner> {
-    /// Watches objects of a kind that's only known at runtime, and reconciles their owners. This
-    /// only caches metadata.
+    /// Watches objects of a kind that's only known at runtime, and reconciles their owners. Only
+    /// metadata is cached.
     pub fn owned_dynamic(kind: &DynamicKind) -> Self {
         Self::new(kind.into(), ByOwner { any: false })
     }
 }
 
 impl<W: Watchable> Watch<W, ByOwner> {
-    /// Reconciles all owners, rather than just the one with `controller: true`.
+    /// Reconciles all owners, not just the one with `controller: true`.
     pub fn by_any_owner(mut self) -> Self {
         self.map.any = true;
         self
@@ -82,8 +83,8 @@ where
     /// Watches objects of type `W` and reconciles the objects returned by `map`.
     ///
     /// On update, `map` is called with both the old and the new version of the object. It's also
-    /// called with deleted objects. It must not block, since it delays all other events of the
-    /// kind.
+    /// called with deleted objects. `map` must not block, since it holds up every event for kind
+    /// `W`.
     pub fn mapped(map: F) -> Self {
         let types = PhantomData;
         Self::new(Kind::of_type(), ByMap { map, types })
@@ -105,21 +106,21 @@ impl<W: Object, K: Watchable, S, F> Watch<W, ByChange<K, S, F>>
 where
     F: Fn(&Change<W>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
 {
-    /// Watches objects of type `W`, with a function that maps each change to the reconciles it
-    /// requires.
+    /// Watches objects of type `W`, with a function that maps each change to the requests to
+    /// enqueue.
     ///
     /// This is the general form of [`mapped`](Self::mapped), and similar to an event handler in
-    /// client-go. `map` is called once per event. It can tell whether the object was created,
-    /// updated or deleted, has access to the old and the new version, and knows whether the event
-    /// is part of the initial list.
+    /// client-go. `map` is called once per event. It can distinguish creations, updates and
+    /// deletions, has access to the old and the new version, and knows whether the event is part of
+    /// the initial list.
     ///
-    /// If a request has no priority, it gets the priority of the event, which is -100 for the
-    /// initial list and 0 otherwise. Multiple requests for the same object are combined, with the
-    /// earliest time and the highest of the priorities.
+    /// A request without a priority gets the priority of the event, which is -100 for the initial
+    /// list and 0 otherwise. Multiple requests for the same object are merged, using the earliest
+    /// time and the highest priority.
     ///
     /// If an object cannot be [decoded](crate::Undecodable) anymore, `map` gets a deletion with its
-    /// last readable version. Like all mapping functions, it must not block since it delays all
-    /// other events of the kind.
+    /// last readable version. Like all mapping functions, `map` must not block, since it holds up
+    /// every event for kind `W`.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -162,12 +163,11 @@ impl<W: Watchable, M: ByFunction> Watch<W, M> {
     /// Watches the objects of another cluster.
     ///
     /// The mapping function gets a context for that cluster, and returns objects in the manager's
-    /// own cluster. The manager does not wait for this watch at startup. If the cluster cannot be
-    /// reached, the watch is retried, and delivers what has changed in the meantime as soon as it's
-    /// back.
+    /// own cluster. The manager does not wait for this watch at startup. While the cluster is
+    /// unreachable, the watch is retried; once it's back, changes made meanwhile are delivered.
     ///
-    /// This needs a mapping function, because owner references can't refer to an object in another
-    /// cluster:
+    /// This requires a mapping function, because owner references can't refer to an object in
+    /// another cluster:
     ///
     /// ```compile_fail,E0599
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -194,7 +194,7 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Only reconciles on events that pass the predicate. If there is more than one, events have to
+    /// Only reconciles on events that pass the predicate. With multiple predicates, an event must
     /// pass all of them.
     pub fn filter(mut self, predicate: Predicate<W>) -> Self {
         self.filter = Some(match self.filter {
@@ -210,17 +210,16 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// Doesn't wait for this watch at startup. Use this for kinds which may not be installed.
+    /// Doesn't wait for this watch at startup. Use this for kinds that may not be installed.
     ///
-    /// As long as the kind is not served, its cache is empty. To distinguish this from a kind
-    /// without any objects, use [`Cached::is_synced`](crate::Cached::is_synced). The watch is
-    /// retried, and once it receives objects, they trigger reconciles as usual. By default, the
-    /// manager waits for the initial list of each watch, and fails after
+    /// While the kind is not served, its cache is empty. To distinguish this from a kind without
+    /// any objects, use [`Cached::is_synced`](crate::Cached::is_synced). The watch is retried, and
+    /// objects trigger reconciles as usual once they arrive. By default, the manager waits for the
+    /// initial list of each watch, and fails after
     /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     ///
-    /// This does not affect other users of the same cache: if they need it, the manager will wait.
-    /// Also note that watches added with [`Ctx::watch`](crate::Ctx::watch) are always optional at
-    /// startup.
+    /// Other users of the same cache are not affected: if they need it, the manager will wait.
+    /// Watches added with [`Ctx::watch`](crate::Ctx::watch) are always optional at startup.
     pub fn optional(mut self) -> Self {
         self.need = Need::Optional;
         self
@@ -229,10 +228,10 @@ impl<W: Watchable, M> Watch<W, M> {
     /// Reports the process as not ready if this watch does not receive any data for
     /// [`cache_stale_after`](crate::Manager::cache_stale_after).
     ///
-    /// By default, a stale watch is only logged and counted. For example, somebody might have
-    /// deleted the RoleBinding. The process stays ready in this case, since its webhooks and
-    /// everything else still work. All replicas are affected in the same way, so only use this if
-    /// it is better not to respond at all than to use stale data.
+    /// By default, a stale watch is only logged and counted, e.g. after the RoleBinding was
+    /// deleted. The process stays ready, since its webhooks and everything else still work. All
+    /// replicas are affected alike, so only use this if not responding at all is better than using
+    /// stale data.
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
@@ -240,7 +239,7 @@ impl<W: Watchable, M> Watch<W, M> {
 }
 
 impl<W: Watchable, M> Watch<W, M> {
-    /// From now on, enqueues the mapped keys of all events.
+    /// Enqueues the mapped keys of all events from now on.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
         kind: &Kind<K>,
@@ -281,7 +280,7 @@ impl<W: Watchable, M> Watch<W, M> {
         Ok(enqueue_changes(cache, self.filter, keys, queue, contexts))
     }
 
-    /// If the controller is sharded, limits the watch to objects whose owners are assigned to this
+    /// In a sharded controller, limits the watch to objects whose owners are assigned to this
     /// replica.
     pub(crate) fn in_shard_of<S: Send + Sync + 'static>(mut self, ctx: &Ctx<S>) -> Self
     where
@@ -295,7 +294,7 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// `None` if this is the cluster of the context.
+    /// `None` for the context's own cluster.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
@@ -307,13 +306,13 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// The first two identify the watched cache.
+    /// The kind and selection identify the watched cache.
     pub(crate) fn watched(&self) -> (&Kind<W>, &Selection, Need) {
         (&self.kind, &self.selection, self.need)
     }
 }
 
-/// These are only different if the watch is for another cluster.
+/// Both are the same unless the watch is for another cluster.
 struct Contexts<S> {
     /// For mapping functions that return objects in the manager's own cluster.
     own: Ctx<S>,
@@ -333,8 +332,7 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
         let (mut requests, priority) = match event {
             CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
             CacheEvent::Change(change) => (keys.of_change(change, &kind, &own), priority_of_change(change)),
-            // Subscribers never see an undecodable object, so to the mapping function it looks
-            // deleted.
+            // To the mapping function, an undecodable object appears deleted.
             CacheEvent::Undecodable { old, new, initial } => {
                 watched.record_undecodable(&kind, new);
                 let last = old.clone().map(Change::Deleted);
@@ -344,8 +342,8 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             }
             CacheEvent::UndecodableDeleted(old) => (keys.of_metadata(old), NORMAL),
         };
-        // Do this before anything is in the queue. Otherwise a worker might take the first request
-        // before we add the second, and would then reconcile the object twice for the same event.
+        // Deduplicate before enqueueing anything. Otherwise a worker might take the first request
+        // before the second is added, and reconcile the object twice for the same event.
         KeyRequest::deduplicate(&mut requests, priority);
         for request in requests {
             request.enqueue(&queue, priority);
@@ -360,13 +358,13 @@ fn priority_of_change<W>(change: &Change<W>) -> Priority {
     }
 }
 
-/// Initial events have a low priority, because the object hasn't necessarily changed.
+/// Initial events have low priority, because the object may not have changed at all.
 pub(super) fn priority_of(initial: bool) -> Priority {
     if initial { LOW } else { NORMAL }
 }
 
-/// If the predicate panics, the event passes, since an unnecessary reconcile is better than a
-/// missing one.
+/// If the predicate panics, the event passes: an unnecessary reconcile is better than a missing
+/// one.
 pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
     let Some(filter) = filter else {
         return true;

@@ -1,15 +1,14 @@
 //! Validates owners before they adopt an object.
 //!
-//! Controllers of Kubernetes don't do anything on behalf of an owner that has a deletion timestamp.
-//! Since their caches may be stale, they also ask the API server before they adopt an object. If
-//! they did not, `kubectl delete --cascade=orphan` would delete the objects it is supposed to keep:
-//! the garbage collector releases an object, the owner's controller adopts it again, and then it's
-//! collected with its owner.
+//! Controllers in Kubernetes do nothing on behalf of an owner with a deletion timestamp. Since
+//! their caches may be stale, they also ask the API server before adopting an object. Otherwise,
+//! `kubectl delete --cascade=orphan` would delete the objects it is supposed to keep: the garbage
+//! collector orphans an object, the owner's controller adopts it again, and it's collected along
+//! with its owner.
 //!
-//! No such check (and hence no additional request) is required to create an object. If the owner is
-//! gone, the garbage collector deletes the new object, which nobody was using anyway. The same goes
-//! for objects that are already controlled by the owner, because the apply includes the resource
-//! version at which that was the case.
+//! Creating an object needs no such check (hence no additional request). If the owner is gone, the
+//! garbage collector deletes the new object, which had no users anyway. Neither do objects already
+//! controlled by the owner, because the apply includes the resource version at which that was true.
 
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -20,15 +19,15 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, describe_object};
 
 impl<S> Ctx<S> {
-    /// Asks the API server whether `owner` still exists and isn't being deleted. Call this before
-    /// the owner adopts `object`.
+    /// Asks the API server whether `owner` still exists and isn't being deleted. Must be called
+    /// before the owner adopts `object`.
     pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
         object: &C,
     ) -> Result<(), Error> {
         let api = self.api_of(&self.kind_of(owner).await?, owner);
-        // Use a list with a single name, because a controller's role has `list` on its kind but not
+        // List by name instead of using a get: a controller's role has `list` on its kind, but not
         // necessarily `get`.
         let named = ListParams::default().fields(&format!("metadata.name={}", owner.name_any()));
         let found = api.list_metadata(&named).await?;

@@ -1,31 +1,31 @@
-//! Remembers the responses to applies, in order to skip applies that would not change anything.
+//! Remembers the responses to applies, to skip applies that would not change anything.
 //!
-//! A reconciler applies all of its children every time, and most of the time nothing has changed.
-//! The API server would find that out, but it would take a request per child and resync. Instead,
-//! we store a hash of each body that was applied, together with the resource version from the
-//! response. As long as a cache contains exactly this version, nobody has modified the object (not
-//! even its status), and the same apply can be skipped.
+//! A reconciler applies all of its children every time, and usually nothing has changed. The API
+//! server would find that out, but it would take one request per child and resync. Instead, we
+//! store a hash of each applied body along with the resource version from the response. As long as
+//! a cache contains exactly this version, the object wasn't modified (not even its status), and the
+//! same apply can be skipped.
 //!
 //! | what happens | version in the cache | next apply |
 //! |---|---|---|
 //! | nothing | that of the response | skipped |
-//! | somebody changes the object and changes it back | newer | sent |
+//! | another client changes the object and reverts the change | newer | sent |
 //! | the body changes | that of the response | sent |
 //! | the object is deleted | none | sent, which creates the object |
 //! | a change has not reached the watch yet | that of the response | skipped; the change reconciles the owner once it is delivered |
 //! | the process restarts | any | sent, because nothing is remembered |
 //!
-//! Even when an apply is skipped, it has to return the response. Controllers need it to compute the
-//! owner's status, and the scaffolded code does so as well. If there's a cache of whole objects, we
-//! take it from there. Otherwise, e.g. for kinds that a controller [owns](crate::Controller::owns),
-//! the response is stored in here. Up to a limit for all of them together, responses are stored as
-//! JSON, as a diff to the first response of the same kind. This takes about 150 bytes per object.
-//! By comparison, caching whole objects would take about 2000 bytes each, and reading the object
-//! from the API server would cost as much as the request that we have just saved.
+//! A skipped apply must still return the response, since controllers (including the scaffolded one)
+//! need it to compute the owner's status. If there's a cache of whole objects, the response is
+//! taken from there. Otherwise, e.g. for kinds that a controller [owns](crate::Controller::owns),
+//! it's stored here, up to a limit for all responses together. Responses are stored as JSON, as a
+//! diff to the first response of the same kind, which takes about 150 bytes per object. By
+//! comparison, caching whole objects would take about 2000 bytes each, and reading the object from
+//! the API server would cost as much as the request that was just saved.
 //!
-//! We never store the values of Secrets in here. The idea is that a memory dump of an operator
-//! should only contain Secrets that it caches or is working with. As a consequence, applies of
-//! Secrets are always sent, unless they are in a cache.
+//! The values of Secrets are never stored here, so that a memory dump of an operator only contains
+//! Secrets that it caches or is working with. As a consequence, applies of Secrets are always sent
+//! unless they are in a cache.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -41,23 +41,22 @@ use crate::object::{AnyObject, Key, Kind};
 
 /// Approximate size of an entry without its response, in bytes.
 const ENTRY_BYTES: usize = 320;
-/// Responses that are larger than this (in bytes) are not used as a base for diffs.
+/// Responses larger than this (in bytes) are not used as a base for diffs.
 const MAX_BASE: usize = 64 << 10;
 
-/// Responses to the applies of a controller. We keep as many as fit into the limit.
+/// Responses to a controller's applies, as many as fit into the limit.
 pub(super) struct AppliedObjects {
-    /// There are two hashers with random keys, since a hash collision would mean that we don't send
-    /// a change.
+    /// Two hashers with random keys, since a change would not be sent if its hash collided.
     hashers: [RandomState; 2],
-    /// In bytes. To stay below this, we drop the oldest responses.
+    /// In bytes. The oldest responses are dropped to stay below this.
     limit: usize,
     answers: Mutex<Answers>,
 }
 
 type ObjectId = (KindId, Key);
 
-/// Kinds that are only known at runtime all have the same Rust type, so we need their API version
-/// and plural name as well.
+/// Includes the API version and plural name for kinds that are only known at runtime, since these
+/// all have the same Rust type.
 type KindId = (TypeId, Option<(String, String)>);
 
 fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
@@ -71,11 +70,11 @@ fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
 #[derive(Default)]
 struct Answers {
     by_object: HashMap<Arc<ObjectId>, Answer>,
-    /// Objects sorted by the time of their response. When an object gets a new response, its old
-    /// entry stays here and is skipped, since the number doesn't match.
+    /// Objects in the order of their responses. The entry of a superseded response stays here; its
+    /// number no longer matches, so it's skipped.
     order: VecDeque<(u64, Arc<ObjectId>)>,
-    /// The first response for each kind, which we use as the base for diffs. If that's too large,
-    /// it's empty.
+    /// The first response of each kind, used as the base for diffs. Empty if that response is too
+    /// large.
     bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
@@ -99,7 +98,7 @@ impl Answer {
 pub(super) struct BodyHash([u64; 2]);
 
 impl AppliedObjects {
-    /// The memory limit is in bytes. A limit of zero disables the store.
+    /// `limit` is in bytes; zero disables the store.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
@@ -109,7 +108,7 @@ impl AppliedObjects {
     }
 
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
-        // Ignore preconditions, because they depend on what we happen to know about the object.
+        // Ignore preconditions, which depend on our current knowledge of the object.
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
         let hash = BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&*body)));
         for (name, value) in preconditions {
@@ -136,14 +135,13 @@ impl AppliedObjects {
         let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         let base = answers.bases.get(&id_of(kind))?;
         let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
-        // Deserialize from a `str`, since that's what kube does for responses. `from_slice` would
-        // have to be monomorphized for every `K` as well, which increases the compile time of all
-        // operators.
+        // Deserialize from a `str`, as kube does for responses. `from_slice` would be monomorphized
+        // for every `K` as well, which increases the compile time of all operators.
         serde_json::from_str(&json).ok()
     }
 
-    /// If `keeps` is `false`, we remember the response without the object itself. That's for
-    /// objects which must not be stored, or are in a cache anyway.
+    /// If `keeps` is `false`, remembers the response without the object itself: it must not be
+    /// stored, or it's in a cache anyway.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -191,8 +189,7 @@ impl Answers {
         {
             self.forget(number, &id);
         }
-        // Get rid of stale entries, otherwise `order` would grow with every response that replaces
-        // another one.
+        // Drop stale entries, or `order` would grow with each response that supersedes another one.
         if self.order.len() > 2 * self.by_object.len() + 64 {
             let by_object = &self.by_object;
             self.order
@@ -200,7 +197,7 @@ impl Answers {
         }
     }
 
-    /// If there's no base for this kind yet, `first` becomes the base.
+    /// Returns the base for a kind, which is `first` if there is none yet.
     fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
         self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
@@ -209,7 +206,7 @@ impl Answers {
     }
 
     fn forget(&mut self, number: u64, id: &ObjectId) {
-        // The object may have got a newer response in the meantime, which has to stay.
+        // A newer response may have arrived meanwhile; don't drop it.
         if self
             .by_object
             .get(id)
@@ -226,12 +223,12 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
 }
 
 fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
-    // The managed fields would take as long as everything else.
+    // Serializing the managed fields would take as long as everything else.
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);
     object.meta_mut().managed_fields = managed_fields;
-    // Go through a `Value`, like we do for bodies. Serializing directly to bytes would have to be
-    // monomorphized for every `K` as well, which increases the compile time of all operators.
+    // Go through a `Value`, as for bodies. Serializing directly to bytes would be monomorphized for
+    // every `K` as well, which increases the compile time of all operators.
     serde_json::to_vec(&json.ok()?).ok()
 }
 

@@ -1,5 +1,4 @@
-//! Makes sure that a write affects the object that was read, and not another one created in its
-//! place.
+//! Ensures that a write affects the object that was read, and not another one created in its place.
 //!
 //! | write | precondition |
 //! |---|---|
@@ -7,9 +6,9 @@
 //! | JSON patch | a test of the UID as the first operation |
 //! | apply or merge patch of the status | also the resource version: when the status of a custom resource is written, kube-apiserver ignores all other metadata |
 //!
-//! A resource version alone would be too strict, since it changes with every write by anyone. If a
-//! status is rejected because of it, we check that the API server still has the same object, and
-//! then try again.
+//! A resource version alone would be too strict, since every write changes it. If a status is
+//! rejected because of its resource version, we check that the API server still has the same
+//! object, then retry.
 
 use std::fmt::Debug;
 
@@ -24,7 +23,7 @@ use crate::cache::{KnownObject, to_json};
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// How often we send a status again because the object has changed.
+/// Maximum number of retries of a status after concurrent changes to the object.
 const RETRIES: usize = 4;
 
 #[derive(Clone, Copy, Default)]
@@ -67,8 +66,8 @@ impl<S> Ctx<S> {
         let (api, name) = (self.api_of(kind, object), object.name_any());
         let uid = object.meta().uid.as_deref();
         let mut version = uid.and_then(|_| self.newest_version(kind, object));
-        // If the caller's patch contains a resource version, a newer one wouldn't be what they
-        // asked for.
+        // Don't retry if the caller's patch has a resource version: a newer one would not be what
+        // they asked for.
         let mut retries = match names_version(patch)? {
             true => 0,
             false => RETRIES,
@@ -98,8 +97,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the most recent resource version that we know of. The caches may have a newer one
-    /// than `object`, since they contain the writes of this process.
+    /// Returns the latest known resource version. The caches may be ahead of `object`, since they
+    /// contain the writes of this process.
     fn newest_version<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Option<String> {
         let own = object.resource_version();
         let cached = match self.shared.caches.look_up(kind, object.meta()) {
@@ -113,14 +112,14 @@ impl<S> Ctx<S> {
 
 /// Asks the API server for the current resource version.
 ///
-/// Returns `None` if we can't read the object, or if it doesn't exist anymore or was replaced. In
-/// these cases, the object should be reconciled again with an up-to-date cache.
+/// Returns `None` if the object can't be read, no longer exists or was replaced. In these cases, it
+/// should be reconciled again with an up-to-date cache.
 async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
     let found = api.get_metadata(&object.name_any()).await.ok()?;
     (found.uid() == object.uid()).then(|| found.resource_version())?
 }
 
-/// If another object has taken the place of this one, the error becomes a conflict.
+/// Turns the error into a conflict if the object was replaced by another one.
 async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> Error {
     if let kube::Error::Api(status) = &error
         && is_failed_test(status)
@@ -133,7 +132,7 @@ async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> 
     to_bound_apply_error(object, error)
 }
 
-/// If a test of a JSON patch has failed, the error becomes a conflict.
+/// Turns the error into a conflict if a test of a JSON patch failed.
 pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     match error {
         kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),
@@ -142,7 +141,7 @@ pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
 }
 
 /// Returns `true` if a JSON patch could not be applied (e.g. because of a failed test). An invalid
-/// object has the same code, but then the API server names a field.
+/// object has the same status code, but then the API server names a field.
 fn is_failed_test(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     status.code == 422 && causes.next().is_none()
@@ -161,7 +160,7 @@ fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Pa
             }
             Patch::Json(operations)
         }
-        // Future versions of kube may add other patches, and we wouldn't know how to bind those.
+        // kube may add other kinds of patches, for which we can't tell how to add the UID.
         _ => return Err(Error::terminal("this kind of patch is not supported")),
     })
 }
@@ -174,7 +173,7 @@ fn bind_body<P: Serialize>(body: &P, conditions: Conditions<'_>) -> Result<Value
     ];
     for (name, value) in conditions {
         if let (Some(value), Some(metadata)) = (value, metadata_of(&mut body)) {
-            // A precondition of the caller takes precedence.
+            // A precondition set by the caller takes precedence.
             metadata.entry(name).or_insert_with(|| value.into());
         }
     }

@@ -1,4 +1,4 @@
-//! Creates owned objects which do not change after that.
+//! Creates owned objects that do not change afterwards.
 
 use std::sync::Arc;
 
@@ -13,16 +13,15 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Key, Kind, describe_object};
 
 impl<S> Ctx<S> {
-    /// Creates an object that's controlled by `owner`. If `owner` already controls an object with
-    /// the same name, returns that one instead.
+    /// Creates an object controlled by `owner`. If `owner` already controls an object with the same
+    /// name, returns the existing object instead.
     ///
-    /// Use this for objects that are only created once and are not updated later (e.g. Jobs), or if
-    /// the owner must not take over existing objects. Unlike [`apply_owned`](Self::apply_owned),
-    /// this doesn't modify existing objects, and does not adopt objects without a controller.
+    /// Use this for objects that are created once and never updated (e.g. Jobs), or if the owner
+    /// must not take over existing objects. Unlike [`apply_owned`](Self::apply_owned), this doesn't
+    /// modify existing objects, and does not adopt objects without a controller.
     ///
-    /// If there is a cache of whole objects that contains the object, no request is sent. By
-    /// default, the object is created in the namespace of its owner. The field manager is the
-    /// controller name.
+    /// No request is sent if the object is in a cache of whole objects. By default, the object is
+    /// created in the namespace of its owner. The field manager is the controller name.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ pub enum Written<K> {
     Created(K),
     /// The object was updated.
     Updated(K),
-    /// The object was up to date already, so no request was made.
+    /// The object was already up to date, so no request was made.
     Unchanged(K),
 }
 
@@ -44,15 +44,15 @@ impl<K> Written<K> {
 impl<S> Ctx<S> {
     /// Creates `object`, or updates the existing object of the same name.
     ///
-    /// In the first case, `mutate` is called with `object`, and in the second case with the
-    /// existing object. It should change its argument to the desired state. If that's what the
-    /// existing object looks like already, no request is made.
+    /// `mutate` is called with the existing object or, if there is none, with `object`. It should
+    /// change its argument to the desired state. If that doesn't change the existing object, no
+    /// request is made.
     ///
-    /// The existing object is taken from the cache if there is one for [whole
-    /// objects](Self::cached) that is consistent with all other caches of the kind. Otherwise it is
-    /// read from the API server. An update is sent as a merge patch, which preserves fields that
-    /// `K` does not know about, and replaces lists as a whole. It doesn't include the status, for
-    /// which you should use [`apply_status`](Self::apply_status).
+    /// The existing object is taken from the cache of [whole objects](Self::cached), if there is
+    /// one and it is consistent with all other caches of the kind. Otherwise it is read from the
+    /// API server. An update is sent as a merge patch, which preserves fields that `K` does not
+    /// know about, and replaces lists as a whole. It doesn't include the status; use
+    /// [`apply_status`](Self::apply_status) for that.
     ///
     /// Prefer [`apply`](Self::apply) unless the desired state depends on the existing object. The
     /// controller's role needs the verbs `get`, `create` and `patch`.
@@ -96,7 +96,7 @@ impl<S> Ctx<S> {
     ///
     /// Returns an [`OwnershipError`](crate::OwnershipError) if the object has a different
     /// controller, if the owner is being deleted, or if it cannot own the object because of their
-    /// scopes. Apart from that, returns the same errors as `create_or_update`.
+    /// scopes. Otherwise, returns the same errors as `create_or_update`.
     pub async fn create_or_update_owned<O: AnyObject, K: AnyObject + Serialize>(
         &self,
         owner: &O,
@@ -106,7 +106,7 @@ impl<S> Ctx<S> {
         self.check_owner_cluster(owner, &object)?;
         let kind = self.kind_of(&object).await?;
         self.own(owner, &mut object, &kind)?;
-        // If the object already exists, `mutate` gets that one, which may not have this owner yet.
+        // `mutate` is called with the existing object, if any, which may not have this owner yet.
         let mutate = |object: &mut K| {
             mutate(object);
             Ok(self.own(owner, object, &kind)?)
@@ -144,7 +144,7 @@ impl<S> Ctx<S> {
             return Ok(Write::Nothing(existing));
         };
         // With the resource version, the API server rejects the patch if the object was modified
-        // after we've read it.
+        // since it was read.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
         Ok(Write::Update { existing, changes })
     }
@@ -185,8 +185,8 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(kind, to_json, api.create(&params, object)).await {
-            // The object did not exist a moment ago, so this is a conflict with whoever has created
-            // it.
+            // The object did not exist a moment ago, so another client has just created it. Report
+            // this as a conflict.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }

@@ -12,14 +12,13 @@ use crate::object::{AnyObject, Key};
 impl<S> Ctx<S> {
     /// Deletes an object.
     ///
-    /// Returns `None` if the object is gone, even if it didn't exist in the first place. If its
-    /// deletion is delayed by finalizers or a grace period, returns the object with its deletion
-    /// timestamp.
+    /// Returns `None` if the object is gone, even if it never existed. If finalizers or a grace
+    /// period delay its deletion, returns the object with its deletion timestamp.
     ///
-    /// If `object` has a UID (which is always the case if it comes from a cache), then we won't
-    /// delete another object which was created in its place. Dependents are deleted in the
-    /// background. As soon as the object is gone, readers do not find it in the caches anymore.
-    /// Watches are notified when the API server reports the deletion.
+    /// If `object` has a UID (which is always the case if it comes from a cache), another object
+    /// created in its place is not deleted. Dependents are deleted in the background. Once the
+    /// object is gone, it's also hidden from readers of the caches. Watches are notified when the
+    /// API server reports the deletion.
     ///
     /// There is usually no need to delete owned objects when their owner is deleted, because the
     /// garbage collector does that.
@@ -86,7 +85,7 @@ impl<S> Ctx<S> {
         let (left, uid) = answer.either(
             |left| match left.meta().deletion_timestamp {
                 Some(_) => (Some(left), None),
-                // Some kinds (e.g. Service) respond with the object as it was before the deletion.
+                // Some kinds (e.g. Service) respond with the object from before the deletion.
                 None => gone(left.uid()),
             },
             |status| gone(uid_of(&status)),

@@ -93,7 +93,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Adds the kind of a controller or a watch, so that we don't have to discover it.
+    /// Adds the kind of a controller or a watch, which then needs no discovery.
     pub(crate) fn add_kind<K: Watchable>(&self, kind: &Kind<K>) {
         if let Some(kind) = kind.to_dynamic() {
             self.shared.kinds.add(kind);
@@ -118,8 +118,7 @@ impl<S> Ctx<S> {
         kind.api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// A 404 may mean that the CRD was deleted (or replaced), so look the kind up again the next
-    /// time.
+    /// A 404 may mean that the CRD was deleted (or replaced), so rediscover the kind next time.
     pub(super) fn forget_if_missing<K: Watchable>(&self, kind: &Kind<K>, error: &kube::Error) {
         let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
         if let (true, Some(kind)) = (is_missing, kind.to_dynamic()) {

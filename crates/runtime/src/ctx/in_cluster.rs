@@ -1,9 +1,9 @@
 //! Contexts of a controller in additional clusters.
 //!
-//! All methods of [`Ctx`] use its client and its caches. So in order to work with another cluster,
-//! we need an ordinary context with the client and the caches of that cluster. The state and the
-//! queue are shared with the controller. All else must be separate (such as the memory of previous
-//! applies). These contexts are created on first use, and exist until the cluster is removed.
+//! All methods of [`Ctx`] use its client and its caches, so another cluster needs an ordinary
+//! context with the client and the caches of that cluster. The state and the queue are shared with
+//! the controller; everything else is separate (e.g. the record of previous applies). These
+//! contexts are created on first use, and exist until the cluster is removed.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::shutdown::Shutdown;
 #[derive(Clone)]
 pub(crate) struct ClusterLinks {
     pub(crate) clusters: Clusters,
-    /// Writes require this lease, no matter which cluster they go to.
+    /// Required for writes, no matter which cluster they go to.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to exit once they have emptied their queue. `None` in tests.
+    /// Makes event publishers exit once their queue is empty. `None` in tests.
     pub(crate) stop_events: Option<Shutdown>,
 }
 
@@ -50,7 +50,7 @@ impl ClusterLinks {
     }
 }
 
-/// What a context needs to know if it's not in the manager's own cluster.
+/// The part of a context that only exists outside of the manager's own cluster.
 pub(super) struct OtherCluster {
     cluster: Cluster,
     /// The corresponding context in the manager's own cluster.
@@ -59,20 +59,20 @@ pub(super) struct OtherCluster {
 
 impl<S> Ctx<S> {
     /// Returns the context of this controller in another cluster. All of its methods use the caches
-    /// and the API server of that cluster. This is cheap, except for the first call.
+    /// and the API server of that cluster. Cheap, except for the first call.
     ///
     /// Leader election always takes place in the manager's own cluster. With `--leader-elect`,
-    /// writes to any cluster fail after this process has lost its lease.
+    /// writes to any cluster fail once this process has lost its lease.
     ///
-    /// [`cached`](Self::cached) returns an error until the cache has synced, since you'd otherwise
-    /// get the impression that there are no objects in the cluster. If the cluster is lost, failed
-    /// reconciles are retried with backoff, and immediately once it is back.
+    /// [`cached`](Self::cached) returns an error until the cache has synced; otherwise the cluster
+    /// would seem to be empty. If the cluster becomes unreachable, failed reconciles are retried
+    /// with backoff, and immediately once it is back.
     ///
     /// # Owner references
     ///
     /// Owner references can't refer to objects in other clusters. The `…_owned` methods return an
-    /// error if the owner is in a different cluster. What you can do instead is to store the owner
-    /// in a label or an annotation, map changes to the owner with
+    /// error if the owner is in a different cluster. Instead, you can store the owner in a label or
+    /// an annotation, map changes to the owner with
     /// [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the objects in a
     /// [finalizer](crate::Controller::finalizer).
     ///
@@ -122,11 +122,11 @@ impl<S> Ctx<S> {
         other.map_or(&self.shared, |other| &other.own)
     }
 
-    /// Checks that `owner` isn't in another cluster, before we write `object` in this one.
+    /// Checks that `owner` isn't in another cluster, before writing `object` in this one.
     ///
-    /// We can only tell that from the caches. If the owner's UID is in a cache of another cluster
-    /// but in none of this cluster, then it's in the other one. We accept owners whose kind isn't
-    /// cached.
+    /// Only caches can tell: if the owner's UID is in a cache of another cluster but in none of
+    /// this cluster, the owner is in the other cluster. Owners of kinds that aren't cached are
+    /// accepted.
     pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -177,7 +177,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
     });
     cluster.run_publisher(&own.controller, publisher.boxed());
     if let Some(target) = &own.watch_target {
-        // Reconciles that have failed because this cluster was lost don't have to sit out their
+        // Don't make reconciles that failed because the cluster was unreachable sit out their
         // backoff.
         let queue = Arc::clone(target.queue());
         cluster.on_ready(move || queue.retry_failed());
@@ -191,7 +191,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
-        // There are no owners in the manager's cluster for the objects in another one.
+        // Objects in other clusters can't have owners in the manager's cluster.
         division: None,
         links,
         other_cluster: Some(OtherCluster {

@@ -121,8 +121,7 @@ impl<S: Debug> Debug for Ctx<S> {
 }
 
 impl<S> Ctx<S> {
-    /// Creates a context without a manager. You can use it to call a reconcile function from a
-    /// test.
+    /// Creates a context without a manager, for calling a reconcile function from a test.
     ///
     /// # Panics
     ///
@@ -132,8 +131,8 @@ impl<S> Ctx<S> {
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
         let reporter = Reporter::from(controller.as_str());
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
-        // The watches of these caches are never started. They only contain what's added with
-        // `caching`.
+        // The watches of these caches are never started. The caches only contain what `caching`
+        // adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         let links = ClusterLinks::of_test();
         let kinds = Kinds::default();
@@ -223,7 +222,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Labels an object with the shard of its owner, if the controller is configured to do that.
+    /// Labels an object with the shard of its owner, if the controller is configured to.
     fn label_owned(&self, owner: &str, meta: &mut ObjectMeta) {
         if let Some(division) = self.division() {
             division.label(owner, meta);
@@ -238,31 +237,29 @@ impl<S> Ctx<S> {
         &self.shared.late_watches
     }
 
-    /// Returns the client, which you can use for operations that aren't available as a method of
-    /// `Ctx`.
+    /// Returns the client, for operations that `Ctx` has no method for.
     ///
-    /// With `--leader-elect`, all writes with this client fail after the process has lost its
-    /// lease, since the next leader may already be active. That's also true for the methods of this
-    /// context. It does not affect reads, or controllers that run [on every
+    /// With `--leader-elect`, all writes with this client fail once the process has lost its lease,
+    /// since the next leader may already be active. The same goes for the methods of this context.
+    /// Reads are not affected, nor are controllers that run [on every
     /// replica](crate::Controller::on_every_replica).
     pub fn client(&self) -> Client {
         self.shared.client.clone()
     }
 
-    /// Returns the current time. In a simulation this is the simulated time, which makes runs
-    /// reproducible and allows months to pass in no time.
+    /// Returns the current time. In a simulation, this is the simulated time, so runs are
+    /// reproducible and months can pass instantly.
     pub fn now(&self) -> k8s_openapi::jiff::Timestamp {
         crate::clock::now()
     }
 
-    /// Returns a random number. In a simulation it is determined by the history, which makes runs
+    /// Returns a random number. In a simulation, it is determined by the history, so runs are
     /// reproducible. Do not use it for secrets.
     pub fn random(&self) -> u64 {
         crate::random::random_u64()
     }
 
-    /// Returns the controller's name. This is the one that was set with `.named(…)`, or the kind in
-    /// lower case by default.
+    /// Returns the controller's name, as set with `.named(…)`. Defaults to the kind in lower case.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
@@ -270,7 +267,7 @@ impl<S> Ctx<S> {
     /// Returns the cache of kind `K`. Reading from it does not send requests to the API server.
     ///
     /// There are caches for the kinds of all controllers, for kinds of which they watch whole
-    /// objects, and for those requested with [`Controller::reads`](crate::Controller::reads) or
+    /// objects, and for kinds requested with [`Controller::reads`](crate::Controller::reads) or
     /// [`Controller::index`](crate::Controller::index). Kinds that a controller
     /// [owns](crate::Controller::owns) are different, because only their metadata is cached. Use
     /// `ctx.cached::<PartialObjectMeta<Deployment>>()` for those. To read from the API server
@@ -279,7 +276,7 @@ impl<S> Ctx<S> {
     /// # Errors
     ///
     /// Returns a terminal error if the manager doesn't have such a cache. In [another
-    /// cluster](Self::in_cluster), returns an error if the cache has not synced.
+    /// cluster](Self::in_cluster), returns an error until the cache has synced.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
@@ -297,11 +294,11 @@ impl<S> Ctx<S> {
     /// Returns a cache with the objects of all replicas, if the operator is
     /// [sharded](crate::Manager::sharded). Otherwise, this is the same as [`cached`](Self::cached).
     ///
-    /// Every replica has all objects of kinds requested with
+    /// Every replica has all objects of kinds that are requested with
     /// [`Controller::reads`](crate::Controller::reads) or
-    /// [`Controller::index`](crate::Controller::index), or that are
-    /// [watched](crate::Controller::watches) with a mapping function. Of all other kinds it just
-    /// has its share, for which you can use `cached`.
+    /// [`Controller::index`](crate::Controller::index), or [watched](crate::Controller::watches)
+    /// with a mapping function. Of all other kinds, a replica only has its own share, which you can
+    /// read with `cached`.
     ///
     /// # Errors
     ///
@@ -356,22 +353,22 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// Returns an [`Api`] for kind `K` in the namespace of `object`. If `K` is cluster-scoped, the
-    /// namespace does not matter.
+    /// Returns an [`Api`] for kind `K` in the namespace of `object`. The namespace is ignored if
+    /// `K` is cluster-scoped.
     ///
-    /// If `object` is cluster-scoped but `K` is namespaced, you get an API for all namespaces. Note
-    /// that every call is a request to the API server. If the kind is watched anyway, it is cheaper
-    /// to use [`cached`](Self::cached).
+    /// If `object` is cluster-scoped but `K` is namespaced, the API covers all namespaces. Every
+    /// call is a request to the API server, so for a kind that's watched anyway,
+    /// [`cached`](Self::cached) is cheaper.
     pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
         <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
     }
 
     /// Creates or updates an object using server-side apply, and returns the result.
     ///
-    /// Fields that are not part of `object` keep their values. If they were set by an earlier apply
-    /// of this controller, they're removed. The field manager is the controller's name. In case of
-    /// a conflict with another manager, we take ownership of the field (`force`). Use
-    /// [`without_force`](Self::without_force) to prevent that.
+    /// Fields that are not part of `object` keep their values, unless they were set by an earlier
+    /// apply of this controller; those are removed. The field manager is the controller's name. In
+    /// case of a conflict with another manager, the apply takes ownership of the field (`force`).
+    /// Use [`without_force`](Self::without_force) to prevent that.
     ///
     /// Be aware that the fields of a typed object are always sent unless they're an `Option`. For
     /// example, the `spec` of a Deployment is not optional in k8s-openapi's types for recent
@@ -379,9 +376,9 @@ impl<S> Ctx<S> {
     /// [`patch`](Self::patch) or a [`DynamicObject`](kube::api::DynamicObject).
     ///
     /// No request is made if the same apply was sent before, and a cache shows that the object
-    /// hasn't changed since then. So a resync with nothing to do is free. The result is the one of
-    /// the earlier apply, without `managedFields`. We don't remember the results for Secrets, so
-    /// they are always sent unless whole Secrets are [cached](Self::cached).
+    /// hasn't changed since, so a no-op resync is free. It returns the result of the earlier apply,
+    /// without `managedFields`. Results for Secrets aren't remembered, so these are always sent
+    /// unless whole Secrets are [cached](Self::cached).
     ///
     /// # Errors
     ///
@@ -397,12 +394,12 @@ impl<S> Ctx<S> {
 
     /// Returns a context whose applies do not take ownership of fields from other managers. This
     /// affects [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and
-    /// [`apply_status`](Self::apply_status). It's like an apply without `ForceOwnership` in
-    /// controller-runtime.
+    /// [`apply_status`](Self::apply_status), and corresponds to an apply without `ForceOwnership`
+    /// in controller-runtime.
     ///
-    /// If an apply would change a field owned by somebody else, it fails with a
-    /// [`FieldManagerConflict`] that lists those fields and managers. When it's returned to a
-    /// controller, it's logged as an error and retried with backoff. If two managers set a field to
+    /// If an apply would change a field owned by another manager, it fails with a
+    /// [`FieldManagerConflict`] that lists those fields and managers. When returned from a
+    /// reconcile, it's logged as an error and retried with backoff. If two managers set a field to
     /// the same value, they share it, and there's no conflict.
     ///
     /// ```no_run
@@ -429,9 +426,9 @@ impl<S> Ctx<S> {
     /// Updates an object's status using server-side apply, and returns the result.
     ///
     /// Fields that were set by an earlier call but aren't part of `status` are removed. If the
-    /// status of `object` is the same already, no request is made and a copy of `object` is
-    /// returned. If `object` has a UID (which is always the case if it comes from a cache), then we
-    /// won't modify another object created in its place.
+    /// object already has this status, no request is made and a copy of `object` is returned. If
+    /// `object` has a UID (which is always the case if it comes from a cache), another object
+    /// created in its place is not modified.
     ///
     /// # Errors
     ///
@@ -462,13 +459,13 @@ impl<S> Ctx<S> {
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
-    /// was taken and what it was, respectively. Events are sent in the background, so reconciles
-    /// neither wait for them nor fail if they cannot be sent. The controller's role needs the verbs
-    /// `create` and `patch` for `events` in the group `events.k8s.io`.
+    /// Both `reason` and `action` should be a single CamelCase word: why the action was taken, and
+    /// what it was. Events are sent in the background, so reconciles neither wait for them nor fail
+    /// if they cannot be sent. The controller's role needs the verbs `create` and `patch` for
+    /// `events` in the group `events.k8s.io`.
     ///
-    /// Like in client-go, there is a limit of 25 events per object, and one more every five
-    /// minutes. Any other events are dropped, and counted in the metric
+    /// As in client-go, there is a limit of 25 events per object, plus one every five minutes.
+    /// Events above the limit are dropped, and counted in the metric
     /// `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
@@ -485,7 +482,7 @@ impl<S> Ctx<S> {
         self.shared.events.send(event, event_reference(object));
     }
 
-    /// Records an event about an undecodable object, unless another controller has already done so.
+    /// Records an event about an undecodable object, unless another controller already did.
     pub(crate) fn record_undecodable<K: Watchable>(&self, kind: &Kind<K>, entry: &UndecodableEntry) {
         if entry.claim_event() {
             let note = format!(
@@ -508,8 +505,7 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Doesn't send anything if the apply is identical to a previous one, and nobody has changed
-    /// the object since then.
+    /// No-op if an identical apply was sent before, and the object hasn't changed since.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -543,8 +539,8 @@ impl<S> Ctx<S> {
         let mut applied = self
             .send_write(kind, to_json, api.patch(&name, &self.apply_params(), &patch))
             .await?;
-        // The values of Secrets must not end up in memory (see `applied`), and a cached object
-        // doesn't have to be stored twice.
+        // The values of Secrets must not be kept in memory (see `applied`), and a cached object
+        // need not be stored twice.
         let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
         self.shared.applied.remember(kind, hash, &mut applied, keeps);
         Ok(applied)
@@ -556,7 +552,7 @@ impl<S> Ctx<S> {
         if !caches.shows_version(kind, key, &version) {
             return None;
         }
-        // Prefer the object in a cache, since it doesn't have to be decoded.
+        // Prefer a cached object, since it doesn't have to be decoded.
         let whole = caches.get_version(kind, key, &version);
         whole.map_or_else(
             || applied.object_of(kind, key),
@@ -564,16 +560,16 @@ impl<S> Ctx<S> {
         )
     }
 
-    /// Sends a write, and makes the result visible to readers of the caches. Caches of other Rust
-    /// types need `to_json` for that.
+    /// Sends a write, and makes the result visible to readers of the caches. `to_json` is for
+    /// caches with a different Rust type.
     pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
         to_json: ToJson<K>,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
-        // Note the state of the caches before the request is sent, so that we can tell whether a
-        // watch has overtaken the response.
+        // Record the state of the caches before sending the request, to detect whether a watch has
+        // overtaken the response.
         let pending = self.shared.caches.begin_write(kind, to_json);
         let answer = request.await;
         let mut object = answer.inspect_err(|error| self.forget_if_missing(kind, error))?;
@@ -589,7 +585,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Only used in additional clusters. The manager waits for the caches of its own cluster at
+/// Only used for additional clusters; the manager already waits for its own cluster's caches at
 /// startup.
 fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(), Error> {
     if cache.is_synced() {
@@ -615,8 +611,8 @@ fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Like [`to_apply_error`], but for an apply that contains the object's UID. If another object has
-/// taken its place, that's a conflict.
+/// Like [`to_apply_error`], but for an apply that contains the object's UID: a conflict if the
+/// object was replaced by another one.
 fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
@@ -629,8 +625,8 @@ fn is_uid_mismatch(status: &Status) -> bool {
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
-/// Turns the error of a lost race into a conflict, because controllers retry those without logging
-/// an error.
+/// Turns the error of a lost race into a conflict, which controllers retry without logging an
+/// error.
 fn to_conflict(status: &Status) -> kube::Error {
     let conflict = Status::failure(&status.message, "Conflict").with_code(409);
     kube::Error::Api(conflict.boxed())

@@ -1,34 +1,33 @@
 //! Owner references, and applies of objects with an owner.
 //!
 //! An apply must never take an object away from its controller, but the API server doesn't enforce
-//! that. The problem is that all objects applied by one of our controllers have the same field
-//! manager, namely the controller's name.
+//! that: all objects applied by one of our controllers have the same field manager, namely the
+//! controller's name.
 //!
-//! Let's say there are two Memcacheds `a` and `b` which both want a Deployment named `cache`. When
-//! `b` is reconciled, it applies the Deployment with an owner reference to `b`. From the server's
-//! perspective, a field manager applies a different set of fields. It removes the reference to `a`
-//! that was set by the same manager before, and accepts the apply. Then `a` applies its own version
-//! again, and so on. Looking up the owner in the cache first does not solve this, because the cache
-//! may be stale.
+//! Suppose that the Memcacheds `a` and `b` both need a Deployment named `cache`. Reconciling `b`
+//! applies the Deployment with an owner reference to `b`. To the API server, a field manager
+//! applies a different set of fields: it removes the reference to `a`, which the same manager set
+//! before, and accepts the apply. Then `a` applies its own version again, and so on. Looking up the
+//! owner in the cache first does not solve this, because the cache may be stale.
 //!
-//! Our solution is to add a precondition to each apply. It depends on what we know:
+//! Our solution is to add a precondition to each apply, depending on the cached state:
 //!
-//! - In the cache, the object is controlled by `owner`. The apply then contains its UID and
-//!   resource version. The UID alone isn't sufficient, because the garbage collector may have
-//!   released the object in the meantime (`--cascade=orphan`). The apply would take it back, and it
-//!   would be deleted along with its owner.
-//! - The object doesn't exist according to the cache. The apply then contains the resource version
-//!   `1`, which is older than that of any object. Either it creates the object, or it fails with a
-//!   conflict because another owner was faster. This is the most common case, and it takes a single
-//!   request.
-//! - In all other cases, and also after such a conflict, we read the metadata of the object from
-//!   the server. If it is controlled by someone else, we return an error. Otherwise the object is
-//!   applied with the resource version that we've just read, so nobody can get in between.
+//! - The cached object is controlled by `owner`. The apply contains its UID and resource version.
+//!   The UID alone isn't sufficient, because the garbage collector may have orphaned the object
+//!   since (`--cascade=orphan`); the apply would adopt it again, and it would be deleted along with
+//!   its owner.
+//! - The object doesn't exist according to the cache. The apply contains the resource version `1`,
+//!   which is older than any object's. It either creates the object, or fails with a conflict
+//!   because another owner was faster. This is the most common case, and it takes a single request.
+//! - In all other cases, and after such a conflict, we read the object's metadata from the server.
+//!   If the object has another controller, we return an error. Otherwise it's applied with the
+//!   resource version just read, so concurrent changes are detected.
 //!
-//! Conflicts are returned to the controller, which tries again with an up-to-date cache. In the
-//! first of these cases, a repeated apply may not even be sent; see `applied`.
+//! Conflicts are returned to the controller, which retries with an up-to-date cache. In the first
+//! case, a repeated apply may not even be sent; see `applied`.
 //!
-//! An owner that's being deleted must not get any new objects. Since we may not have seen its
+//! An owner that's being deleted must not get new objects. Since its deletion may not have reached
+//! the cache, we ask the server before adopting an existing object; see `adoption`.
 //! deletion yet, we ask the server before we adopt an existing object; see `adoption`.
 
 use std::sync::Arc;
@@ -46,20 +45,20 @@ use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 /// No object can have this resource version, because even the first write to the store gets a
 /// larger one.
 ///
-/// An apply with this version creates the object if there is none, and fails with a conflict
+/// An apply with this version creates the object if it doesn't exist, and fails with a conflict
 /// otherwise.
 const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
-    /// Applies an object that's controlled by `owner`. See [`apply`](Self::apply).
+    /// Applies an object controlled by `owner`. See [`apply`](Self::apply).
     ///
     /// By default, the object is created in the namespace of its owner. It gets an owner reference
-    /// with `controller` and `blockOwnerDeletion`, which has two effects. The owner is reconciled
-    /// when the object changes (see [`owns`](crate::Controller::owns)), and the object is deleted
-    /// together with its owner. If the object exists and has no controller, it is adopted. Use
-    /// [`create_owned`](Self::create_owned) if you do not want that.
+    /// with `controller` and `blockOwnerDeletion`: the owner is reconciled when the object changes
+    /// (see [`owns`](crate::Controller::owns)), and the object is deleted together with its owner.
+    /// An existing object without a controller is adopted. Use [`create_owned`](Self::create_owned)
+    /// to avoid that.
     ///
-    /// Objects cannot be applied if the owner is being deleted, even if it owns them already. See
+    /// Fails if the owner is being deleted, even if it already owns the object. See
     /// [`OwnershipError::OwnerTerminating`].
     ///
     /// # Errors
@@ -71,7 +70,7 @@ impl<S> Ctx<S> {
     /// - The owner is being deleted.
     /// - The owner cannot own the object because of their scopes.
     ///
-    /// Returns a conflict if another owner creates or adopts the object at the same time, and a
+    /// Returns a conflict if another owner creates or adopts the object concurrently, and a
     /// [`FieldManagerConflict`] like [`apply`](Self::apply) does. Otherwise, returns the response
     /// of the API server as a [`kube::Error`].
     ///
@@ -87,7 +86,7 @@ impl<S> Ctx<S> {
         self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
     }
 
-    /// Applies an object with a claim, unless somebody else has claimed the existing object. See
+    /// Applies an object with a claim, unless the existing object is claimed by another owner. See
     /// the module documentation.
     pub(super) async fn apply_claimed<C: AnyObject + Serialize>(
         &self,
@@ -102,8 +101,8 @@ impl<S> Ctx<S> {
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
-                    // The object has changed since it was cached. If it's still the same object,
-                    // this may just be about its status.
+                    // The object has changed since it was cached. If its UID is still the same,
+                    // maybe only its status has.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
                         conflict = Some(error);
                     }
@@ -124,7 +123,7 @@ impl<S> Ctx<S> {
         let existing = api.get_metadata_opt(&child.name_any()).await?;
         if let Some(conflict) = conflict {
             let uid = existing.as_ref().and_then(|existing| existing.uid());
-            // It's a different object now, so what we know about the old one doesn't apply to it.
+            // The object was replaced, so what was cached about the old one doesn't apply.
             if uid != child.meta().uid {
                 return Err(conflict);
             }
@@ -163,19 +162,19 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// If the object was created just now, its owner has to be notified of its deletion even if
-    /// there is a gap in the watch.
+    /// Ensures that the owner is notified of a new object's deletion, even if there is a gap in the
+    /// watch.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
     }
 }
 
-/// A claim to an object. It's stored on the object itself.
+/// An owner's claim to an object, stored on the object itself.
 pub(super) trait Claim: Sync {
     fn holds(&self, found: &ObjectMeta) -> bool;
 
-    /// Called before the claim is added to an existing `object` (with the metadata `found`). Fails
-    /// if that's not allowed.
+    /// Called before the claim is added to an existing `object` (with the metadata `found`).
+    /// Returns an error to refuse the claim.
     fn take<C: AnyObject>(
         &self,
         ctx: &Ctx<()>,
@@ -202,14 +201,13 @@ pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> b
     references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
 }
 
-/// Makes `owner` the controller of `object`. If the object has no namespace, it gets the namespace
-/// of the owner.
+/// Makes `owner` the controller of `object`. If the object has no namespace, it gets the owner's
+/// namespace.
 ///
-/// This is for objects that you create without a [`Ctx`]. There's no need to call it before
-/// [`Ctx::apply_owned`] or [`Ctx::create_or_update_owned`], because they do it themselves. The
-/// owner reference has `controller` and `blockOwnerDeletion`: the owner is reconciled when the
-/// object changes (see [`owns`](crate::Controller::owns)), and the object is deleted together with
-/// its owner.
+/// Use this for objects that you create without a [`Ctx`]. [`Ctx::apply_owned`] and
+/// [`Ctx::create_or_update_owned`] don't need it. The owner reference has `controller` and
+/// `blockOwnerDeletion`: the owner is reconciled when the object changes (see
+/// [`owns`](crate::Controller::owns)), and the object is deleted together with its owner.
 ///
 /// # Errors
 ///
@@ -256,14 +254,14 @@ fn set_controller<O: AnyObject, C: AnyObject>(
 /// Adds `owner` to the owners of `object`, without making it the controller. If the object has no
 /// namespace, it gets the owner's namespace.
 ///
-/// An object can have more than one owner, and is deleted when all of them are gone. Note that its
-/// changes only reconcile its controller, and not the other owners. If there's already a reference
-/// to the owner, it is updated, except for `controller` and `blockOwnerDeletion`.
+/// An object can have multiple owners, and is deleted once all of them are gone. Changes to the
+/// object only reconcile its controller, not the other owners. An existing reference to the owner
+/// is updated, except for `controller` and `blockOwnerDeletion`.
 ///
 /// # Errors
 ///
-/// Returns the same errors as [`set_controller_reference`], except that the object may have another
-/// controller.
+/// Returns the same errors as [`set_controller_reference`], except that another controller is
+/// allowed.
 pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -309,14 +307,13 @@ fn type_scope<K: AnyObject>() -> Option<bool> {
     K::type_kind().map(|AnyKind(kind)| kind.namespaced)
 }
 
-/// Checks whether the owner can own the object. If `object` doesn't have a namespace, it gets the
-/// owner's.
+/// Checks that the owner can own the object. If `object` has no namespace, it gets the owner's.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
     is_namespaced: Option<bool>,
 ) -> Result<(), OwnershipError> {
-    // If we don't know the scope, assume that the object is namespaced, since most objects are.
+    // If the scope is unknown, assume that the object is namespaced, like most kinds.
     if is_namespaced.unwrap_or(true) && object.meta().namespace.is_none() {
         object.meta_mut().namespace = owner.namespace();
     }
@@ -332,7 +329,7 @@ fn check_scope<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Checks that the owner is not being deleted. This copy may be outdated, though.
+/// Checks that the owner is not being deleted, although this copy of it may be stale.
 fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
@@ -396,10 +393,10 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
 
 /// Returns `true` if the reference has the owner's kind and name, but a different UID.
 ///
-/// There can't be two objects with the same name. So the referenced object must have been deleted,
-/// and the garbage collector is going to delete what it owned.
+/// Names are unique, so the referenced object must have been deleted, and the garbage collector is
+/// going to delete what it owned.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
-    // A reference may contain any version of the kind, so only compare the group.
+    // The reference may contain any version of the kind, so only compare the group.
     let group_of = |api_version: &str| {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
         group.to_owned()
@@ -545,7 +542,7 @@ mod tests {
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // An owner of a different kind is not a namesake, but one with a different version is.
+        // A different kind is not a namesake; a different version of the same kind is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),

@@ -1,4 +1,4 @@
-//! User-provided patches. They contain the object UID, so that they can't modify another object
+//! User-provided patches. They include the object's UID, so that they can't modify another object
 //! created in its place.
 
 use std::fmt::Debug;
@@ -11,22 +11,21 @@ use crate::error::Error;
 use crate::object::AnyObject;
 
 impl<S> Ctx<S> {
-    /// Modifies an object with a patch, and returns the result. It's immediately visible to readers
-    /// of the caches.
+    /// Modifies an object with a patch, and returns the result, which is immediately visible to
+    /// readers of the caches.
     ///
-    /// You can use all kinds of patches in [`Patch`]. Merge patches set the fields that they
-    /// contain, and JSON patches are a list of operations that are only carried out if all of their
-    /// tests succeed. The field manager is the controller's name. To patch the status, use
+    /// All kinds of [`Patch`] are supported. Merge patches set the fields that they contain; JSON
+    /// patches are a list of operations that are only carried out if all of their tests succeed.
+    /// The field manager is the controller's name. To patch the status, use
     /// [`patch_status`](Self::patch_status).
     ///
     /// Only the name, the namespace and the UID of `object` are used. If it has a UID (which is
-    /// always the case if it comes from a cache), then we won't modify another object created in
-    /// its place. If you do not want to modify a newer version of the object either, include
+    /// always the case if it comes from a cache), another object created in its place is not
+    /// modified. To rule out newer versions of the object as well, include
     /// `metadata.resourceVersion` in the patch.
     ///
-    /// You should prefer [`apply`](Self::apply) for fields managed by the controller. It removes
-    /// fields that aren't needed anymore, and doesn't make a request if nothing would change.
-    ///
+    /// Prefer [`apply`](Self::apply) for fields managed by the controller: it removes fields that
+    /// aren't needed anymore, and makes no request if nothing would change.
     /// ```no_run
     /// # use std::sync::Arc;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -43,9 +42,9 @@ impl<S> Ctx<S> {
     /// # Errors
     ///
     /// Returns the response of the API server as a [`kube::Error`]. This is a conflict if the
-    /// resource version is outdated or if the object was replaced by another one, and 422 if a test
-    /// of a JSON patch fails. A [`Patch::Apply`] may result in a
-    /// [`FieldManagerConflict`](crate::FieldManagerConflict), like in [`apply`](Self::apply).
+    /// resource version is outdated or the object was replaced by another one, and 422 if a test of
+    /// a JSON patch fails. A [`Patch::Apply`] may result in a
+    /// [`FieldManagerConflict`](crate::FieldManagerConflict), as with [`apply`](Self::apply).
     pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,
@@ -58,8 +57,8 @@ impl<S> Ctx<S> {
 
     /// Modifies the status with a patch. See [`patch`](Self::patch).
     ///
-    /// You should prefer [`apply_status`](Self::apply_status), unless the field has several
-    /// writers. An example of this is a single condition in a list.
+    /// Prefer [`apply_status`](Self::apply_status) unless the field has several writers, e.g. for a
+    /// single condition in a list.
     ///
     /// # Errors
     ///

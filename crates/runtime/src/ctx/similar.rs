@@ -1,30 +1,30 @@
 //! Delta compression of strings that are similar to a base.
 //!
-//! Responses to applies of the same kind only differ in names, identifiers and versions. That is
-//! about 200 out of 2000 bytes. We store the first response as is. For all others, we only store
-//! the bytes that are different, and the ranges that they have in common with the first:
+//! Responses to applies of the same kind only differ in names, identifiers and versions, i.e. in
+//! about 200 out of 2000 bytes. The first response is stored as is. For each later one, we only
+//! store the bytes that differ from the first response, and the ranges that both have in common:
 //!
 //! | text | stored with `{"name":"web-1","replicas":3}` as the base |
 //! |---|---|
 //! | `{"name":"web-1","replicas":3}` | copy 29 bytes from 0 |
 //! | `{"name":"web-27","replicas":3}` | copy 13 from 0, write `27`, copy 15 from 14 |
 //!
-//! A general-purpose compressor would find repetitions within a response, but doesn't know about
-//! the previous one.
+//! A general-purpose compressor would find repetitions within a response, but doesn't know the
+//! previous one.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// Common ranges must have at least this many bytes.
+/// Minimum length of a common range, in bytes.
 const WINDOW: usize = 8;
-/// We only index every fourth position of the base, because indexing more takes memory and hardly
+/// Only every fourth position of the base is indexed, because indexing more takes memory and hardly
 /// finds anything else.
 const STRIDE: usize = 4;
 
 pub(super) struct Base {
     text: Box<[u8]>,
-    /// The first position of each indexed range. It's computed lazily, since we don't need it for
-    /// texts that only differ in values.
+    /// Position of the first occurrence of each indexed range. Computed lazily, since texts that
+    /// only differ in values don't need it.
     places: OnceCell<HashMap<u64, usize>>,
 }
 
@@ -50,13 +50,13 @@ impl Base {
 
     pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
         let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
-        // `written` is how much of the text has been encoded. `expected` is where it continues in
-        // the base, assuming that only values differ.
+        // `written` is the number of bytes of `text` encoded so far. `expected` is the
+        // corresponding position in the base, provided that only values differ.
         let (mut written, mut expected) = (0, 0);
         let mut at = 0;
         while at < text.len() {
-            // If a value was replaced by one of the same length, this is where both texts match
-            // again.
+            // If a value was replaced by another one of the same length, both texts match again
+            // here.
             let beside = expected + (at - written);
             let Some((from, length)) = self.find(&text[at..], beside) else {
                 at += 1;
@@ -75,7 +75,7 @@ impl Base {
         encoded.into_boxed_slice()
     }
 
-    /// Finds a prefix of `text` in the base, starting with the most likely position `beside`.
+    /// Finds a prefix of `text` in the base, trying the most likely position `beside` first.
     /// Returns its position and length.
     fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
         let window = text.first_chunk::<WINDOW>()?;
@@ -108,7 +108,7 @@ impl Base {
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    // Begin with whole blocks, because comparing slices is much faster than comparing single bytes.
+    // Compare whole blocks first: comparing slices is much faster than comparing single bytes.
     const BLOCK: usize = 64;
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
     let same = BLOCK * blocks.take_while(|(a, b)| a == b).count();

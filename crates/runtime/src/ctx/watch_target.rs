@@ -1,7 +1,7 @@
 //! Information about the controller, for watches added at runtime.
 //!
-//! It is stored in `Ctx`, but created and used by `controller`. We define it here because
-//! `controller` depends on `ctx`, and not the other way around.
+//! Stored in `Ctx`, but created and used by `controller`. It's defined here because `controller`
+//! depends on `ctx`, and not the other way around.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -26,13 +26,13 @@ pub(crate) struct LateWatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActiveWatch {
-    /// Name under which it was added.
+    /// Name passed to [`Ctx::watch`](crate::Ctx::watch).
     pub name: String,
     /// Kind and API version, e.g. `Gateway (gateway.networking.k8s.io/v1)`.
     pub kind: String,
     /// The formatted [selection](crate::Selection). Empty if all objects are selected.
     pub selection: String,
-    /// Whether all existing objects are in the cache, and the controller knows about them.
+    /// Whether the controller has received all existing objects.
     pub synced: bool,
     /// The most recent error, if the watch hasn't synced.
     pub last_error: Option<String>,
@@ -42,7 +42,7 @@ pub struct ActiveWatch {
 #[doc(hidden)]
 pub struct WatchTarget {
     kind: GroupKind,
-    /// This is a `Kind<K>`.
+    /// A `Kind<K>`.
     typed: Box<dyn Any + Send + Sync>,
     queue: Arc<Workqueue<Key>>,
 }
@@ -69,7 +69,7 @@ impl WatchTarget {
     }
 }
 
-/// What we need to know about a kind in order to match owner references.
+/// The part of a kind that owner references are matched against.
 #[derive(Clone)]
 pub(crate) struct GroupKind {
     group: String,
@@ -87,7 +87,7 @@ impl GroupKind {
     }
 
     pub(crate) fn matches(&self, owner: &OwnerReference) -> bool {
-        // Ignore the version, like the garbage collector does.
+        // Ignore the version, as the garbage collector does.
         let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
         owner.kind == self.kind && group == self.group
     }

@@ -1,11 +1,11 @@
 //! Renews credentials while the operator is running.
 //!
-//! kube re-reads token files and the CA of the API server once a minute, and runs an exec plugin
-//! again before its credentials expire. However, it never replaces client certificates, or
-//! credentials from a plugin that doesn't specify an expiry. We do what client-go does:
+//! kube re-reads token files and the API server's CA once a minute, and re-runs an exec plugin
+//! before its credentials expire. However, it never replaces client certificates, or credentials
+//! from a plugin that doesn't specify an expiry. Like client-go, we do:
 //!
-//! - If the API server responds with 401, the plugin is run again and files are re-read. The 401 is
-//!   still returned to the caller, and the new credentials are used for the next attempt.
+//! - On a 401, the plugin is re-run and files are re-read. The caller still receives the 401; the
+//!   next attempt uses the new credentials.
 //! - The files of a client certificate are re-read once a minute (client-go: every five minutes).
 //!   When they change, new requests use new connections. Watches keep their connection until they
 //!   end.
@@ -28,7 +28,7 @@ use super::transport::{Transport, new_transport};
 const FILE_INTERVAL: Duration = Duration::from_secs(60);
 const BETWEEN_RENEWALS: Duration = Duration::from_secs(5);
 
-/// A transport that we replace when we renew its credentials. Clones share the same state.
+/// A transport that is replaced when its credentials are renewed. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct Renewing(Arc<Shared>);
 
@@ -36,23 +36,22 @@ struct Shared {
     config: Config,
     files: Vec<PathBuf>,
     state: Mutex<State>,
-    /// Held during a renewal.
+    /// Held during a renewal, so there's only one at a time.
     renewing: tokio::sync::Mutex<()>,
 }
 
 struct State {
     transport: Transport,
-    /// Each renewal increments this.
+    /// Incremented by each renewal.
     generation: u64,
     contents: Vec<Option<Vec<u8>>>,
-    /// When we last looked at the files.
+    /// When the files were last read.
     looked: Instant,
     attempted: Option<Instant>,
 }
 
 impl Renewing {
-    /// Creates the initial transport. Beware that this may block. Fails if the configuration can't
-    /// be used.
+    /// Creates the initial transport. May block. Fails if the configuration is invalid.
     pub(super) fn new(config: Config) -> Result<Self, kube::Error> {
         let files = certificate_files(&config.auth_info);
         let contents = read_files(&files);
@@ -78,7 +77,7 @@ impl Service<Request<Body>> for Renewing {
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // We're always ready, because the connection pool is unbounded.
+        // Always ready, because the connection pool is unbounded.
         Poll::Ready(Ok(()))
     }
 
@@ -94,8 +93,8 @@ impl Service<Request<Body>> for Renewing {
                 (state.transport.clone(), state.generation)
             };
             let response = transport.oneshot(request).await?;
-            // The caller gets the 401 nevertheless, like in client-go. Only its next attempt uses
-            // the new credentials.
+            // As in client-go, the caller still gets the 401; only its next attempt uses the new
+            // credentials.
             if response.status() == StatusCode::UNAUTHORIZED && can_change(&shared.config.auth_info) {
                 shared.renew(generation, BETWEEN_RENEWALS).await;
             }
@@ -105,7 +104,7 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Shared {
-    /// Looks at the files at most once a minute.
+    /// Reads the files at most once a minute.
     fn have_files_changed(&self) -> bool {
         let mut state = self.lock();
         if self.files.is_empty() || state.looked.elapsed() < FILE_INTERVAL {
@@ -113,15 +112,15 @@ impl Shared {
         }
         state.looked = Instant::now();
         let contents = read_files(&self.files);
-        // A missing file is probably about to be replaced.
+        // A missing file is probably just being replaced.
         contents != state.contents && contents.iter().all(Option::is_some)
     }
 
-    /// Replaces the transport, unless somebody else has already replaced this generation, or the
-    /// last attempt is less than `pause` ago.
+    /// Replaces the transport, unless another task already replaced this generation or the last
+    /// attempt was less than `pause` ago.
     async fn renew(self: &Arc<Self>, generation: u64, pause: Duration) {
         let shared = Arc::clone(self);
-        // Use a task, so that the renewal continues if the caller is cancelled.
+        // Spawn a task, so that the renewal continues if the caller is cancelled.
         let renewal = tokio::spawn(async move {
             let _renewing = shared.renewing.lock().await;
             let started = {
@@ -134,8 +133,8 @@ impl Shared {
             }
             let source = Arc::clone(&shared);
             let renewed = tokio::task::spawn_blocking(move || {
-                // Read the files before creating the transport. If somebody replaces them in
-                // between, we'll notice next time.
+                // Read the files before creating the transport. If they change in between, the next
+                // check will notice.
                 let contents = read_files(&source.files);
                 new_transport(&source.config).map(|transport| (transport, contents))
             });
@@ -152,11 +151,11 @@ impl Shared {
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot renew the credentials for the API server, keeping the old ones");
                 }
-                // The task has panicked, which was logged already.
+                // The task panicked, which was already logged.
                 Err(_) => {}
             }
         });
-        // This only fails if the task panics.
+        // Only fails if the task panics.
         let _ = renewal.await;
     }
 
@@ -165,7 +164,7 @@ impl Shared {
     }
 }
 
-/// Returns `true` if it might make a difference to load the credentials again.
+/// Returns `true` if reloading the credentials might make a difference.
 fn can_change(auth: &AuthInfo) -> bool {
     auth.exec.is_some()
         || auth.auth_provider.is_some()
@@ -173,7 +172,7 @@ fn can_change(auth: &AuthInfo) -> bool {
         || !certificate_files(auth).is_empty()
 }
 
-/// Inline data takes precedence over files, so we don't have to watch those.
+/// Inline data takes precedence over files, so files that it overrides aren't watched.
 fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let certificate = auth
         .client_certificate

@@ -17,13 +17,12 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::tests::{current_certificate, parse_certificate};
 
-/// What the server has seen, per request. This is either the `Authorization` header or the
-/// certificate.
+/// What the client presented with each request: the `Authorization` header or the certificate.
 type Shown = Arc<Mutex<Vec<Vec<u8>>>>;
 
 type Accepts = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Responds to a request with either an object or 401.
+/// Responds with either an object or a 401.
 async fn respond<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     certificate: Option<CertificateDer<'static>>,
@@ -111,7 +110,7 @@ async fn get(client: &Client) -> u16 {
     }
 }
 
-/// The plugin prints the file `status`, and leaves a trace of each run.
+/// The plugin prints the file `status`, and records each run.
 fn plug_in(folder: &Path) -> AuthInfo {
     let script = format!(
         "echo run >> {0}/runs; printf '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
@@ -271,7 +270,7 @@ async fn client_certificate_files_are_reread_once_a_minute() {
     std::fs::write(&certificate, second_pem).unwrap();
     assert_eq!(get(&client).await, 200);
     pass_a_minute().await;
-    // We still use the old pair, because the key doesn't match the certificate yet.
+    // The old pair stays in use, because the new certificate doesn't match the key yet.
     assert_eq!(get(&client).await, 200);
     std::fs::write(&key, second_key).unwrap();
     pass_a_minute().await;

@@ -18,7 +18,7 @@ use tower::{BoxError, Service};
 
 use super::{Protocol, Proxy, port_of, socks};
 
-/// A connection to the API server, on which the TLS handshake is still to come.
+/// A connection to the API server, before the TLS handshake.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +39,10 @@ pub(in crate::client) struct Connector {
 }
 
 impl Connector {
-    /// We use `tls` for both the API server and an `https` proxy, like Go does.
+    /// `tls` is used for both the API server and an `https` proxy, as in Go.
     pub(in crate::client) fn new(proxy: Option<Proxy>, tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
-        // Addresses of API servers usually start with `https`.
+        // API server URLs usually start with `https`.
         tcp.enforce_http(false);
         Self {
             to_proxy: HttpsConnector::from((tcp.clone(), tls)),
@@ -107,7 +107,7 @@ async fn connect(
     let target = format!("{host}:{}", port_of(server));
     let tunnel = match (proxy.protocol, stream) {
         (Protocol::Socks5, MaybeHttpsStream::Http(stream)) => {
-            // In contrast to a URL, SOCKS doesn't use brackets for IPv6 addresses.
+            // Unlike URLs, SOCKS doesn't put IPv6 addresses in brackets.
             let host = host.trim_start_matches('[').trim_end_matches(']');
             socks::connect(stream.into_inner(), proxy, host, port_of(server))
                 .await
@@ -118,11 +118,11 @@ async fn connect(
     tunnel.map_err(|failure| new_failure(format!("did not connect to {target}: {failure}"), None))
 }
 
-/// Opens a tunnel using `CONNECT`. If the proxy rejects this, the error contains its response.
+/// Opens a tunnel with `CONNECT`. If the proxy rejects it, the error contains the proxy's response.
 async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stream, String> {
     let failed = |error: hyper::Error| crate::error::describe_causes(&error);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
-    // This task ends when the tunnel is established, or when we drop the sender.
+    // The task ends once the tunnel is established or the sender is dropped.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(authorization) = proxy.authorization() {
@@ -146,7 +146,7 @@ async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stre
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     match upgraded.downcast::<Stream>() {
         Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io),
-        // TLS servers don't send anything before the client does.
+        // A TLS server sends nothing before the client does.
         _ => Err("it sent data before the TLS handshake".to_owned()),
     }
 }

@@ -1,12 +1,12 @@
 //! Selects a proxy for connections to the API server.
 //!
-//! Like kubectl and client-go, we use the `proxy-url` of the kubeconfig. If there is none, we look
-//! at the environment variables `HTTPS_PROXY`, `HTTP_PROXY` (only if the API server does not use
-//! TLS) and `NO_PROXY`, or their lower-case equivalents.
+//! Like kubectl and client-go, we use the `proxy-url` of the kubeconfig, and otherwise the
+//! environment variables `HTTPS_PROXY`, `HTTP_PROXY` (only if the API server does not use TLS) and
+//! `NO_PROXY`, or their lower-case equivalents.
 //!
-//! kube only reads a single one of these variables and ignores `NO_PROXY`. What's more, it fails to
-//! create a client if a proxy is set and its features `http-proxy` and `socks5` are disabled.
-//! That's why we have our own [`Connector`].
+//! kube only reads one of these variables and ignores `NO_PROXY`. Worse, it fails to create a
+//! client if a proxy is set and its features `http-proxy` and `socks5` are disabled. Hence our own
+//! [`Connector`].
 
 mod connector;
 mod no_proxy;
@@ -26,7 +26,7 @@ use no_proxy::{NoProxy, port_of};
 
 use crate::error::ManagerError;
 
-/// Used as the `proxy-url` by [`ignore_environment`].
+/// Placeholder for `proxy-url`, set by [`ignore_environment`].
 const NONE: &str = "none://none";
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl fmt::Display for Source {
 #[error("invalid value `{value}` of {source_name}: {reason}")]
 pub(crate) struct InvalidProxy {
     source_name: Source,
-    /// The URL without credentials, since they must not be logged.
+    /// The URL without credentials, which must not be logged.
     value: String,
     reason: String,
 }
@@ -104,7 +104,8 @@ fn find_proxy_in(
     };
     let set = first_of(names);
     if let Some(url) = &config.proxy_url {
-        // kube may have taken this from an environment variable, in which case `NO_PROXY` applies.
+        // kube may have taken the URL from an environment variable, in which case `NO_PROXY`
+        // applies.
         let of_kube = first_of(["HTTPS_PROXY", "https_proxy"]);
         let is_of_variable =
             of_kube.is_some_and(|(_, value)| value.parse::<Uri>().is_ok_and(|uri| uri == *url));
@@ -123,7 +124,7 @@ fn find_proxy_in(
 }
 
 impl Proxy {
-    /// The scheme is optional, and defaults to HTTP like in Go.
+    /// The scheme is optional, and defaults to HTTP as in Go.
     fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
         let invalid = |found: String| InvalidProxy {
             source_name: source,
@@ -196,7 +197,7 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Percent-decodes a user name or password. Leaves invalid escapes alone.
+/// Percent-decodes a user name or password. Keeps invalid escapes as they are.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -211,8 +212,8 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Keeps kube from looking for a proxy in the environment while it loads the configuration. It
-/// would fail if one of the variables contains a URL that it doesn't understand.
+/// Keeps kube from looking for a proxy in the environment while it loads the configuration, which
+/// would fail if one of the variables contains a URL that kube doesn't support.
 ///
 /// Call [`remove_marker`] on the result.
 pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
@@ -224,7 +225,7 @@ pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
     }
 }
 
-/// Reverts [`ignore_environment`].
+/// Undoes [`ignore_environment`].
 pub(crate) fn remove_marker(config: &mut Config) {
     if config
         .proxy_url
@@ -233,7 +234,7 @@ pub(crate) fn remove_marker(config: &mut Config) {
     {
         config.proxy_url = None;
     }
-    // kube also passes the URL to exec plugins as part of the cluster info.
+    // kube also passes the URL to exec plugins, as part of the cluster info.
     if let Some(exec) = &mut config.auth_info.exec
         && let Some(cluster) = &mut exec.cluster
         && cluster.proxy_url.as_deref() == Some(NONE)

@@ -1,5 +1,5 @@
-//! Parses `NO_PROXY`, the list of hosts for which no proxy is used. The format is the one of Go's
-//! `httpproxy` package.
+//! Parses `NO_PROXY`, the list of hosts to contact without a proxy. Same format as Go's `httpproxy`
+//! package.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use http::Uri;
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct NoProxy {
-    /// The list contains a `*`.
+    /// Set if the list contains a `*`.
     all: bool,
     entries: Vec<Entry>,
 }
@@ -27,9 +27,9 @@ enum Hosts {
         address: IpAddr,
         bits: u32,
     },
-    /// Matches all hosts that end with the suffix, including its leading dot.
+    /// Matches all hosts that end with the suffix, which includes a leading dot.
     ///
-    /// `example.com` also matches without a subdomain, so `with_parent` is set for it. It isn't for
+    /// `with_parent` is set for `example.com`, which also matches the domain itself, but not for
     /// `.example.com` and `*.example.com`.
     Domain {
         suffix: String,
@@ -38,7 +38,7 @@ enum Hosts {
 }
 
 impl NoProxy {
-    /// Parses a comma-separated list. We ignore invalid entries, like Go does.
+    /// Parses a comma-separated list. Invalid entries are ignored, as in Go.
     pub(super) fn parse(text: &str) -> Self {
         let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
         let entries: Vec<String> = entries.collect();
@@ -48,7 +48,8 @@ impl NoProxy {
         }
     }
 
-    /// Returns `true` if we should contact the server directly. Localhost never needs a proxy.
+    /// Returns `true` if the server should be contacted directly, which always applies to
+    /// localhost.
     pub(super) fn excludes(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default().to_lowercase();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -77,8 +78,7 @@ fn parse_entry(entry: &str) -> Option<Entry> {
         let hosts = Hosts::Network { address, bits };
         return Some(Entry { hosts, port: None });
     }
-    // IPv6 addresses need brackets if there is a port, otherwise every colon is part of the
-    // address.
+    // An IPv6 address with a port needs brackets; without them, every colon is part of the address.
     let is_address = entry.parse::<IpAddr>().is_ok();
     let (host, port) = match entry.rsplit_once(':') {
         Some((host, port)) if !is_address && !entry.ends_with(']') => (host, Some(port.parse().ok()?)),
@@ -138,7 +138,7 @@ fn prefix(address: IpAddr, bits: u32) -> u128 {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
-    // For an IPv6 prefix of 0 bits, the shift would overflow.
+    // The shift overflows for an IPv6 prefix of 0 bits.
     number.checked_shr(width(address) - bits).unwrap_or(0)
 }
 
@@ -170,7 +170,7 @@ mod tests {
         check("example.com", "https://api.example.com", true);
         check("example.com", "https://notexample.com", false);
         check("EXAMPLE.com", "https://Api.Example.COM", true);
-        // With a leading dot or a wildcard, only subdomains match.
+        // A leading dot or a wildcard restricts the match to subdomains.
         for list in [".example.com", "*.example.com"] {
             check(list, "https://api.example.com", true);
             check(list, "https://example.com", false);
@@ -194,7 +194,7 @@ mod tests {
         check("fd00::1", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]", false);
-        // All these are invalid.
+        // Invalid entries.
         for list in [":443", "/8", "10.0.0.0/33", "fd00::/129", "example.com:x", "."] {
             check(list, "https://10.0.0.1", false);
             check(list, "https://example.com", false);

@@ -1,5 +1,5 @@
 //! SOCKS5 ([RFC 1928]) with username/password authentication ([RFC 1929]). The proxy resolves the
-//! host name of the server.
+//! server's host name.
 //!
 //! [RFC 1928]: https://www.rfc-editor.org/rfc/rfc1928
 //! [RFC 1929]: https://www.rfc-editor.org/rfc/rfc1929
@@ -18,7 +18,7 @@ const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// Meaning of reply codes, starting with 1.
+/// Meaning of the reply codes from 1.
 const FAILURES: [&str; 8] = [
     "general failure",
     "connection not allowed by its rules",
@@ -87,7 +87,7 @@ pub(super) async fn connect(
             .get(failure)
             .map_or_else(|| format!("failure {status}"), |&text| text.to_owned()));
     }
-    // We don't need the bound address.
+    // Skip the bound address.
     match address_type {
         IPV4 => drop(read::<6>(&stream).await.map_err(failed)?),
         IPV6 => drop(read::<18>(&stream).await.map_err(failed)?),

@@ -1,5 +1,5 @@
-//! Tests of proxy selection, and of requests through each kind of proxy. The host name of the
-//! server can only be resolved by the proxy.
+//! Tests of proxy selection, and of requests through each kind of proxy. Only the proxy can resolve
+//! the server's host name.
 
 use std::sync::{Arc, Mutex};
 
@@ -58,12 +58,12 @@ fn proxy_comes_from_the_kubeconfig_or_a_variable() {
         check(server, "", &[("HTTPS_PROXY", a), (name, "other.com")], of_https);
     }
     check("https://127.0.0.1:6443", "", &[("HTTPS_PROXY", a)], None);
-    // A proxy in the kubeconfig applies even if `NO_PROXY` says otherwise.
+    // A proxy in the kubeconfig applies regardless of `NO_PROXY`.
     let of_file = Some("proxy socks5://b:1080 (from `proxy-url` of the kubeconfig)");
     let variables = [("HTTPS_PROXY", a), ("NO_PROXY", "*")];
     check(server, "socks5://b", &variables, of_file);
     check("https://127.0.0.1:6443", "socks5h://b", &variables, of_file);
-    // kube has taken this from an environment variable.
+    // kube took this URL from an environment variable.
     check(server, a, &[("HTTPS_PROXY", a)], of_https);
     check(server, a, &variables, None);
     check(server, "a:3128", &[("HTTPS_PROXY", "a:3128")], of_https);
@@ -114,7 +114,7 @@ fn loading_a_kubeconfig_ignores_proxy_variables() {
 /// Messages received by the proxy before it opened the tunnel.
 type Received = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Every client gets the same object.
+/// Responds to every client with the same object.
 async fn serve_api() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -130,10 +130,10 @@ async fn serve_api() -> u16 {
     port
 }
 
-/// The number of bytes to read (0 for an HTTP head), and what to reply.
+/// Number of bytes to read (0 for an HTTP head), and the reply.
 type Step = (usize, Vec<u8>);
 
-/// Starts a proxy. It goes through the given steps, and then forwards everything to the API server.
+/// Starts a proxy that goes through the given steps and then forwards everything to the API server.
 async fn serve_proxy(steps: Vec<Step>, certificates: Option<Arc<Certificates>>) -> (u16, Received) {
     let api = serve_api().await;
     let received = Received::default();
@@ -175,7 +175,7 @@ async fn forward<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, steps: &[Step
     let _ = copy_bidirectional(&mut stream, &mut server).await;
 }
 
-/// Only the proxy can resolve the host name of this server.
+/// Sends a request to a server whose host name only the proxy can resolve.
 async fn get_through(proxy: &str, authority: Option<CertificateDer<'static>>) -> Result<(), String> {
     let mut config = config("http://api.nowhere.example:8080");
     config.proxy_url = Some(proxy.parse().unwrap());
@@ -304,8 +304,8 @@ async fn proxy_failure_includes_the_proxy_its_reply_and_advice() {
         &format!("{refused}connection not allowed"),
     )
     .await;
-    // Bind the port without listening on it, so that connections are refused and no other process
-    // can grab the port.
+    // Bind the port without listening, so that connections are refused and no other process can
+    // grab it.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();

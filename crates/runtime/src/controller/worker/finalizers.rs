@@ -27,15 +27,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
         match self.add_finalizers(&object, missing).await {
             Ok(object) => Ok(Some(Arc::new(object))),
-            // A deletion event is going to follow.
+            // A deletion event will follow.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Runs the cleanups of an object that is being deleted, in the order in which the finalizers
-    /// were registered. Stops as soon as one of them wants to be called again. After the last one,
-    /// the object may still have finalizers of other controllers.
+    /// were registered. Stops at the first cleanup that asks to be called again. The object may
+    /// still have finalizers of other controllers afterwards.
     pub(in crate::controller) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
         for Finalizer { name, cleanup } in &self.handlers.finalizers {
             let Some(index) = object.finalizers().iter().position(|present| present == name) else {
@@ -56,9 +56,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
-        // Merge patches cannot append to a list, so this replaces all finalizers. With the resource
-        // version, we get a conflict instead of dropping one that another controller has just
-        // added.
+        // Merge patches cannot append to a list, so this replaces all finalizers. The resource
+        // version turns a concurrent change by another controller into a conflict; otherwise its
+        // finalizer could be lost.
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
@@ -74,11 +74,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     ) -> Result<Option<K>, Error> {
         let path = format!("/metadata/finalizers/{index}");
         // Test the UID, because a recreated object with the same name needs a cleanup of its own.
-        // Also test that the entry at `index` is still our finalizer, otherwise we might remove the
-        // one of some other controller. If a test fails, this is reported as a conflict.
+        // Also test that the entry at `index` is still our finalizer, or we might remove another
+        // controller's. A failed test is reported as a conflict.
         //
-        // We can't test the resource version instead, since the cleanup may have updated the object
-        // (e.g. its status).
+        // Testing the resource version isn't an option, since the cleanup may have updated the
+        // object (e.g. its status).
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": "/metadata/uid", "value": object.uid() },
             { "op": "test", "path": path, "value": name },

@@ -29,11 +29,11 @@ use crate::shards::{Entry, KeyGuard, ShardBy, Shards};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
-/// How many conflicts in a row we tolerate before we log an error. A stale cache has caught up by
+/// Number of consecutive conflicts after which an error is logged. A stale cache has caught up by
 /// then.
 const LASTING_CONFLICT: u32 = 5;
 
-/// When to try again if the range of a key is about to move to another replica.
+/// Delay before retrying a key whose range is about to move to another replica.
 const DRAINING_RETRY: Duration = Duration::from_secs(1);
 
 struct NotOurs;
@@ -42,15 +42,15 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
-    /// Objects that we still have to call `on_deleted` for, with the hashes of their UIDs.
+    /// Objects for which `on_deleted` is still to be called, with the hashes of their UIDs.
     pub(super) deleted: Arc<Mutex<HashMap<Key, u64>>>,
     /// `None` if the controller isn't sharded.
     pub(super) shards: Option<Shards>,
     pub(super) shard_by: ShardBy,
     pub(super) departures: Arc<Departures>,
-    /// How many conflicts there were in a row, for objects whose last reconcile was one.
+    /// Number of consecutive conflicts, for objects whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// We need this lease to reconcile. `None` if the controller runs on all replicas.
+    /// Lease that reconciling requires. `None` if the controller runs on all replicas.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -89,7 +89,7 @@ impl Outcome {
         }
     }
 
-    /// Careful, this formats the error and therefore calls into the user's code, which may panic.
+    /// Formatting the error calls user code, so this may panic.
     fn describe_failure(&self) -> Option<String> {
         match self {
             Self::Done(_) => None,
@@ -104,15 +104,15 @@ impl Outcome {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Reconciles keys until the queue is closed or the lease is lost. Only returns an error if a
-    /// reconcile panics and [`Controller::recover_panics`] is disabled.
+    /// Reconciles keys until the queue is closed or the lease is lost. Only fails if a reconcile
+    /// panics and [`Controller::recover_panics`] is disabled.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
-                // The manager is about to stop, and reports that we have lost the lease. If we
-                // returned now, it would report that the worker has exited instead.
+                // The manager is about to stop and report the lost lease. If the worker returned
+                // now, the manager would report its exit instead.
                 self.queue.closed().await;
                 break;
             }
@@ -133,7 +133,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %kind,
                 namespace = key.namespace.as_deref(),
-                // We can't use `name`, since that's the name of the span in JSON logs.
+                // Not `name`, which is the name of the span in JSON logs.
                 object_name = &*key.name,
                 reconcile_id = %reconcile_id,
                 trace_id = trace.id(),
@@ -157,8 +157,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
-    /// Keeps the range of a key on this replica while it's being processed. Drops the key if the
-    /// object doesn't exist, or if it belongs to another replica.
+    /// Keeps the range of a key on this replica while the key is being processed. Drops the key if
+    /// the object doesn't exist or belongs to another replica.
     fn enter_shard(&self, key: &Key) -> Result<Option<KeyGuard>, NotOurs> {
         let Some(shards) = &self.shards else {
             return Ok(None);
@@ -173,7 +173,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.queue.add_after(key.clone(), DRAINING_RETRY, priority);
             }
             Entry::Elsewhere => {
-                // Another replica takes care of the object, so forget everything about it.
+                // Another replica handles the object now, so forget everything about it.
                 self.queue.forget(key);
                 self.deleted
                     .lock()
@@ -252,7 +252,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// `guard` keeps the range of the object on this replica.
     async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
-            // The object was recreated, so it has a different UID and may be in a different range.
+            // A recreated object has a different UID, so it may be in a different range.
             Some(object) if guard.is_some_and(|guard| !guard.keeps(self.shard_by.hash_of(object.meta()))) => {
                 Ok(Action::requeue(Duration::from_millis(1)))
             }
@@ -278,8 +278,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         if !self.handlers.finalizers.is_empty() {
             return self.clean_up(object).await;
         }
-        // Don't reconcile it by default, because that would recreate what the garbage collector
-        // deletes, and adopt what it orphans.
+        // Not reconciled by default: that would recreate what the garbage collector deletes, and
+        // adopt what it orphans.
         match self.handlers.reconciles_terminating {
             true => self.reconcile_object(object).await,
             false => Ok(Action::await_change()),
@@ -288,9 +288,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
         match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
-            // Our cache was just out of date if the object itself is terminating, so this isn't an
-            // error. It is one for any other owner, because there might not be an event when that
-            // owner becomes usable.
+            // If the reconciled object itself is terminating, the cache was merely stale, so this
+            // isn't an error. For any other owner it is one, because there might be no event when
+            // that owner becomes usable.
             Err(error)
                 if error
                     .terminating_owners()
@@ -322,7 +322,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .unwrap_or_else(PoisonError::into_inner)
             .contains_key(key)
         {
-            // This happens if a mapping function returns an object that doesn't exist.
+            // A mapping function may return an object that doesn't exist.
             return Ok(Action::await_change());
         }
         let action = on_deleted(self.cache.kind().reference(key), self.ctx.clone()).await?;
@@ -337,9 +337,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Requeues a key depending on the outcome of its reconcile.
     fn settle(&self, key: &Key, outcome: Outcome) -> Result<(), Error> {
-        // Formatting an error calls into the user's code. If that panics, treat it like a panic in
-        // the reconcile. Otherwise the worker would exit, and the key would count as in progress
-        // forever.
+        // Formatting an error calls user code. Treat a panic there like one in the reconcile.
+        // Otherwise the worker would exit, and the key would stay in progress forever.
         match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
             Ok(()) => Ok(()),
             Err(panic) if self.recover_panics => {
@@ -366,7 +365,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 let error = join_lines(&format!("{error:#}"));
                 tracing::error!(%error, "terminal error, not retrying until the object changes");
             }
-            // This counts as a conflict, too, but an up-to-date cache isn't going to help with it.
+            // Also a conflict, but one that an up-to-date cache doesn't resolve.
             Outcome::Failed(error) if error.is_field_manager_conflict() => {
                 let message = "reconcile failed, another field manager owns a field";
                 self.retry(key, message, &format!("{error:#}"));
@@ -388,9 +387,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Counts the conflicts in a row, including this one.
+    /// Returns the number of consecutive conflicts, including this one.
     fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
-        // This calls into the user's code, so do it before taking the lock.
+        // Calls user code, so do it before taking the lock.
         let is_conflict = matches!(outcome, Outcome::Failed(error) if error.is_conflict());
         let mut conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_conflict {
@@ -406,7 +405,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     fn retry(&self, key: &Key, message: &str, error: &str) {
         let retry_in = self.add_failed(key);
         let error = join_lines(error);
-        // Put `retry_in` first, because the error may be long.
+        // `retry_in` comes first, because the error may be long.
         tracing::error!(?retry_in, %error, "{message}");
     }
 
@@ -417,7 +416,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// Returns 16 random hex digits, which all log lines of a reconcile have in common.
+/// Returns 16 random hex digits, which all log lines of a reconcile share.
 fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);

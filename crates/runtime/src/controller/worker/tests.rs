@@ -142,7 +142,7 @@ fn new_field_manager_conflict() -> Outcome {
     Outcome::Failed(kube::Error::Api(status.with_details(details).boxed()).into())
 }
 
-/// Returns the log levels after the given outcomes for the same object, and the complete log.
+/// Logs the given outcomes for one object. Returns their log levels, and the complete log.
 fn log_levels(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<String>, String) {
     let log = LogBuffer::default();
     let subscriber = tracing_subscriber::fmt()

@@ -5,9 +5,8 @@
 //! | cluster-scoped, or in the namespace of the object | an owner reference with `controller`, so the garbage collector deletes the object |
 //! | cannot be in an owner reference, or must not because the object is kept | the annotation `rbuilder.dev/apply-set-owner` |
 //!
-//! Both of these contain the owner's UID. So if an owner is deleted and recreated, it doesn't
-//! inherit any objects from its predecessor. The same is true for a copy of an owner that includes
-//! its annotations.
+//! Both contain the owner's UID, so a recreated owner doesn't inherit objects from its predecessor.
+//! Neither does a copy of the owner that includes its annotations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -21,10 +20,9 @@ use crate::object::{AnyObject, Kind, Object, describe_object};
 pub(super) const KEEP: &str = "rbuilder.dev/keep";
 /// Annotation that identifies the owner of an object without an owner reference.
 const OWNER: &str = "rbuilder.dev/apply-set-owner";
-/// Prefix of the annotation that contains the record of a set. It's followed by the controller's
-/// name.
+/// Prefix of the annotation with the record of a set, followed by the controller's name.
 const RECORD: &str = "rbuilder.dev/apply-set.";
-/// Maximum length of the part of an annotation name after the `/`.
+/// Maximum length of an annotation name after the `/`.
 const MAX_NAME: usize = 63;
 
 pub(super) struct SetOwner {
@@ -69,7 +67,7 @@ impl SetOwner {
     pub(super) fn claim(&self, meta: &mut ObjectMeta, kept: bool) {
         if self.can_own(meta.namespace.as_deref()) && !kept {
             let references = meta.owner_references.get_or_insert_default();
-            // Replace an existing reference, since that one may not have `controller`.
+            // Replace an existing reference, which may not have `controller` set.
             references.retain(|reference| reference.uid != self.uid);
             references.push(self.reference.clone());
             return;
@@ -111,8 +109,8 @@ impl SetOwner {
             group.map_or(String::new(), |(group, _)| group.to_owned())
         };
         let ours = &self.reference;
-        // Compare the group rather than the whole API version, because the reference may contain
-        // any version of the kind.
+        // Compare groups rather than whole API versions: the reference may contain any version of
+        // the kind.
         let is_namesake =
             controller.name == ours.name && controller.kind == ours.kind && group(controller) == group(ours);
         match is_namesake {
@@ -129,7 +127,7 @@ impl SetOwner {
     }
 }
 
-/// Parses the owner from the annotation, if it's an object of kind `K`.
+/// Parses the owner from the annotation. Returns `None` if its kind is not `K`.
 pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> {
     let parts: Vec<&str> = mark_of(found)?.split('/').collect();
     let &[kind, namespace, name, uid] = &*parts else {

@@ -20,7 +20,7 @@ use crate::object::{AnyObject, Kind, describe_object};
 pub(super) trait Member: Send + Sync {
     /// Fills in the kind, the namespace and the owner's claim. Returns the entry for the record.
     ///
-    /// This fails if the kind is unknown, or if neither the object nor its owner has a namespace.
+    /// Fails if the kind is unknown, or if neither the object nor its owner has a namespace.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
@@ -40,14 +40,14 @@ pub(super) trait Member: Send + Sync {
 
 pub(super) struct AppliedMember {
     pub(super) uid: Option<String>,
-    /// If this is `false`, the objects that follow have to wait.
+    /// If `false`, the objects that follow have to wait.
     pub(super) is_ready: bool,
     pub(super) object: Arc<dyn Any + Send + Sync>,
 }
 
 type IsReady<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// `K` may also be a type for kinds that are only known at runtime, e.g. `DynamicObject`.
+/// `K` may also be a type for dynamic kinds, e.g. `DynamicObject`.
 pub(super) struct TypedMember<K: Resource> {
     object: K,
     /// Set by `prepare`.
@@ -153,8 +153,7 @@ impl Claim for SetOwner {
     }
 
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
-        // Never adopt an object of someone else, because we'd delete it as soon as it leaves the
-        // set.
+        // Never adopt an object of another owner: it would be deleted as soon as it leaves the set.
         Err(self.refuse(describe_object(object), found).into())
     }
 }

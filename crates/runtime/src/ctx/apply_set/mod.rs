@@ -1,14 +1,13 @@
-//! Applies the objects of an owner as a set, and deletes objects that are not part of it anymore.
+//! Applies an owner's objects as a set, and deletes objects that are no longer part of it.
 //!
 //! # The record
 //!
-//! We keep a record of a set's contents in an annotation on the owner. The annotation's name ends
-//! with the controller's name. Reading the record is free, because a reconciler has its owner at
-//! hand. It also survives restarts and upgrades of the operator.
+//! The contents of a set are recorded in an annotation on the owner, whose name ends with the
+//! controller's name. Reading the record is free, because a reconciler has its owner at hand, and
+//! the record survives restarts and upgrades of the operator.
 //!
-//! Labels on the objects would be an alternative. However, we'd have to list every kind that was
-//! ever used by any version of the operator. Labels would also match if somebody makes a copy of an
-//! object.
+//! Labels on the objects would be an alternative, but we'd have to list every kind ever used by any
+//! version of the operator. Labels would also match copies of an object.
 //!
 //! Entries consist of a resource, kind, namespace, name and UID. Writes are made in the following
 //! order, and it is safe to crash between any two of them:
@@ -16,19 +15,20 @@
 //! 1. New objects are recorded, without a UID, so that no object is ever created without a record.
 //! 2. The objects are applied in order. Other owners' objects are refused, so everything applied
 //!    belongs to this owner.
-//! 3. Once all have been applied and are ready, recorded objects that are not in the set are
-//!    deleted in reverse order.
+//! 3. Once all objects are applied and ready, recorded objects that are not in the set are deleted
+//!    in reverse order.
 //! 4. The UIDs are recorded, and deleted entries removed.
 //!
-//! The first and last step are merge patches that include the resource version of the owner. They
+//! The first and the last step are merge patches that include the resource version of the owner.
+//! They are skipped if nothing has changed.
 //! are skipped if nothing has changed.
 //!
 //! # Who owns an object
 //!
-//! See [`claim`] for how ownership is determined. We read an object's metadata before deleting it.
-//! Its UID has to match the record (if there is a UID in there), it must have the claim of this
-//! owner, and there must not be an annotation to keep it. UID and resource version are also used as
-//! preconditions of the delete request.
+//! See [`claim`] for how ownership is determined. Before deleting an object, we read its metadata:
+//! its UID must match the record (if recorded), it must have this owner's claim, and it must not
+//! have the annotation to keep it. Its UID and resource version are preconditions of the delete
+//! request.
 
 mod claim;
 mod member;
@@ -59,11 +59,10 @@ use prune::is_not_found;
 use readiness::CRD;
 use record::{Entry, Record};
 
-/// How often to check an object that we're waiting for.
+/// Delay between checks of an object that isn't ready or gone yet.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Objects that belong to an owner, in the order in which they should be applied. See
-/// [`Ctx::apply_set`].
+/// An owner's objects, in the order in which to apply them. See [`Ctx::apply_set`].
 ///
 /// ```
 /// # use k8s_openapi::api::apps::v1::Deployment;
@@ -85,15 +84,15 @@ pub struct ApplySet {
 }
 
 impl ApplySet {
-    /// Creates an empty set. Applying it as is deletes everything that the set used to contain.
+    /// Creates an empty set. Applying it as is deletes all previous contents of the set.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds an object. If it is namespaced and has no namespace, it gets the owner's namespace.
     ///
-    /// After a CustomResourceDefinition or a Namespace, we wait until the CRD is established or the
-    /// namespace is active, respectively, before we continue with the following objects.
+    /// The objects after a CustomResourceDefinition or a Namespace have to wait until the CRD is
+    /// established or the namespace is active.
     #[expect(
         clippy::should_implement_trait,
         reason = "no sum of a set and an object is meant"
@@ -114,20 +113,18 @@ impl ApplySet {
         self.push(TypedMember::new(object).until(is_ready))
     }
 
-    /// Adds an object that's never deleted, whether it leaves the set or its owner is deleted. For
-    /// this reason, it does not get an owner reference. Use this for data (e.g.
-    /// PersistentVolumeClaims).
+    /// Adds an object that's never deleted, whether it leaves the set or its owner is deleted.
+    /// Hence it does not get an owner reference. Use this for data (e.g. PersistentVolumeClaims).
     ///
-    /// Such objects are marked with the annotation `rbuilder.dev/keep: "true"`. Users can also add
-    /// it to any other object of a set. In that case, the object isn't deleted when it leaves the
-    /// set, and its owner reference is removed.
+    /// Such objects are marked with the annotation `rbuilder.dev/keep: "true"`. Users can add it to
+    /// any other object of a set as well. Then the object isn't deleted when it leaves the set, and
+    /// its owner reference is removed.
     pub fn add_kept<K: AnyObject + Serialize>(self, object: K) -> Self {
         self.push(TypedMember::new(object).kept())
     }
 
-    /// Returns the owner of an object that doesn't have an owner reference. You can use this to
-    /// watch such objects. Returns `None` if the object is not part of a set that's owned by an
-    /// object of kind `K`.
+    /// Returns the owner of an object that doesn't have an owner reference, e.g. to watch such
+    /// objects. Returns `None` if the object is not part of a set owned by an object of kind `K`.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -158,9 +155,9 @@ impl<K: AnyObject + Serialize> Extend<K> for ApplySet {
 
 /// Result of [`Ctx::apply_set`].
 ///
-/// A set is complete when all of its objects are applied and ready, and the objects that used to be
-/// part of it are gone. If it is not complete, return [`action`](Self::action) from your reconcile
-/// function, which will continue the next time.
+/// A set is complete once all of its objects are applied and ready, and all objects that left the
+/// set are gone. Until then, return [`action`](Self::action) from your reconcile function; the next
+/// reconcile continues from there.
 #[must_use = "the set may not be complete; return `action()`"]
 pub struct AppliedSet {
     applied: Vec<(String, Arc<dyn Any + Send + Sync>)>,
@@ -174,26 +171,26 @@ impl AppliedSet {
         self.waiting_for.is_none() && self.leaving.is_empty()
     }
 
-    /// Returns a description of the object that we're waiting for, e.g. `Namespace shop`.
+    /// Returns a description of the object that's not ready yet, e.g. `Namespace shop`.
     pub fn waiting_for(&self) -> Option<&str> {
         self.waiting_for.as_deref()
     }
 
-    /// Returns descriptions of the objects that have left the set, but cannot be deleted yet
-    /// because of their finalizers.
+    /// Returns descriptions of the objects that left the set but aren't gone yet because of their
+    /// finalizers.
     pub fn leaving(&self) -> &[String] {
         &self.leaving
     }
 
-    /// Returns the object of kind `K` with the given name. If there are several of them (in
-    /// different namespaces, or `DynamicObject`s of different kinds), returns the first one.
+    /// Returns the object of kind `K` with the given name. If there are several (in different
+    /// namespaces, or `DynamicObject`s of different kinds), returns the first of them.
     pub fn get<K: AnyObject>(&self, name: &str) -> Option<&K> {
         let mut named = self.applied.iter().filter(|(applied, _)| applied == name);
         named.find_map(|(_, object)| object.downcast_ref())
     }
 
-    /// Returns the action to return from your reconcile function. If the set is not complete, it
-    /// requeues after five seconds. Changes to objects that the controller
+    /// Returns the action to return from your reconcile function. Requeues after five seconds if
+    /// the set is not complete. Changes to objects that the controller
     /// [owns](crate::Controller::owns) trigger an earlier reconcile.
     pub fn action(&self) -> Action {
         match self.is_complete() {
@@ -204,8 +201,8 @@ impl AppliedSet {
 }
 
 impl<S> Ctx<S> {
-    /// Applies the objects of `set` in order. After that, deletes everything that was created by an
-    /// earlier call with the same owner but is not part of `set`.
+    /// Applies the objects of `set` in order, then deletes everything that was created by an
+    /// earlier call with the same owner but is no longer part of `set`.
     ///
     /// Objects are applied in the same way as with [`apply`](Self::apply). In particular, no
     /// request is sent for unchanged objects that are in a cache.
@@ -216,21 +213,21 @@ impl<S> Ctx<S> {
     /// controller then needs a [`finalizer`](crate::Controller::finalizer) that calls
     /// [`delete_set`](Self::delete_set).
     ///
-    /// Existing objects of someone else are neither modified nor adopted. Likewise, we only delete
-    /// objects that were created by this owner (as determined by the UID), have not been taken over
-    /// by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We do not start
-    /// to delete before all objects of the set are ready, and begin with the last one.
+    /// Existing objects of other owners are neither modified nor adopted. Likewise, an object is
+    /// only deleted if it was created by this owner (as determined by the UID), has not been taken
+    /// over by another one, and doesn't have the annotation `rbuilder.dev/keep: "true"`. Deletion
+    /// starts once all objects of the set are ready, and proceeds in reverse order.
     ///
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
-    /// of the owner. This means that there is a single set per owner and controller, which can have
-    /// about 1,500 objects. It also means that the next call can pick up where this one left off
-    /// after an error or a restart.
+    /// of the owner. Hence there is a single set per owner and controller, which can have about
+    /// 1,500 objects, and the next call can pick up where this one left off after an error or a
+    /// restart.
     ///
     /// # Permissions
     ///
     /// The role of the controller needs `get`, `create`, `patch` and `delete` on all kinds of
-    /// objects, and that includes the ones which are not part of the set anymore. It also needs
-    /// `patch` on the owner's kind.
+    /// objects, including kinds that are no longer part of the set. It also needs `patch` on the
+    /// owner's kind.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -247,8 +244,8 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// - [`OwnershipError`] if an existing object belongs to someone else, or if the owner is being
-    ///   deleted.
+    /// - [`OwnershipError`] if an existing object belongs to another owner, or if the owner is
+    ///   being deleted.
     /// - A terminal error if an object is in the set twice, if an object has no namespace, or if a
     ///   finalizer is needed and the owner doesn't have one.
     /// - A conflict if the owner was modified concurrently.
@@ -266,8 +263,7 @@ impl<S> Ctx<S> {
         let mut state = self.open_set(&kind, owner)?;
         let mut members = set.members;
         let wanted = state.prepare(&ctx, owner, &mut members).await?;
-        // Record new objects before they're created, otherwise we'd lose track of them if we crash
-        // in between.
+        // Record new objects before they're created, or we'd lose track of them after a crash.
         if let Some(recorded) = state.record.with_missing(&wanted) {
             self.write_record(&kind, owner, &mut state, recorded).await?;
         }
@@ -309,7 +305,7 @@ impl<S> Ctx<S> {
                 match self.prune(&state.owner, &entry, uid).await {
                     Ok(true) => result.leaving.push(entry.to_string()),
                     Ok(false) => drop(gone.insert(entry)),
-                    // Carry on with the other objects if this one can't be deleted.
+                    // Continue with the other objects if this one can't be deleted.
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
@@ -324,16 +320,16 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Deletes the objects of an owner's [set](Self::apply_set) which the garbage collector doesn't
-    /// take care of, i.e. those without an owner reference.
+    /// Deletes the objects of an owner's [set](Self::apply_set) that the garbage collector doesn't
+    /// delete, i.e. objects without an owner reference.
     ///
     /// Call this from the cleanup function of a [`finalizer`](crate::Controller::finalizer), and
-    /// return the [`action`](AppliedSet::action) of the result. The finalizer is then removed as
-    /// soon as all objects are gone.
+    /// return the [`action`](AppliedSet::action) of the result. The finalizer is then removed once
+    /// all objects are gone.
     ///
-    /// Objects that do have an owner reference are left to the garbage collector. It will not
-    /// delete them with `kubectl delete --cascade=orphan`. Note that this does not help for other
-    /// objects: they're always deleted, unless they are marked to be kept.
+    /// Objects with an owner reference are left to the garbage collector, which keeps them with
+    /// `kubectl delete --cascade=orphan`. Other objects are deleted even then, unless they are
+    /// marked to be kept.
     ///
     /// # Errors
     ///
@@ -356,8 +352,8 @@ impl<S> Ctx<S> {
 
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {
         let set_owner = SetOwner::new(owner, kind, self.controller())?;
-        // Prefer the owner in the cache, because it may be more recent than the one that we were
-        // given (e.g. if an earlier reconcile has updated its status).
+        // Prefer the cached owner, which may be more recent than `owner` (e.g. if an earlier
+        // reconcile has updated its status).
         let cached = self.shared.caches.look_up(kind, owner.meta());
         let newest = match &cached {
             KnownObject::Found(cached) if cached.uid == owner.meta().uid => &**cached,
@@ -377,7 +373,7 @@ impl<S> Ctx<S> {
         state: &mut SetState,
         record: Record,
     ) -> Result<(), Error> {
-        // This fails if the owner has been modified or replaced since we've read the record.
+        // Fails if the owner was modified or replaced since the record was read.
         let patch = json!({ "metadata": {
             "uid": state.owner.uid,
             "resourceVersion": state.version,
@@ -410,7 +406,7 @@ fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
 struct SetState {
     owner: SetOwner,
     record: Record,
-    /// Resource version of the owner that contained this record.
+    /// Resource version of the owner from which the record was read.
     version: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Deletes objects that are not part of a set anymore.
+//! Deletes objects that are no longer part of a set.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
@@ -10,14 +10,14 @@ use super::record::Entry;
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
-/// The object doesn't exist, or its kind isn't served.
+/// Returns `true` if the object doesn't exist or its kind isn't served.
 pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that isn't part of the set anymore, provided that it's still the recorded
-    /// one and belongs to `owner`. Returns `true` if finalizers delay the deletion.
+    /// Deletes an object that left the set, provided that it's still the recorded object and
+    /// belongs to `owner`. Returns `true` if finalizers delay the deletion.
     pub(super) async fn prune(
         &self,
         owner: &SetOwner,
@@ -27,7 +27,7 @@ impl<S> Ctx<S> {
         let Some((api, found)) = self.find_recorded(entry).await? else {
             return Ok(false);
         };
-        // If somebody has recreated the object, it belongs to them.
+        // A recreated object belongs to whoever created it.
         let is_recorded = uid.is_none() || uid == found.uid();
         if !is_recorded || !owner.owns(&found.metadata) {
             return Ok(false);
@@ -45,7 +45,7 @@ impl<S> Ctx<S> {
         };
         let params = DeleteParams::background().preconditions(unchanged);
         match api.delete(&entry.name, &params).await {
-            // For some kinds, the API server returns the object as it was before the deletion.
+            // For some kinds, the API server returns the object from before the deletion.
             Ok(answer) => Ok(answer
                 .left()
                 .is_some_and(|left| left.metadata.deletion_timestamp.is_some())),
@@ -54,8 +54,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Removes the owner reference from an object that must be kept, otherwise it would be deleted
-    /// along with its old owner.
+    /// Removes the owner reference from an object that must be kept; it would be deleted along with
+    /// its old owner otherwise.
     async fn release(
         &self,
         owner: &SetOwner,
@@ -65,7 +65,7 @@ impl<S> Ctx<S> {
         let Some(index) = owner.reference_index(found) else {
             return Ok(());
         };
-        // The index may be outdated by the time that the patch arrives, so test what's there.
+        // The index may be outdated when the patch arrives, so test the entry.
         let path = format!("/metadata/ownerReferences/{index}");
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": "/metadata/uid", "value": found.uid },
@@ -82,7 +82,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Finds a recorded object. Also returns the API that can access it.
+    /// Finds a recorded object, and the API to access it with.
     async fn find_recorded(
         &self,
         entry: &Entry,
@@ -92,7 +92,7 @@ impl<S> Ctx<S> {
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
-        // The API version that we have used to apply the object may not be served anymore.
+        // The API version that was used to apply the object may not be served anymore.
         match self.find_served(entry).await? {
             Some(served) if served.api_version != recorded.api_version => {
                 self.find_with(&served, entry).await
@@ -118,7 +118,7 @@ impl<S> Ctx<S> {
     }
 
     async fn find_served(&self, entry: &Entry) -> Result<Option<ApiResource>, Error> {
-        // The core group only has a single version.
+        // The core group only has one version.
         if entry.group.is_empty() {
             return Ok(None);
         }

@@ -8,8 +8,8 @@ use crate::object::{AnyObject, Kind};
 
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// Returns `false` for CRDs that are not established yet and for namespaces that are terminating.
-/// All other objects are usable as soon as they exist.
+/// Returns `false` for CRDs that are not established yet, and for namespaces that are terminating.
+/// All other objects are usable once they exist.
 pub(super) fn is_usable<K: AnyObject + Serialize>(kind: &Kind<K>, object: &K) -> Result<bool, Error> {
     let (group, kind) = (K::group(&kind.dynamic), kind.name());
     let check: fn(&Value) -> bool = match (&*group, &*kind) {

@@ -1,4 +1,4 @@
-//! The record of a set. It is stored as an annotation of the owner.
+//! The record of a set, stored as an annotation on the owner.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::hash::{HashMap, HashSet};
 const MAX_BYTES: usize = 240 << 10;
 const UID_BYTES: usize = 36;
 
-/// Objects of a set, in the order in which they're applied. We add UIDs as soon as we know them.
+/// Objects of a set, in the order in which they're applied. UIDs are added once they're known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     objects: Vec<(Entry, Option<String>)>,
@@ -48,7 +48,7 @@ impl Entry {
     }
 
     /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. The UID is empty until
-    /// the object has been applied for the first time.
+    /// the object's first apply.
     fn parse(text: &str) -> Option<(Self, Option<String>)> {
         let parts: Vec<&str> = text.split('/').collect();
         let &[resource, kind, namespace, name, uid] = &*parts else {
@@ -110,8 +110,7 @@ impl fmt::Display for Entry {
 
 #[derive(Serialize, Deserialize)]
 struct Annotation {
-    /// UID of the owner. If someone copies the owner, the copy has the same annotations but must
-    /// not own the set.
+    /// UID of the owner. A copy of the owner has the same annotations, but must not own the set.
     owner: String,
     objects: Vec<String>,
 }
@@ -125,7 +124,7 @@ impl Record {
         }
     }
 
-    /// Reads the record of an owner. It's empty if there's no annotation, or if the annotation was
+    /// Reads the record from an owner. Empty if there's no annotation, or if the annotation was
     /// copied from another owner.
     pub(super) fn read(meta: &ObjectMeta, owner: &SetOwner) -> Result<Self, Error> {
         let annotations = meta.annotations.as_ref();
@@ -162,8 +161,7 @@ impl Record {
             owner: owner.uid.clone(),
             objects: objects.map(|(entry, uid)| entry.print(uid.as_deref())).collect(),
         })?;
-        // Account for UIDs that we don't know yet, otherwise we might apply objects whose UIDs
-        // don't fit.
+        // Reserve space for unknown UIDs, or we might apply objects whose UIDs don't fit.
         let without_uid = self.objects.iter().filter(|(_, uid)| uid.is_none()).count();
         let bytes = text.len() + without_uid * UID_BYTES;
         if bytes > MAX_BYTES {
@@ -178,10 +176,9 @@ impl Record {
         Ok(Some(text))
     }
 
-    /// Adds those of the `wanted` objects that are missing. Returns `None` if there aren't any.
+    /// Adds the `wanted` objects that are missing. Returns `None` if there are none.
     ///
-    /// In the result, objects that aren't wanted come first, and then the others in the order of
-    /// `wanted`.
+    /// In the result, unwanted objects come first, followed by the others in the order of `wanted`.
     pub(super) fn with_missing(&self, wanted: &[Entry]) -> Option<Self> {
         if wanted.iter().all(|entry| self.positions.contains_key(entry)) {
             return None;
@@ -203,8 +200,7 @@ impl Record {
         }
     }
 
-    /// Returns objects that are not wanted, in the order in which we should delete them (i.e.
-    /// reversed).
+    /// Returns objects that are not wanted, in the order in which to delete them (i.e. reversed).
     pub(super) fn not_in(&self, wanted: &HashSet<&Entry>) -> Vec<(Entry, Option<String>)> {
         let others = self.objects.iter().rev();
         others
