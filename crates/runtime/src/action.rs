@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What to do after an object has been reconciled successfully.
+/// What to do after an object was reconciled successfully.
 ///
 /// We cannot use [`kube::runtime::controller::Action`] because its fields are private. The
 /// constructors have the same names, though.
@@ -12,9 +12,8 @@ pub struct Action {
 }
 
 impl Action {
-    /// Reconciles the object again after `delay`.
-    ///
-    /// If the object or one of the watched objects changes before that, it is reconciled earlier.
+    /// Reconciles the object again after `delay`, or earlier if the object or one of the watched
+    /// objects changes before that.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
@@ -22,8 +21,8 @@ impl Action {
         }
     }
 
-    /// Doesn't requeue the object. It is reconciled again when it changes, or when anything that
-    /// the controller watches on its behalf changes.
+    /// Doesn't requeue the object. It is reconciled again once it changes, or anything that the
+    /// controller watches on its behalf.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { requeue_after: None }

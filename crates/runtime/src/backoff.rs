@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::deadline::scale;
 
-/// If `min` is zero, this prevents a busy loop.
+/// Prevents a busy loop if `min` is zero.
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 /// The first delay is `min`. It doubles with each consecutive failure, up to `max`.
@@ -33,7 +33,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// `failures` doesn't include the latest failure.
+    /// `failures` is the number of failures before the latest one.
     pub(crate) fn delay_after(self, failures: u32) -> Duration {
         let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
         scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))

@@ -1,7 +1,7 @@
 //! Helpers for status conditions, which follow the Kubernetes API conventions.
 //!
-//! Clients rely on two properties, and [`set`] takes care of both. There is at most one condition
-//! per type, and the `lastTransitionTime` is only updated if a condition's status changes.
+//! Clients rely on two properties that [`set`] ensures: there is at most one condition per type,
+//! and `lastTransitionTime` is only updated if the condition's status changes.
 //!
 //! ```
 //! use rbuilder::conditions::{self, Status};
@@ -11,8 +11,7 @@
 //! assert!(conditions::is_true(&list, "Available"));
 //! ```
 //!
-//! If you want generic tools to be able to determine the health of your objects, use
-//! [`set_health`].
+//! Use [`set_health`] if you want generic tools to determine the health of your objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
@@ -28,7 +27,7 @@ pub enum Status {
     True,
     /// The condition is not met.
     False,
-    /// It can't be determined whether the condition is met.
+    /// It's unknown whether the condition is met.
     Unknown,
 }
 
@@ -113,22 +112,21 @@ pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> 
 /// Health of an object as determined by its controller. See [`set_health`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Everything is as specified by the object.
+    /// The current state matches the spec.
     Ready,
-    /// The controller is still working on it. This includes waiting for something, and retrying
-    /// after an error.
+    /// The controller is still reconciling the object. This includes waiting for something, and
+    /// retrying after an error.
     InProgress,
-    /// There is no point in retrying. Somebody has to change the object, or something that it
-    /// refers to.
+    /// Retrying won't help until the object changes, or something that it refers to.
     Failed,
 }
 
 impl Health {
     /// Returns the health of an object after its reconcile failed with `error`.
     ///
-    /// It is `Failed` if the error is [terminal](Error::terminal), or if the API server has
-    /// rejected an object as malformed or invalid (400 or 422). Otherwise, the controller will
-    /// retry, so it is `InProgress`.
+    /// It is `Failed` if the error is [terminal](Error::terminal), or if the API server rejected an
+    /// object as malformed or invalid (400 or 422). Otherwise, the controller will retry, so it is
+    /// `InProgress`.
     pub fn of_error(error: &Error) -> Self {
         if error.is_terminal() || error.is_refused() {
             Self::Failed
@@ -141,9 +139,8 @@ impl Health {
 /// Sets the condition `Ready`, and also `Stalled` if the object has failed. Returns `true` if this
 /// changed the list.
 ///
-/// These conditions are defined by [kstatus]. They are used by Flux, kpt and others to determine
-/// the health of arbitrary objects. Argo CD uses them as well, given the Lua scripts that rbuilder
-/// scaffolds:
+/// These conditions are defined by [kstatus]. Flux, kpt and others use them to determine the health
+/// of arbitrary objects, and so does Argo CD with the Lua scripts that rbuilder scaffolds:
 ///
 /// | health | `Ready` | `Stalled` | kstatus | Argo CD |
 /// |---|---|---|---|---|
@@ -151,9 +148,9 @@ impl Health {
 /// | [`InProgress`](Health::InProgress) | `False` | absent | `InProgress` | `Progressing` |
 /// | [`Failed`](Health::Failed) | `False` | `True` | `Failed` | `Degraded` |
 ///
-/// Both conditions get the reason, the message, and the generation of `object`. You should also
-/// have a field `status.observedGeneration` that defaults to -1. Without it, tools have no way to
-/// find out that the conditions are missing, or that they're about an older version of the spec.
+/// Both conditions get the reason, the message, and the generation of `object`. The status should
+/// also have a field `observedGeneration` that defaults to -1. Without it, tools can't tell that
+/// the conditions are missing, or that they're about an older version of the spec.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -232,8 +229,8 @@ mod tests {
         at(second, new("Available", status, "Reconciling").message(message))
     }
 
-    /// Calls `set` on a list that consists of `before`. `expected` is whether this changes the
-    /// list, the seconds of the transition time, and the message.
+    /// Calls `set` on a list that consists of `before`. `expected` is whether the list changes, the
+    /// seconds of the transition time, and the message.
     fn check(before: Condition, after: Condition, expected: (bool, i64, &str)) {
         let mut conditions = vec![before];
         let changed = set(&mut conditions, after);
@@ -295,7 +292,7 @@ mod tests {
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
         assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
-        // `Ready` doesn't change, so this is only about `Stalled`.
+        // `Ready` stays the same, so only `Stalled` makes a difference.
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Ready, &[("Ready", "True")]));
     }

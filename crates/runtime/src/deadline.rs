@@ -1,20 +1,20 @@
-//! Helpers for user-provided durations. Any duration is accepted, and those which are too long for
-//! a clock mean "never".
+//! Helpers for user-provided durations. Any duration is accepted; durations beyond the range of a
+//! clock mean "never".
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest delay. tokio's timers use 30 years as well.
+/// The longest delay, same as in tokio's timers.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Returns `start + delay`, but at most 30 years. The range of `Instant` isn't much larger than
-/// that on some systems, and an overflow would panic.
+/// Returns `start + delay`, with `delay` capped at 30 years: on some systems, the range of
+/// `Instant` isn't much larger, and an overflow would panic.
 pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
     start + delay.min(FAR_FUTURE)
 }
 
-/// The factor must not be negative. Saturates at `Duration::MAX`.
+/// `factor` must not be negative. Saturates at `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

@@ -1,9 +1,9 @@
 //! Error types.
 //!
 //! [`Error`] can hold any other error, so you can use `?` on everything that a reconcile function
-//! calls. To get at the cause, use [`Error::downcast_ref`]. `Error` also tells a controller whether
-//! to retry. Terminal errors (see [`Error::terminal`]) are not retried, and conflicts are not
-//! reported as errors unless they keep happening.
+//! calls. To access the cause, use [`Error::downcast_ref`]. `Error` also determines whether a
+//! controller retries: terminal errors (see [`Error::terminal`]) are not retried, and conflicts are
+//! not reported as errors unless they persist.
 //!
 //! Errors of the library itself have their own types, namely [`ManagerError`], [`OwnershipError`]
 //! and [`FieldManagerConflict`].
@@ -24,12 +24,12 @@ pub type Result<T = Action, E = Error> = std::result::Result<T, E>;
 /// A boxed error of any type.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// An error of any type, which is either terminal or can be retried.
+/// An error of any type, either terminal or retryable.
 ///
 /// Every `std::error::Error` can be converted with `?`. Because of this conversion, `Error` cannot
-/// implement `std::error::Error` itself. You can still use `?` to convert it to a `Box<dyn Error>`.
+/// implement `std::error::Error` itself, but `?` still converts it to a `Box<dyn Error>`.
 ///
-/// The `Debug` output includes all causes, which is what you see if it's returned from `main`.
+/// The `Debug` output, which is shown if the error is returned from `main`, includes all causes.
 pub struct Error {
     cause: BoxError,
     terminal: bool,
@@ -48,8 +48,8 @@ impl Error {
         }
     }
 
-    /// Creates an error that will not go away by retrying. The object isn't reconciled again until
-    /// it changes.
+    /// Creates an error that retrying will not fix. The object isn't reconciled again until it
+    /// changes.
     pub fn terminal(cause: impl Into<BoxError>) -> Self {
         Self {
             terminal: true,
@@ -65,11 +65,11 @@ impl Error {
     /// Returns `true` if one of the causes is a 409 Conflict from the API server ("the object has
     /// been modified").
     ///
-    /// In most cases this means that the cache was stale, and the next attempt will use the
-    /// updated object. Controllers therefore retry up to four consecutive conflicts of an object
-    /// without logging an error. From the fifth on, they're handled like any other error.
+    /// Usually the cache was stale, and the next attempt will use the updated object. Controllers
+    /// therefore retry up to four consecutive conflicts of an object without logging an error. From
+    /// the fifth on, conflicts are handled like any other error.
     ///
-    /// Note that this includes [conflicts of field managers](Self::is_field_manager_conflict).
+    /// This includes [conflicts of field managers](Self::is_field_manager_conflict).
     pub fn is_conflict(&self) -> bool {
         self.conflicts().next().is_some()
     }
@@ -79,15 +79,15 @@ impl Error {
     /// causes are `FieldManagerConflict`.
     ///
     /// Retrying does not help until the other manager gives up the field, so controllers log this
-    /// as an error right away. It cannot happen for applies with `force`, which is what a
+    /// as an error right away. It cannot happen for applies with `force`, which a
     /// [`Ctx`](crate::Ctx) uses unless you call [`without_force`](crate::Ctx::without_force). To
-    /// find out about the managers and fields, downcast to [`FieldManagerConflict`].
+    /// find out the managers and fields, downcast to [`FieldManagerConflict`].
     pub fn is_field_manager_conflict(&self) -> bool {
         self.conflicts()
             .any(|status| field_conflicts_of(status).next().is_some())
     }
 
-    /// The API server has rejected a request as malformed or invalid (400 or 422).
+    /// Returns `true` if the API server rejected a request as malformed or invalid (400 or 422).
     pub(crate) fn is_refused(&self) -> bool {
         self.causes().any(|cause| {
             matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
@@ -105,17 +105,16 @@ impl Error {
         statuses.filter(|status| status.is_conflict() && !status.is_already_exists())
     }
 
-    /// Returns `true` if the reason is that an owner is gone or being deleted, i.e.
-    /// [`OwnershipError::OwnerTerminating`] or [`OwnershipError::OwnerGone`].
+    /// Returns `true` if an owner is gone or being deleted, i.e. for
+    /// [`OwnershipError::OwnerTerminating`] and [`OwnershipError::OwnerGone`].
     ///
-    /// If the owner is the object being reconciled, you can just return the error with `?`.
-    /// Controllers do not count it as a failure and do not retry, because there will be a deletion
-    /// event.
+    /// If the owner is the object being reconciled, just return the error with `?`. Controllers
+    /// neither count it as a failure nor retry, because a deletion event will follow.
     pub fn is_owner_terminating(&self) -> bool {
         self.terminating_owners().next().is_some()
     }
 
-    /// The UIDs of owners that are gone or being deleted according to this error.
+    /// UIDs of the owners that are gone or being deleted according to this error.
     pub(crate) fn terminating_owners(&self) -> impl Iterator<Item = &str> {
         self.causes().filter_map(|cause| match cause.downcast_ref()? {
             OwnershipError::OwnerTerminating { uid, .. } | OwnershipError::OwnerGone { uid, .. } => {
@@ -135,7 +134,7 @@ impl Error {
     }
 }
 
-/// Yields the error itself and then all of its sources.
+/// Yields the error itself, followed by all of its sources.
 pub(crate) fn causes_of<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -157,8 +156,8 @@ pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
 }
 
 impl fmt::Display for Error {
-    /// Writes the message. The alternate form `{:#}` appends the messages of all causes that aren't
-    /// part of it.
+    /// Writes the message. The alternate form `{:#}` appends the messages of all causes that it
+    /// doesn't already contain.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match f.alternate() {
             true => f.write_str(&describe_causes(self.cause.as_ref())),
@@ -191,7 +190,7 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// Puts an [`Error`] into a `Box<dyn Error>`, from which [`Error::new`] takes it out again.
+/// Carries an [`Error`] inside a `Box<dyn Error>`, from which [`Error::new`] unwraps it.
 struct Carried(Error);
 
 impl fmt::Debug for Carried {
@@ -212,7 +211,7 @@ impl StdError for Carried {
     }
 }
 
-/// Reasons for a manager to stop, or to not start in the first place.
+/// Reasons for a manager to stop, or not to start in the first place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
@@ -228,7 +227,7 @@ pub enum ManagerError {
         flag: &'static str,
         /// The value.
         value: String,
-        /// What's wrong with it, and what was expected.
+        /// What's wrong with the value, and what was expected.
         reason: String,
     },
 
@@ -239,7 +238,7 @@ pub enum ManagerError {
         variable: &'static str,
         /// The value.
         value: String,
-        /// What's wrong with it, and what was expected.
+        /// What's wrong with the value, and what was expected.
         reason: String,
     },
 
@@ -257,15 +256,15 @@ pub enum ManagerError {
         String,
     ),
 
-    /// The selection of a controller is invalid. Either it doesn't contain any namespaces (see
+    /// The selection of a controller is invalid: it doesn't contain any namespaces (see
     /// [`Selection::namespaces`](crate::Selection::namespaces)), or there is a finalizer on objects
-    /// which can leave the selection (see
+    /// that can leave the selection (see
     /// [`Controller::when_unselected`](crate::Controller::when_unselected)).
     #[error("invalid selection of {kind}: {reason}")]
     Selection {
         /// Kind and API version, e.g. `Memcached (cache.example.com/v1alpha1)`.
         kind: String,
-        /// The problem and how to fix it.
+        /// The problem, and how to fix it.
         reason: &'static str,
     },
 
@@ -324,7 +323,7 @@ pub enum ManagerError {
     #[error("duplicate cluster name `{0}`; give one of them another name")]
     DuplicateCluster(String),
 
-    /// Part of the manager failed, panicked, or exited without having been asked to.
+    /// Part of the manager failed, panicked, or exited unexpectedly.
     #[error("{part} stopped: {reason}")]
     Part {
         /// Name of the part, e.g. `controller memcached` or `cache of Deployment (apps/v1)`.
@@ -336,13 +335,13 @@ pub enum ManagerError {
     /// Some reconciles or tasks did not finish within the grace period, and were cancelled.
     #[error("{parts} did not stop within the grace period of {} s", grace.as_secs())]
     GracePeriod {
-        /// Names of the parts that they belong to, separated by commas.
+        /// Names of the parts that the reconciles or tasks belong to, separated by commas.
         parts: String,
         /// The grace period, see [`grace_period`](crate::Manager::grace_period).
         grace: Duration,
     },
 
-    /// The durations used for leader election do not fit together.
+    /// The durations for leader election contradict each other.
     #[error("invalid leader election settings: {0}")]
     LeaseTimes(String),
 
@@ -356,12 +355,12 @@ pub enum ManagerError {
     )]
     ShardsWithLeader,
 
-    /// Another replica may have taken over the ranges of this one.
+    /// The lease of this replica was lost, so another replica may have taken over its ranges.
     #[error("shards lost: {0}")]
     ShardsLost(String),
 }
 
-/// Errors of applying or creating an object with an owner.
+/// Errors when applying or creating an object with an owner.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnershipError {
@@ -375,8 +374,7 @@ pub enum OwnershipError {
     },
 
     /// The object is owned by a deleted object with the same kind and name as the owner, but a
-    /// different UID. If you retry, this succeeds as soon as the garbage collector has deleted the
-    /// object.
+    /// different UID. Retrying succeeds once the garbage collector has deleted the object.
     #[error(
         "{object} is owned by a deleted {owner} with uid {uid}; it was not changed, and can be created again once the \
          garbage collector has deleted it"
@@ -384,7 +382,7 @@ pub enum OwnershipError {
     OwnedByNamesake {
         /// Kind, namespace and name of the object.
         object: String,
-        /// Kind, namespace and name of the owner, which are the same for the deleted one.
+        /// Kind, namespace and name of the owner, which the deleted owner has in common.
         owner: String,
         /// UID in the object's owner reference.
         uid: String,
@@ -399,7 +397,7 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The scopes do not match. The owner is in a different namespace, or it's namespaced while the
+    /// The scopes do not match: the owner is in a different namespace, or it's namespaced while the
     /// object is cluster-scoped.
     #[error("{owner} cannot own {object}: an owner must be cluster-scoped or in the same namespace")]
     Scope {
@@ -411,9 +409,8 @@ pub enum OwnershipError {
 
     /// The owner is being deleted.
     ///
-    /// The garbage collector will delete or orphan its dependents (the latter with
-    /// `kubectl delete --cascade=orphan`). We must not add any new ones, nor adopt those that have
-    /// been orphaned.
+    /// The garbage collector will delete its dependents, or orphan them with `kubectl delete
+    /// --cascade=orphan`. No new dependents may be added, nor orphaned ones adopted.
     #[error("{owner} is being deleted and cannot own {object}, which was not changed")]
     OwnerTerminating {
         /// Kind, namespace and name of the object.
@@ -424,8 +421,8 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner does not exist anymore, which the caches hadn't noticed yet. There may already be
-    /// another object with the same name.
+    /// The owner does not exist anymore, which the caches have not observed yet. There may already
+    /// be another object with the same name.
     #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
     OwnerGone {
         /// Kind, namespace and name of the object.
@@ -444,8 +441,8 @@ pub enum OwnershipError {
 
     /// The owner is in another cluster.
     ///
-    /// This isn't possible, since the garbage collector would not find the owner. It would conclude
-    /// that the owner is gone and delete the object.
+    /// The garbage collector would not find such an owner, conclude that it is gone, and delete the
+    /// object.
     #[error(
         "{owner} of {owner_cluster} cannot own {object} in {cluster}: owner references do not reach other clusters; apply \
          it without an owner and with a label or an annotation that names {owner}, map it back with `Watch::in_cluster`, \
@@ -470,8 +467,8 @@ pub enum OwnershipError {
 /// A server-side apply was rejected because some of its fields are owned by other field managers.
 /// The object was not modified.
 ///
-/// This can only happen without `force`. It is the same error that you get from
-/// `kubectl apply --server-side` without `--force-conflicts`.
+/// Only occurs without `force`. It is the same error that `kubectl apply --server-side` reports
+/// without `--force-conflicts`.
 #[derive(Debug, thiserror::Error)]
 #[error("{object} was not applied, other field managers own its fields: {}", describe_fields(.fields))]
 #[non_exhaustive]
@@ -496,7 +493,7 @@ pub struct OwnedField {
 }
 
 impl FieldManagerConflict {
-    /// `status` is the response to an apply of `object`. Returns `None` if there is no conflict of
+    /// `status` is the response to an apply of `object`. Returns `None` unless it is a conflict of
     /// field managers.
     pub(crate) fn find(object: String, status: &Status) -> Option<Self> {
         let fields: Vec<OwnedField> = field_conflicts_of(status).collect();
@@ -520,7 +517,7 @@ fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
 /// Parses the manager in a message like `conflict with "kubectl" using v1`.
 fn parse_manager(message: &str) -> Option<String> {
     let quoted = message.strip_prefix("conflict with ")?;
-    // Go quotes with `%q`, which looks like JSON.
+    // Go quotes with `%q`, which looks like JSON here.
     let mut strings = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
     strings.next()?.ok()
 }
@@ -591,7 +588,7 @@ mod tests {
 
     #[test]
     fn field_manager_conflicts_are_distinguished_from_others() {
-        // This is what kube-apiserver responds.
+        // Response of kube-apiserver.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
             "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",

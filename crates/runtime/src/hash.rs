@@ -1,5 +1,5 @@
-//! Hash maps and sets. With the feature `simulation`, their order is not random, because runs must
-//! be reproducible.
+//! Hash maps and sets. With the feature `simulation`, their order is deterministic, because runs
+//! must be reproducible.
 
 #[cfg(not(feature = "simulation"))]
 type State = std::collections::hash_map::RandomState;

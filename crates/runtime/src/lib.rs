@@ -2,9 +2,9 @@
 //!
 //! A [`Manager`] runs [`Controller`]s, which consist of a reconcile function and some shared state.
 //! The reconcile function is called with an object from a cache and a [`Ctx`], which provides
-//! common operations on the cluster. It returns an [`Action`] or an [`Error`], which determine when
-//! the object is reconciled again. The library is built on [`kube`] and exposes its types, so you
-//! can use kube directly wherever you need to.
+//! common operations on the cluster. It returns an [`Action`] or an [`Error`], which determines
+//! when the object is reconciled again. The library is built on [`kube`] and exposes its types, so
+//! you can use kube directly wherever you need to.
 //!
 //! # A complete operator
 //!
@@ -87,8 +87,8 @@
 //! }
 //! ```
 //!
-//! You can create such a project, including the manifests to deploy it, with `rbuilder init` and
-//! `rbuilder create api`.
+//! `rbuilder init` and `rbuilder create api` create such a project, including the manifests to
+//! deploy it.
 //!
 //! # Overview
 //!
@@ -124,15 +124,14 @@
 //! - If a reconcile fails or panics, the error is logged as a single line and counted. The object
 //!   is requeued with exponential [backoff](Controller::backoff) until it succeeds, without
 //!   delaying any other objects.
-//! - On SIGTERM or SIGINT, no new reconciles are started. The ones that are running have 30 s to
-//!   finish, then the lease is released and the process exits with status 0. If there is a second
-//!   signal, it exits immediately with status 1.
+//! - On SIGTERM or SIGINT, no new reconciles are started. Running reconciles have 30 s to finish,
+//!   then the lease is released and the process exits with status 0. On a second signal, it exits
+//!   immediately with status 1.
 //! - If the lease is lost, or if a server or a watch stops unexpectedly, everything is stopped and
-//!   [`Manager::start`] returns an error with the name of the component. You should return this
-//!   from `main`, so that the process exits with status 1 and is restarted.
-//! - After the lease is lost, all writes of the leader's controllers are rejected. The process
-//!   exits with status 1 if it's still running one second later because a reconcile blocks its
-//!   thread.
+//!   [`Manager::start`] returns an error with the name of the component. Return this error from
+//!   `main`, so that the process exits with status 1 and is restarted.
+//! - Once the lease is lost, all writes of the leader's controllers are rejected. If a reconcile
+//!   blocks its thread and the process is still running one second later, it exits with status 1.
 
 mod action;
 mod args;
@@ -191,10 +190,10 @@ pub mod webhook;
 #[doc(hidden)]
 pub use private as __private;
 
-/// Implements [`schemars::JsonSchema`] for a type of an API, with a structural schema that the API
+/// Implements [`schemars::JsonSchema`] for an API type, with a structural schema that the API
 /// server accepts.
 ///
-/// Derive it instead of `schemars::JsonSchema` for a kind's spec, and for all types that it
+/// Derive it instead of `schemars::JsonSchema` for a kind's spec, and for all types that the spec
 /// contains. The names of fields, and whether they're required, are determined by serde attributes.
 /// Use markers to validate the values:
 ///
@@ -214,14 +213,12 @@ pub use private as __private;
 /// It's a compile error if a marker is unknown, in the wrong place, or contradicts the type.
 /// `rbuilder manifests` reports the same errors.
 ///
-/// # Panics
-///
 /// Some errors can't be detected at compile time, such as recursive types, or a default that is not
-/// a valid value of its field. In this case, the generated code panics when the schema is built.
+/// a valid value of its field. In these cases, the generated code panics when the schema is built.
 pub use rbuilder_derive::CrdSchema;
 
-/// Declares the permissions which are needed by the annotated item. `rbuilder manifests` generates
-/// roles from it.
+/// Declares the permissions that the annotated item needs. `rbuilder manifests` generates roles
+/// from them.
 ///
 /// ```
 /// #[rbuilder::rbac(groups = "apps", resources = "deployments", verbs = "get;list;watch;create;patch")]
@@ -253,10 +250,10 @@ pub use rbuilder_derive::rbac;
 /// ```
 ///
 /// By default, the group, version, resource, path and name are derived from the first parameter
-/// whose type is a kind. This can be a struct that kube derives from a spec, or a type from
-/// k8s-openapi. It may be a reference, or be wrapped in an `Arc`, `Box`, `Option` or
-/// `AdmissionRequest`. All these can be overridden with arguments. For example, the first function
-/// has the path `/mutate--v1-pod` (like in controller-runtime), and its name is `mpod-v1.kb.io`.
+/// whose type is a kind, i.e. a struct that kube derives from a spec, or a type from k8s-openapi.
+/// It may be a reference, or be wrapped in an `Arc`, `Box`, `Option` or `AdmissionRequest`. All of
+/// these can be overridden with arguments. For example, the first function has the path
+/// `/mutate--v1-pod` (as in controller-runtime), and its name is `mpod-v1.kb.io`.
 ///
 /// The function isn't modified. It is a compile error if the API server would reject an argument.
 pub use rbuilder_derive::webhook;

@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// This many messages may be logged in one go.
+/// Maximum size of a burst of messages.
 const BURST: f64 = 10.0;
-/// After that, there's one message per second.
+/// Messages per second after a burst.
 const RATE: f64 = 1.0;
 
-/// Limits messages about the same topic, and counts how many it has suppressed.
+/// Limits messages about the same topic, and counts suppressed ones.
 pub(crate) struct LogLimit(Mutex<State>);
 
 struct State {
@@ -29,7 +29,7 @@ impl Default for LogLimit {
 }
 
 impl LogLimit {
-    /// Returns `None` if a message must not be logged. Otherwise, returns how many messages were
+    /// Returns `None` if a message must be suppressed. Otherwise, returns the number of messages
     /// suppressed since the last one.
     pub(crate) fn permit(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

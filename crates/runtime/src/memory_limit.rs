@@ -1,10 +1,10 @@
-//! Determines how much memory this process may use.
+//! Determines the memory limit of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory limit in bytes. It's the lowest limit of all cgroups of this process (v1 or
-/// v2), or the memory of the machine if that's even less. `None` if there is no procfs.
+/// Returns the memory limit in bytes: the lowest limit of all cgroups of this process (v1 or v2),
+/// or the machine's memory if that's less. `None` without procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }
@@ -18,8 +18,8 @@ fn find_below(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Returns the files that may contain a limit, given a line of `/proc/self/cgroup`. They start at
-/// the cgroup of the process and go up to the root.
+/// Returns the files that may contain a limit, given a line of `/proc/self/cgroup`, from the cgroup
+/// of the process up to the root.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -32,8 +32,8 @@ fn limit_files(line: &str) -> Vec<PathBuf> {
         }
         _ => return Vec::new(),
     };
-    // Go all the way up to the root. In a container, the path is often the one on the host,
-    // although only the cgroup of the container is mounted.
+    // Go all the way up to the root. In a container, the path is often the host's, although only
+    // the container's cgroup is mounted.
     let group = Path::new(path.trim_start_matches('/'));
     let groups = group.ancestors();
     groups
@@ -41,7 +41,7 @@ fn limit_files(line: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// `/proc/meminfo` uses KiB, but we return bytes.
+/// Converts from the KiB of `/proc/meminfo`.
 fn total_memory(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

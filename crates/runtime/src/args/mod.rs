@@ -29,17 +29,15 @@ use crate::shards::Sharding;
 /// namespaces and logging.
 ///
 /// With the feature `args` (enabled by default) this implements clap's `Args`. Otherwise, set the
-/// fields directly. Note that the log settings need the feature `logging`.
+/// fields directly. The log settings need the feature `logging`.
 ///
-/// The `Default` implementation is the same as parsing an empty command line, with no environment
-/// variables set.
+/// `Default` is equivalent to parsing an empty command line without any environment variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "args", derive(Args))]
 #[cfg_attr(feature = "args", command(next_help_heading = "Manager"))]
 pub struct ManagerArgs {
     /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
-    // Don't set this flag from the environment variable `KUBECONFIG`, because that one may contain
-    // several paths.
+    // Don't read this from the environment variable `KUBECONFIG`, which may contain several paths.
     #[cfg_attr(feature = "args", arg(long, value_name = "PATH"))]
     pub kubeconfig: Option<PathBuf>,
 
@@ -262,8 +260,8 @@ impl ManagerArgs {
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         let mut names = self.watch_namespace.split(',');
         // An empty name is usually caused by an unset variable, as in
-        // `--watch-namespace=$(A),$(B)`. If we ignored it and the other name was empty as well,
-        // we'd end up watching the entire cluster.
+        // `--watch-namespace=$(A),$(B)`. If we ignored it and the other name were empty as well,
+        // we'd watch the entire cluster.
         if !self.watch_namespace.is_empty() && names.any(|name| name.trim().is_empty()) {
             return Err(ManagerError::Flag {
                 flag: "watch-namespace",
@@ -293,8 +291,8 @@ impl ManagerArgs {
         Ok(())
     }
 
-    /// Returns the defaults with all servers disabled. This allows multiple managers in the same
-    /// test process.
+    /// Returns the defaults with all servers disabled, so that a test process can run multiple
+    /// managers.
     pub fn for_tests() -> Self {
         Self {
             health_probe_bind_address: "0".to_owned(),
@@ -512,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Kubernetes sets these for each Service unless `enableServiceLinks` is disabled, so a Service
+    /// Kubernetes sets these for each Service unless `enableServiceLinks` is disabled. A Service
     /// named `webhook` must not accidentally set one of our flags.
     #[test]
     fn service_variables_do_not_set_flags() {

@@ -10,8 +10,8 @@ use super::WEBHOOK_PORT;
 
 /// Falls back to the default if the environment variable contains the address of a Service.
 ///
-/// If the Pod has service links, Kubernetes sets `WEBHOOK_PORT=tcp://10.0.0.1:443` for a Service
-/// named `webhook`. We must not mistake that for the value of our flag.
+/// In a Pod with service links, Kubernetes sets `WEBHOOK_PORT=tcp://10.0.0.1:443` for a Service
+/// named `webhook`, which must not be mistaken for the value of our flag.
 #[derive(Clone)]
 pub(super) struct PortParser;
 

@@ -1,4 +1,4 @@
-//! Configuration of additional clusters, and where to get their credentials from.
+//! Configuration of additional clusters, including the source of their credentials.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -80,9 +80,8 @@ impl ClusterConfig {
 
     /// Creates a configuration from a kubeconfig file.
     ///
-    /// The file does not have to exist yet. It's read again every minute, and whenever the API
-    /// server rejects its credentials. This means that you can mount a Secret and rotate the
-    /// credentials in it.
+    /// The file does not have to exist yet. It's re-read every minute, and whenever the API server
+    /// rejects its credentials, so you can mount a Secret and rotate the credentials in it.
     pub fn from_kubeconfig(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self::new(name, Origin::File(path.into()), Allowed::ALL)
     }
@@ -90,16 +89,16 @@ impl ClusterConfig {
     /// Creates a configuration from a kubeconfig in a Secret, which is read from the manager's own
     /// cluster.
     ///
-    /// The Secret does not have to exist yet. It's read again every minute, and whenever the API
+    /// The Secret does not have to exist yet. It's re-read every minute, and whenever the API
     /// server rejects its credentials, so the manager's role needs the verb `get` for it. Deleting
     /// the Secret doesn't disconnect the cluster; call [`remove`](crate::Clusters::remove) for
     /// that.
     ///
     /// # Security
     ///
-    /// Whoever can write the Secret controls its contents. We therefore reject kubeconfigs which
-    /// run a command, read files, use a proxy, or send credentials to a server without verifying
-    /// its certificate. You can permit each of these with one of the `allow_…` methods.
+    /// Anyone who can write the Secret controls its contents. Therefore, a kubeconfig that runs a
+    /// command, reads files, uses a proxy, or sends credentials to a server without verifying its
+    /// certificate is rejected. Each of these can be permitted with one of the `allow_…` methods.
     pub fn from_secret(
         name: impl Into<String>,
         namespace: impl Into<String>,
@@ -115,7 +114,7 @@ impl ClusterConfig {
     }
 
     /// Creates a configuration from a kubeconfig in memory, e.g. one that a controller has read
-    /// from a Secret. The same restrictions as in [`from_secret`](Self::from_secret) apply.
+    /// from a Secret. Has the same restrictions as [`from_secret`](Self::from_secret).
     pub fn from_kubeconfig_text(name: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
         Self::new(name, Origin::Text(text.into()), Allowed::default())
     }
@@ -135,10 +134,10 @@ impl ClusterConfig {
         )
     }
 
-    /// Creates a configuration from an existing client. This is useful for tests, and for clients
-    /// with custom layers.
+    /// Creates a configuration from an existing client, e.g. for tests, or for clients with custom
+    /// layers.
     ///
-    /// Note that its requests don't show up in the metrics, unless the client was built with
+    /// Its requests don't show up in the metrics, unless the client was built with
     /// [`Metrics::count_requests`](crate::metrics::Metrics::count_requests).
     pub fn from_client(name: impl Into<String>, client: Client) -> Self {
         Self::new(name, Origin::Client(client, Serial::new()), Allowed::ALL)
@@ -160,9 +159,8 @@ impl ClusterConfig {
     /// Makes the manager wait for the caches of this cluster before it starts any controllers.
     ///
     /// The manager fails if this takes longer than
-    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). If the cluster is lost at some
-    /// later time, the manager keeps running. By default, it does not wait for additional clusters
-    /// at all.
+    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout), but keeps running if the cluster
+    /// becomes unreachable later. By default, it does not wait for additional clusters at all.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
@@ -170,7 +168,7 @@ impl ClusterConfig {
 
     /// Permits `exec` and `auth-provider` in a kubeconfig that isn't a file.
     ///
-    /// This allows everyone who can modify the kubeconfig to run commands in the operator's Pod.
+    /// This allows anyone who can modify the kubeconfig to run commands in the operator's Pod.
     pub fn allow_commands(mut self) -> Self {
         self.source.allowed.commands = true;
         self
@@ -179,7 +177,7 @@ impl ClusterConfig {
     /// Permits paths in a kubeconfig that is not a file, i.e. `tokenFile`, `client-certificate`,
     /// `client-key` and `certificate-authority`.
     ///
-    /// This allows everyone who can modify the kubeconfig to send files of the operator's Pod to a
+    /// This allows anyone who can modify the kubeconfig to send files of the operator's Pod to a
     /// server of their choice.
     pub fn allow_files(mut self) -> Self {
         self.source.allowed.files = true;
@@ -214,12 +212,12 @@ impl fmt::Debug for ClusterConfig {
 }
 
 impl Source {
-    /// Returns `true` if there's no point in loading the source again.
+    /// Returns `true` if reloading the source would never change anything.
     pub(super) fn is_fixed(&self) -> bool {
         !matches!(self.origin, Origin::File(_) | Origin::Secret { .. })
     }
 
-    /// Contents aren't included, since these are secret.
+    /// Doesn't include the contents, since they are secret.
     pub(super) fn describe(&self) -> String {
         match &self.origin {
             Origin::File(path) => format!("kubeconfig file {}", path.display()),
@@ -233,11 +231,11 @@ impl Source {
         }
     }
 
-    /// Loads the configuration. The client `own` reads from the manager's own cluster.
+    /// Loads the configuration. Secrets are read from the manager's own cluster, using the client
+    /// `own`.
     ///
-    /// Also returns a number that identifies the contents, i.e. it only changes if the
-    /// configuration does. An error says where the problem is and what it is, but doesn't quote the
-    /// contents.
+    /// Also returns a number that identifies the contents, and only changes along with them. An
+    /// error says what is wrong and where, but doesn't quote the contents.
     pub(super) async fn load(&self, own: &Client) -> Result<(Loaded, u64), String> {
         let loaded = match &self.origin {
             Origin::File(path) => self.load_file(path).await,
@@ -249,7 +247,7 @@ impl Source {
                 }
             }
             Origin::Text(text) => self.load_text(text).await,
-            // The service account stays the same, and kube itself reloads its token.
+            // The service account doesn't change, and kube reloads its token.
             Origin::InCluster => Config::incluster()
                 .map(|config| (config, 0))
                 .map_err(|error| error.to_string()),
@@ -264,7 +262,7 @@ impl Source {
 
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        // We need the directory, because the file may contain relative paths.
+        // Pass the path rather than the text, because the file may contain relative paths.
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
         let config = to_config(kubeconfig, self.context.as_deref(), self.allowed).await?;
         Ok((config, hash_of(&text)))
@@ -275,7 +273,7 @@ impl Source {
         Ok((config, hash_of(text)))
     }
 
-    /// Returns `true` if there's no point in replacing one source with the other.
+    /// Returns `true` if replacing one source with the other would change nothing.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_same_origin = match (&self.origin, &other.origin) {
             (Origin::File(one), Origin::File(other)) => one == other,

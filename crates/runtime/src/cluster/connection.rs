@@ -1,10 +1,9 @@
-//! Connection to a cluster. The server and the credentials may change, but the client that we give
+//! Connection to a cluster. The server and the credentials may change, but the client that we hand
 //! out stays the same. The state of the connection is derived from the responses.
 //!
-//! Caches, contexts and the operator's code hold on to a client for as long as they live. A
-//! kubeconfig, on the other hand, may not exist yet, and is replaced to rotate the credentials.
-//! Their client is therefore just a proxy, which forwards each request to a client for the most
-//! recent kubeconfig.
+//! Caches, contexts and the operator's code keep their client for as long as they live, whereas a
+//! kubeconfig may not exist yet, and is replaced to rotate the credentials. Their client is
+//! therefore a proxy that forwards each request to a client for the latest kubeconfig.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -16,21 +15,21 @@ use tower::{BoxError, service_fn};
 
 use crate::error::describe_causes;
 
-/// Used by requests that don't specify a namespace.
+/// Namespace of requests that don't specify one.
 const DEFAULT_NAMESPACE: &str = "default";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The cluster hasn't responded so far, for the given reason.
+    /// The cluster hasn't responded yet, for the given reason.
     Waiting(String),
     Connected,
-    /// The cluster used to respond, but doesn't anymore.
+    /// The cluster stopped responding, for the given reason.
     Lost(String),
     Removed,
 }
 
 impl State {
-    /// Returns the reason why we can't use the cluster, if any.
+    /// Returns the reason why the cluster can't be used, if any.
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Self::Connected => None,
@@ -40,8 +39,7 @@ impl State {
     }
 }
 
-/// The message contains the name of the cluster, because nobody recognizes a cluster by the address
-/// of its API server.
+/// Includes the name of the cluster, since its API server's address is hard to recognize.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]
@@ -61,7 +59,7 @@ struct Shared {
     cluster: String,
     client: RwLock<Option<Client>>,
     state: watch::Sender<State>,
-    /// Notified when the API server has rejected the credentials.
+    /// Notified when the API server rejects the credentials.
     rejected: Notify,
 }
 
@@ -76,7 +74,7 @@ impl Connection {
         }))
     }
 
-    /// All requests are going to use this client.
+    /// Makes all requests use this client from now on.
     pub(super) fn set_client(&self, client: Client) {
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }
@@ -115,7 +113,7 @@ impl Connection {
         if let State::Removed = *state {
             return Err(not_connected(state.problem().unwrap_or_default()));
         }
-        // We also send requests to a lost cluster, because a response tells us that it's back.
+        // Send requests even to a lost cluster: a response tells us that it's back.
         let client = self.0.client.read().unwrap_or_else(PoisonError::into_inner);
         let reason = || state.problem().unwrap_or_default();
         client.clone().ok_or_else(|| not_connected(reason()))
@@ -125,7 +123,7 @@ impl Connection {
         if status == StatusCode::UNAUTHORIZED {
             self.0.rejected.notify_one();
             self.note_failure("the API server rejects the credentials (401 Unauthorized)".to_owned());
-        // Usually the state doesn't change, and a read lock is enough to find out.
+        // The state rarely changes, and a read lock is enough to check.
         } else if *self.0.state.borrow() != State::Connected {
             self.0.state.send_if_modified(|state| match state {
                 State::Connected | State::Removed => false,
@@ -171,7 +169,7 @@ impl Connection {
         self.0.state.subscribe()
     }
 
-    /// Waits until the API server rejects the credentials, or returns immediately if it has done so
+    /// Waits until the API server rejects the credentials. Returns immediately if it has done so
     /// since the last call.
     pub(super) async fn rejected(&self) {
         self.0.rejected.notified().await;
@@ -185,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// The server always responds with `status`, or never if it's 0.
+    /// The server always responds with `status`, or never if `status` is 0.
     fn answering(status: u16) -> Client {
         let service = service_fn(move |_: Request<Body>| async move {
             let Ok(status) = StatusCode::from_u16(status) else {
@@ -197,7 +195,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Sends a request. Also returns the resulting state of the connection.
+    /// Sends a request. Returns the result and the new state of the connection.
     async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         (maps.get("any").await, connection.state())

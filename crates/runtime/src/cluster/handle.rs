@@ -27,8 +27,8 @@ type OnReady = Box<dyn Fn() + Send + Sync>;
 /// controller. [`Ctx::in_cluster`] then provides the common operations for that cluster, and
 /// [`Watch::in_cluster`] watches its objects.
 ///
-/// Note that this is merely a handle, which is cheap to clone. While the cluster is unreachable,
-/// requests fail and watches are retried.
+/// This is a handle, which is cheap to clone. While the cluster is unreachable, requests fail and
+/// watches are retried.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -75,19 +75,19 @@ pub(super) struct Inner {
     client: Client,
     pub(super) caches: Caches,
     kinds: Kinds,
-    /// The watches to run. Starting the cluster takes this.
+    /// The watches to run, taken when the cluster is started.
     pub(super) watches: Mutex<Option<mpsc::UnboundedReceiver<NamedWatch>>>,
-    /// Set before the cluster is started, and never without a manager.
+    /// Set before the cluster is started. Never set without a manager.
     pub(super) services: OnceLock<ClusterServices>,
     on_ready: Mutex<Vec<OnReady>>,
-    /// Contexts of controllers in this cluster. The key identifies the controller's context in the
-    /// manager's own cluster.
+    /// Contexts of controllers in this cluster, keyed by the address of the controller's context in
+    /// the manager's own cluster.
     contexts: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Cluster {
-    /// Creates a cluster without a manager. Use this in tests that call a reconcile function
-    /// directly, together with [`Ctx::new`](crate::Ctx::new).
+    /// Creates a cluster without a manager, for tests that call a reconcile function directly. Use
+    /// it together with [`Ctx::new`](crate::Ctx::new).
     ///
     /// # Panics
     ///
@@ -138,15 +138,14 @@ impl Cluster {
         &self.0.name
     }
 
-    /// Returns a client for this cluster. You can keep it, since it follows changes of the
+    /// Returns a client for this cluster. It can be stored, since it follows changes of the
     /// credentials.
     ///
     /// Requests fail until the cluster is connected. Timeouts and retries are the same as for
     /// [`Manager::client`](crate::Manager::client), and the default namespace is `default`.
     ///
-    /// Note that this client is not aware of leader election, and always permits writes. In a
-    /// reconcile function, you should use the client of [`Ctx::in_cluster`](crate::Ctx::in_cluster)
-    /// instead.
+    /// This client is not aware of leader election, and always permits writes. In a reconcile
+    /// function, use the client of [`Ctx::in_cluster`](crate::Ctx::in_cluster) instead.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
@@ -154,8 +153,8 @@ impl Cluster {
     /// Returns a cache of the objects of kind `K` in this cluster. See
     /// [`Manager::cached`](crate::Manager::cached).
     ///
-    /// This can be called at any time. The cache exists as long as the cluster does, and it is
-    /// empty until [`is_synced`](Cached::is_synced) returns `true`.
+    /// This can be called at any time. The cache lives as long as the cluster. It is empty until
+    /// [`is_synced`](Cached::is_synced) returns `true`.
     pub fn cached<K: Object>(&self) -> Cached<K> {
         self.cached_selection(&Selection::all())
     }
@@ -186,8 +185,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the cluster isn't connected. For example, the kubeconfig may not be
-    /// readable, or the server may not respond.
+    /// Returns the reason why the cluster isn't connected, e.g. that the kubeconfig isn't readable
+    /// or the server doesn't respond.
     pub fn check(&self) -> Result<(), Error> {
         match self.0.connection.state().problem() {
             None => Ok(()),
@@ -201,7 +200,7 @@ impl Cluster {
     }
 
     /// Returns `true` once all caches of this cluster have synced. It stays `true` if the cluster
-    /// is lost after that, in which case the caches contain the last known state.
+    /// becomes unreachable later, in which case the caches contain the last known state.
     pub fn is_synced(&self) -> bool {
         self.0.caches.first_unsynced().is_none() && self.was_connected()
     }
@@ -210,8 +209,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Returns the most recent error after `timeout`. We continue to try and connect to the cluster
-    /// in the background.
+    /// Returns the most recent error after `timeout`. Connection attempts continue in the
+    /// background.
     pub async fn synced(&self, timeout: Duration) -> Result<(), Error> {
         if tokio::time::timeout(timeout, self.until_synced()).await.is_ok() {
             return Ok(());
@@ -225,7 +224,7 @@ impl Cluster {
 
     pub(crate) async fn until_synced(&self) {
         let mut state = self.0.connection.watch_state();
-        // This can't fail, because the connection owns the sender.
+        // Can't fail, because the connection owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         self.0.caches.synced().await;
     }
@@ -261,7 +260,7 @@ impl Cluster {
         lock(&self.0.source).clone()
     }
 
-    /// Does nothing if the sources are the same.
+    /// No-op if the sources are the same.
     pub(super) fn replace_source(&self, source: Source) {
         let mut current = lock(&self.0.source);
         if !current.is_same(&source) {
@@ -270,8 +269,8 @@ impl Cluster {
         }
     }
 
-    /// Registers a callback for when the cluster becomes usable (i.e. when it's connected and its
-    /// caches have synced). We call it again each time the cluster comes back after it was lost.
+    /// Registers a callback for when the cluster becomes usable, i.e. is connected with synced
+    /// caches. Called again each time the cluster comes back after it was lost.
     pub(crate) fn on_ready(&self, call: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.on_ready).push(Box::new(call));
     }
@@ -280,7 +279,7 @@ impl Cluster {
         lock(&self.0.on_ready).iter().for_each(|call| call());
     }
 
-    /// Returns the context of a controller in this cluster, and creates it on first use. Without a
+    /// Returns the context of a controller in this cluster, creating it on first use. Without a
     /// manager, every call creates a new one.
     pub(crate) fn context_of<T: Send + Sync + 'static>(
         &self,
@@ -298,7 +297,7 @@ impl Cluster {
             return existing;
         }
         let created = create();
-        // After the cluster was removed, nobody would clean this up.
+        // Nothing would clean this up once the cluster is removed.
         if self.0.connection.state() != State::Removed {
             contexts.insert(controller, created.clone());
         }
@@ -309,7 +308,7 @@ impl Cluster {
         self.0.services.get().is_some()
     }
 
-    /// The publisher runs until it exits or the manager stops.
+    /// Runs a publisher until it exits or the manager stops.
     pub(crate) fn run_publisher(&self, controller: &str, publisher: BoxFuture<'static, ()>) {
         match self.0.services.get() {
             Some(services) => {
@@ -331,8 +330,7 @@ impl Cluster {
 }
 
 impl PartialEq for Cluster {
-    /// Compares the identity, because a cluster which is removed and added again is a different
-    /// one.
+    /// Compares by identity: a cluster that was removed and re-added is not the same cluster.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -350,7 +348,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// We can ignore poisoning, since nothing but our own callbacks run under the lock.
+/// Poisoning can be ignored, since only our own callbacks run under the lock.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

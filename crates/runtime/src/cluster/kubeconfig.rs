@@ -1,18 +1,17 @@
-//! Loads kubeconfigs of additional clusters, and decides what they may contain.
+//! Loads kubeconfigs of additional clusters, and restricts what they may contain.
 //!
-//! A kubeconfig can specify a command to be run, files to be read, and a server to which
-//! credentials are sent without verifying its certificate. That is fine for a file that somebody
-//! has put on the operator's disk. A Secret is different. Whoever is able to write it could run
-//! commands in the Pod of the operator, or exfiltrate its files. The Kubernetes documentation has a
-//! similar warning ("a specially-crafted kubeconfig file could result in malicious code execution
-//! or file exposure").
+//! A kubeconfig can specify a command to run, files to read, and a server to which credentials are
+//! sent without verifying its certificate. That is fine for a file on the operator's disk, but not
+//! for a Secret: anyone who can write it could run commands in the operator's Pod, or exfiltrate
+//! its files. The Kubernetes documentation has a similar warning ("a specially-crafted kubeconfig
+//! file could result in malicious code execution or file exposure").
 
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 
-/// What we permit in a kubeconfig.
+/// Risky features that are permitted in a kubeconfig.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) commands: bool,
@@ -22,7 +21,7 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// For a kubeconfig written by the administrator of the operator.
+    /// For a kubeconfig written by the operator's administrator.
     pub(super) const ALL: Self = Self {
         commands: true,
         files: true,
@@ -31,7 +30,7 @@ impl Allowed {
     };
 }
 
-/// A key that we only accept if it was permitted explicitly.
+/// A key that is only accepted if it was permitted explicitly.
 struct Risk {
     key: &'static str,
     is_present: bool,
@@ -40,14 +39,14 @@ struct Risk {
     advice: &'static str,
 }
 
-/// Error messages don't quote the input, because it contains credentials.
+/// Errors don't quote the input, which contains credentials.
 pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
 }
 
 /// Loads a context of the kubeconfig, which defaults to the current one. Fails if the context
-/// doesn't exist, or if it contains something that isn't permitted.
+/// doesn't exist or contains anything that isn't permitted.
 pub(super) async fn to_config(
     mut kubeconfig: Kubeconfig,
     context: Option<&str>,
@@ -69,8 +68,8 @@ pub(super) async fn to_config(
     Ok(config)
 }
 
-/// Returns the path of the CA file, so that kube can read it again every minute. Inline data takes
-/// precedence.
+/// Returns the path of the CA file, so that kube can re-read it every minute. `None` for inline
+/// data, which takes precedence.
 fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
     match &cluster.certificate_authority_data {
         Some(_) => None,
@@ -109,7 +108,7 @@ fn select<'a>(
     ))
 }
 
-/// Rejects keys that aren't permitted. The error explains the risk, and what to do instead.
+/// Rejects keys that aren't permitted. The error explains the risk and the alternative.
 fn refuse_risks(
     (cluster_name, cluster): Named<'_, Cluster>,
     user: Option<Named<'_, AuthInfo>>,

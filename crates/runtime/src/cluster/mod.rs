@@ -1,9 +1,9 @@
 //! Support for additional clusters, with their own clients, caches and credentials.
 //!
 //! A manager has its own cluster, which contains the lease and the objects that its controllers
-//! reconcile. A [`Cluster`] is any other cluster which controllers watch and write to. The manager
-//! neither waits for it at startup nor stops when it's lost. After all, there's still work to do in
-//! its own cluster and in the others:
+//! reconcile. A [`Cluster`] is any other cluster that controllers watch and write to. The manager
+//! neither waits for it at startup nor stops when it becomes unreachable, because there's still
+//! work to do in its own cluster and in the others:
 //!
 //! ```text
 //! Source ─text─▶ kubeconfig ─Config─▶ Client ─▶ Connection ─▶ Caches, contexts, the operator's code

@@ -21,19 +21,19 @@ use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
 
-/// We read a kubeconfig again this often.
+/// Interval between reads of a kubeconfig.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
-/// Even if an API server keeps rejecting our credentials, we don't read the kubeconfig more often
-/// than this.
+/// Minimum delay before re-reading the kubeconfig if the API server keeps rejecting our
+/// credentials.
 const REREAD_PAUSE: Duration = Duration::from_secs(5);
-/// How long we wait between attempts to connect to a cluster. Watches do the same.
+/// Delay between attempts to connect to a cluster, same as for watches.
 const RETRIES: Backoff = Backoff {
     min: Duration::from_secs(1),
     max: Duration::from_secs(30),
 };
 
-/// Runs a cluster until it's removed. Errors are only logged, because they should affect neither
-/// the manager nor other parts of the cluster.
+/// Runs a cluster until it's removed. Errors are only logged, since they must not affect the
+/// manager or other parts of the cluster.
 pub(super) async fn run_cluster(
     cluster: Cluster,
     services: ClusterServices,
@@ -50,7 +50,7 @@ pub(super) async fn run_cluster(
     tasks.spawn(announce_sync(cluster.clone()));
     loop {
         tokio::select! {
-            // This can't fail, because the cluster owns the sender.
+            // Can't fail, because the cluster owns the sender.
             _ = state.wait_for(|state| *state == State::Removed) => return Ok(()),
             Some((name, watch)) = watches.recv() => {
                 let watch = async move { watch.await.map_err(|error| format!("{name} stopped: {error:#}")) };
@@ -81,12 +81,12 @@ struct Connected {
     server: Server,
 }
 
-/// What we know about the identity of a server, to find out whether it's still the same one.
+/// Identity of a server, to detect when a client connects to a different one.
 #[derive(PartialEq)]
 enum Server {
     /// The address and the CA certificates.
     At(Uri, Option<Vec<Vec<u8>>>),
-    /// We only know a client, which has this serial number.
+    /// The serial number of a client, which is all that's known.
     Behind(u64),
 }
 
@@ -122,7 +122,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
                 continue;
             }
             Ok(()) => {}
-            // Keep using the old credentials, since we're still connected.
+            // Still connected, so keep using the old credentials.
             Err(reason) if connected.is_some() => {
                 tracing::warn!(
                     cluster = cluster.name(),
@@ -148,8 +148,8 @@ impl Pace {
         delay
     }
 
-    /// `lasted` is how long the connection was usable. The delay only grows if connections are lost
-    /// in quick succession.
+    /// `lasted` is how long the connection was usable. The delay only grows if the connection is
+    /// lost repeatedly in quick succession.
     fn next_after(&mut self, lasted: Duration) -> Duration {
         if lasted >= RETRIES.max {
             self.failures = 0;
@@ -158,12 +158,11 @@ impl Pace {
     }
 }
 
-/// Returns when it's time to read the credentials again, or when the connection is lost and we have
-/// to probe it.
+/// Returns when it's time to re-read the credentials, or to probe a lost connection.
 async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pace) {
     let (mut state, since) = (cluster.0.connection.watch_state(), Instant::now());
     let lost = async {
-        // This can't fail, because the cluster owns the sender.
+        // Can't fail, because the cluster owns the sender.
         let _ = state.wait_for(|state| *state != State::Connected).await;
     };
     tokio::select! {
@@ -172,7 +171,7 @@ async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pa
     }
 }
 
-/// Waits for the given delay, unless the credentials may have changed.
+/// Waits for `delay`, or until the credentials may have changed.
 async fn wait(cluster: &Cluster, delay: Duration) {
     tokio::select! {
         () = sleep(delay) => {}
@@ -181,7 +180,7 @@ async fn wait(cluster: &Cluster, delay: Duration) {
     }
 }
 
-/// Reads the credentials and starts to use them if they're new.
+/// Reloads the credentials and switches to them if they have changed.
 async fn connect(
     cluster: &Cluster,
     source: &Source,
@@ -210,12 +209,12 @@ async fn connect(
         }
         *connected = Some(now);
     }
-    // Probe the cluster if it did not respond to the most recent request. Otherwise nobody might
+    // Probe the cluster if it did not respond to the most recent request; otherwise nothing might
     // notice that it's back.
     if !cluster.is_connected() {
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = Uri::from_static("/version");
-        // We don't need the result, since the connection has recorded it.
+        // Ignore the result, which the connection has already recorded.
         let _ = cluster.client().send(request).await;
     }
     cluster.caches().start();
@@ -233,12 +232,12 @@ fn new_client(
     Ok(trace_requests(client, Some(&server)))
 }
 
-/// Logs when the cluster is connected or lost, and makes controllers retry after it comes back.
+/// Logs when the cluster is connected or lost. Makes controllers retry once it's back.
 async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     let mut state = cluster.0.connection.watch_state();
     let (name, mut pace) = (cluster.name(), Pace::default());
     loop {
-        // These can't fail, because the cluster owns the sender.
+        // Can't fail, because the cluster owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         tracing::info!(cluster = name, "cluster connected");
         let since = Instant::now();
@@ -246,7 +245,7 @@ async fn announce_connections(cluster: Cluster) -> Result<(), String> {
         let lost = state.wait_for(|state| *state != State::Connected).await;
         let reason = lost.ok().and_then(|state| state.problem().map(str::to_owned));
         tracing::warn!(cluster = name, error = reason, "cluster lost, retrying");
-        // Limit the effect of a flapping connection, which happens at most every 30 seconds.
+        // Limit the effect of a flapping connection to once every 30 seconds.
         sleep(pace.next_after(since.elapsed())).await;
     }
 }

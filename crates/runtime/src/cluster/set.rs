@@ -22,9 +22,9 @@ use crate::metrics::Metrics;
 /// The additional clusters of a manager. Clusters can be added and removed while the manager is
 /// running.
 ///
-/// Get this from [`Manager::clusters`](crate::Manager::clusters). You'd typically put it into the
-/// state of a controller which reconciles whatever describes your clusters (e.g. Secrets with
-/// kubeconfigs). It's cheap to clone. To watch objects in all clusters, use
+/// Returned by [`Manager::clusters`](crate::Manager::clusters), and cheap to clone. It's typically
+/// part of the state of a controller that reconciles whatever describes your clusters (e.g. Secrets
+/// with kubeconfigs). To watch objects in all clusters, use
 /// [`Controller::watch_clusters`](crate::Controller::watch_clusters).
 ///
 /// ```no_run
@@ -82,29 +82,28 @@ type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 /// What clusters need from their manager.
 #[derive(Clone)]
 pub(crate) struct ClusterServices {
-    /// For the manager's own cluster.
+    /// Client for the manager's own cluster.
     pub(crate) own: Client,
     pub(crate) metrics: Metrics,
     pub(crate) caches: CacheOptions,
     pub(crate) client: ClientSettings,
-    /// A watch is stale after this time without data.
+    /// Time without data after which a watch is stale.
     pub(crate) stale_after: Duration,
-    /// Parts of a cluster go to the manager, which runs them.
+    /// Channel to the manager, which runs the parts of a cluster.
     pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
 }
 
-/// The manager must run this. The string is a name for error messages.
+/// Part of a cluster that the manager must run. The string is a name for error messages.
 pub(crate) enum ClusterPart {
     /// Exits when the cluster is removed.
     Watches(String, BoxFuture<'static, Result<(), Error>>),
-    /// Exits when the cluster is removed, or on shutdown of the manager (after it has sent all
-    /// events).
+    /// Exits when the cluster is removed, or when the manager shuts down and all events were sent.
     Events(String, BoxFuture<'static, ()>),
 }
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // If this fails, the manager is shutting down and doesn't need the part anymore.
+        // Fails only if the manager is shutting down and doesn't need the part anymore.
         let _ = self.run.send(part);
     }
 }
@@ -112,11 +111,11 @@ impl ClusterServices {
 impl Clusters {
     /// Adds a cluster.
     ///
-    /// You can call this repeatedly (e.g. from a reconcile function). If there's already a cluster
+    /// This can be called repeatedly (e.g. from a reconcile function). If there's already a cluster
     /// with the same name, only the source of its credentials is updated. In particular, its
     /// namespaces do not change.
     ///
-    /// This doesn't wait for the cluster. Use [`Cluster::synced`] if you need to.
+    /// Doesn't wait for the cluster; use [`Cluster::synced`] if you need to.
     ///
     /// # Panics
     ///
@@ -139,7 +138,7 @@ impl Clusters {
         }
         let (on_added, is_started) = (state.on_added.clone(), state.is_started);
         drop(state);
-        // We have released the lock because callbacks may use this set.
+        // The lock was released above, because callbacks may use this set.
         on_added.iter().for_each(|call| call(&cluster));
         if is_started {
             cluster.start();
@@ -150,9 +149,9 @@ impl Clusters {
     /// Removes a cluster. All of its watches are stopped, and requests to it will fail. Returns
     /// `false` if there is no cluster with this name.
     ///
-    /// A [`Cached`](crate::Cached) of this cluster keeps the objects that it contains at this time.
-    /// Nothing is written to a removed cluster, so controllers should delete what they have created
-    /// there first.
+    /// A [`Cached`](crate::Cached) of this cluster keeps its current objects. Nothing can be
+    /// written to a removed cluster, so controllers should delete what they have created there
+    /// first.
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.lock().by_name.remove(name);
         match &removed {
@@ -186,7 +185,7 @@ impl Clusters {
         existing.iter().for_each(|cluster| call(cluster));
     }
 
-    /// Clusters need the services before they can start.
+    /// Must be called before clusters can start.
     pub(crate) fn provide(&self, services: ClusterServices) {
         let mut state = self.lock();
         state
@@ -196,7 +195,7 @@ impl Clusters {
         state.services = Some(services);
     }
 
-    /// Clusters added after this start immediately.
+    /// Starts all clusters. Clusters added later start immediately.
     pub(crate) fn start(&self) {
         let clusters: Vec<Cluster> = {
             let mut state = self.lock();
@@ -212,7 +211,7 @@ impl Clusters {
         }
     }
 
-    /// Picks a required cluster that we're still waiting for. Also returns the reason.
+    /// Returns a required cluster that startup is still waiting for, and the reason.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
         Some((unsynced.name().to_owned(), unsynced.describe_problem()))
@@ -232,7 +231,7 @@ impl Clusters {
             .try_for_each(|cluster| cluster.caches().check())
     }
 
-    /// The returned closure collects the statistics of all caches. It doesn't keep the clusters
+    /// The returned closure collects the statistics of all caches, without keeping the clusters
     /// alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
@@ -243,8 +242,8 @@ impl Clusters {
         }
     }
 
-    /// The returned closure lists the clusters by name, and says whether they are connected. It
-    /// doesn't keep them alive.
+    /// The returned closure lists the clusters by name, and whether they are connected. It doesn't
+    /// keep them alive.
     pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -263,8 +262,7 @@ impl Clusters {
         }
     }
 
-    /// Removes all clusters and callbacks. We'd leak them otherwise, because they reference each
-    /// other.
+    /// Removes all clusters and callbacks, whose reference cycles would leak otherwise.
     pub(crate) fn close(&self) {
         let (clusters, on_added) = {
             let mut state = self.lock();
@@ -280,7 +278,7 @@ impl Clusters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning: nothing can panic while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -290,7 +288,7 @@ pub(crate) struct ClusterStatus {
     pub(crate) name: String,
     /// `None` if the cluster is connected.
     pub(crate) problem: Option<String>,
-    /// Stays `true` if the cluster is lost after its caches have synced.
+    /// Stays `true` if the cluster becomes unreachable after its caches have synced.
     pub(crate) synced: bool,
     pub(crate) is_required: bool,
     pub(crate) watches: Vec<WatchStatus>,
@@ -316,7 +314,7 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // Each cluster gets its own limit. Otherwise a hanging cluster would block the lists of all
+        // Each cluster gets its own limit, or a hanging cluster would block the lists of all
         // others.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
@@ -325,7 +323,7 @@ impl Cluster {
         self.0.services.get_or_init(|| services.clone());
     }
 
-    /// Does nothing if the cluster has already been started.
+    /// No-op if the cluster is already started.
     fn start(&self) {
         let watches = self
             .0

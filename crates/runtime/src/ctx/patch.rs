@@ -26,6 +26,7 @@ impl<S> Ctx<S> {
     ///
     /// Prefer [`apply`](Self::apply) for fields managed by the controller: it removes fields that
     /// aren't needed anymore, and makes no request if nothing would change.
+    ///
     /// ```no_run
     /// # use std::sync::Arc;
     /// # use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,8 +1,8 @@
-//! Debug endpoints, which the metrics server provides under `/debug` if `--enable-debug-endpoints`
-//! is set.
+//! Debug endpoints, served under `/debug` by the metrics server if `--enable-debug-endpoints` is
+//! set.
 //!
-//! They reveal the names of objects, but not their contents. Access has to be authorized for each
-//! path, in the same way as for `/metrics`.
+//! They reveal the names of objects, but not their contents. Access to each path is authorized in
+//! the same way as for `/metrics`.
 
 mod caches;
 mod clusters;
@@ -28,7 +28,7 @@ use crate::shutdown::Shutdown;
 use query::Query;
 pub(crate) use queues::ControllerQueue;
 
-/// How many keys of a queue we show unless the query says otherwise.
+/// Default for the number of keys shown per queue.
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
@@ -42,7 +42,7 @@ Each answers in JSON with ?format=json.
 /debug/pprof/profile  CPU profile for `go tool pprof`; ?seconds=30
 ";
 
-/// Starting the manager adds the controllers and caches to this.
+/// The manager adds its controllers and caches to this when it starts.
 #[derive(Default)]
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
@@ -74,7 +74,7 @@ impl DebugState {
         let _ = self.shards.set(Box::new(describe));
     }
 
-    /// A profile ends early when `stopped` resolves, because it would delay the exit of the
+    /// A profile ends early when `stopped` resolves; otherwise it would delay the exit of the
     /// process.
     pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
         let _ = self.servers_stopped.set(stopped);
@@ -193,7 +193,7 @@ fn refuse_method(methods: &[Method]) -> Response<String> {
     let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
     let reason = format!("expected method {}", allowed.replace(", ", " or "));
     let mut response = Answer::error(StatusCode::METHOD_NOT_ALLOWED, reason).into_response(false);
-    // A response with status 405 has to list the methods that are allowed.
+    // A 405 response must list the allowed methods.
     if let Ok(allowed) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(ALLOW, allowed);
     }

@@ -1,6 +1,6 @@
 //! Parses query strings.
 
-/// The parameters are in their original order.
+/// Parameters in their original order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -18,7 +18,7 @@ impl Query {
         parameters.map(Self).ok_or_else(invalid)
     }
 
-    /// If there are several parameters with this name, the first one wins.
+    /// Returns the first parameter with this name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(given, _)| given == name);
         found.map(|(_, value)| value.as_str())

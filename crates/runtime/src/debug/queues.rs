@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::object::Key;
 use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
 
-/// Holds a weak reference, so it doesn't keep the queue alive.
+/// Holds a weak reference, so that it doesn't keep the queue alive.
 pub(crate) struct ControllerQueue {
     pub(crate) controller: String,
     pub(crate) kind: String,
@@ -27,7 +27,7 @@ impl ControllerQueue {
         }
     }
 
-    /// Contains up to `limit` keys. Returns `None` if the controller doesn't exist anymore.
+    /// Contains up to `limit` keys. Returns `None` if the controller no longer exists.
     pub(super) fn report(&self, limit: usize) -> Option<QueueReport<'_>> {
         let contents = self.queue.upgrade()?.snapshot(limit);
         Some(QueueReport {

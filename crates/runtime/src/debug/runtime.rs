@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-/// Reports on the runtime in which it's called.
+/// Reports metrics of the current runtime.
 ///
-/// This helps to find code that doesn't yield. It blocks a worker, whose busy time then increases
-/// by a second per second while its park count stays the same. Memory is only reported on Linux.
+/// Useful for finding code that doesn't yield: a blocked worker's busy time grows by one second per
+/// second while its park count stays flat. Memory is only reported on Linux.
 pub(super) fn report() -> Value {
     let runtime = Handle::current().metrics();
     let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
@@ -33,7 +33,7 @@ fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
     json!({})
 }
 
-/// What the kernel reports, in bytes. Null unless this is Linux.
+/// Memory usage in bytes, as reported by the kernel. Null except on Linux.
 fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;
@@ -45,14 +45,14 @@ fn memory() -> Value {
     })
 }
 
-/// `None` unless this is Linux.
+/// `None` except on Linux.
 #[cfg(feature = "profiling")]
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     bytes_of(&status, "VmRSS:")
 }
 
-/// `/proc/self/status` uses KiB, but we return bytes.
+/// Converts from the KiB of `/proc/self/status`.
 fn bytes_of(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;

@@ -24,7 +24,7 @@ fn key(name: &str) -> Key {
     }
 }
 
-/// There is a controller `memo`. Its queue contains a key in each stage.
+/// Creates a controller `memo` whose queue contains a key in each stage.
 async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
     let queue = Arc::new(Workqueue::new(Metrics::new().queue("memo")));
     queue.add(key("running"), NORMAL);
@@ -79,7 +79,7 @@ memo: Memo (example.com/v1), workers 4, in progress 1, ready 2, delayed 2
     assert_eq!(text, "", "the controller has ended");
 }
 
-/// Each key has failed seven times.
+/// Pretends that each key has failed seven times.
 struct Seven;
 
 impl crate::rate_limiter::RateLimiter<Key> for Seven {

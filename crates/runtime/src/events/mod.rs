@@ -1,5 +1,4 @@
-//! Kubernetes events. They are sent in the background, so a slow API server does not delay
-//! reconciles.
+//! Kubernetes events, sent in the background so that a slow API server does not delay reconciles.
 
 mod recorder;
 mod spam_filter;
@@ -19,7 +18,7 @@ use crate::metrics::Counter;
 pub use recorder::EventRecorder;
 use spam_filter::SpamFilter;
 
-/// If the queue is full, we drop events and log a warning.
+/// Events that don't fit into the queue are dropped with a warning.
 const CAPACITY: usize = 1000;
 
 /// Clones share the same queue.
@@ -31,8 +30,8 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Adds an event to the queue. If there were too many events about its object or the queue is
-    /// full, we drop the event and count it. The latter is also logged.
+    /// Enqueues an event. The event is dropped and counted if there were too many about its object,
+    /// or if the queue is full; the latter is also logged.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         let is_admitted = filter.admit(&regarding);
@@ -62,7 +61,7 @@ impl EventSender {
 
 pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
 
-/// `dropped` counts the events that don't make it into the queue.
+/// `dropped` counts the events that don't fit into the queue.
 pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
     let (sender, waiting) = mpsc::channel(CAPACITY);
     let sender = EventSender {
@@ -74,8 +73,8 @@ pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents
 }
 
 impl WaitingEvents {
-    /// Sends events until all senders are dropped. Once `stop` resolves, only sends those that are
-    /// already in the queue.
+    /// Sends events until all senders are dropped. Once `stop` resolves, only sends what is already
+    /// queued.
     pub(crate) async fn publish(
         self,
         client: Client,
@@ -92,7 +91,7 @@ impl WaitingEvents {
                 biased;
                 next = waiting.recv() => next,
                 () = &mut stop => {
-                    // Reject new events, but send those in the queue.
+                    // Reject new events, but send the queued ones.
                     waiting.close();
                     continue;
                 }
@@ -144,7 +143,7 @@ mod tests {
         assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
     }
 
-    /// Nothing takes events out of the queue, which is what happens if the API server hangs.
+    /// Nothing drains the queue, as when the API server hangs.
     #[tokio::test]
     async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();

@@ -9,9 +9,9 @@ use super::{EventSender, new_event, new_event_channel};
 use crate::metrics::Metrics;
 use crate::object::{AnyObject, event_reference};
 
-/// Records Kubernetes events. This is the equivalent of [`Ctx::normal`](crate::Ctx::normal) for
-/// code outside of a reconcile. Get one from [`Manager::events`](crate::Manager::events). Clones
-/// share the same queue.
+/// Records Kubernetes events outside of a reconcile. This is the equivalent of
+/// [`Ctx::normal`](crate::Ctx::normal). Returned by [`Manager::events`](crate::Manager::events).
+/// Clones share the same queue.
 #[derive(Clone)]
 pub struct EventRecorder {
     name: String,
@@ -27,8 +27,7 @@ impl fmt::Debug for EventRecorder {
 }
 
 impl EventRecorder {
-    /// Creates a recorder without a manager. You can use it to call a webhook or a task from a
-    /// test.
+    /// Creates a recorder without a manager, for calling a webhook or a task from a test.
     ///
     /// # Panics
     ///
@@ -47,13 +46,13 @@ impl EventRecorder {
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
-    /// was taken and what it was, respectively. The event is sent in the background, so this method
-    /// neither blocks nor fails. The role of the manager needs the verbs `create` and `patch` for
-    /// `events` in the group `events.k8s.io`.
+    /// Both `reason` and `action` should be a single CamelCase word: why the action was taken, and
+    /// what it was. The event is sent in the background, so this method neither blocks nor fails.
+    /// The manager's role needs the verbs `create` and `patch` for `events` in the group
+    /// `events.k8s.io`.
     ///
-    /// Like in client-go, there is a limit of 25 events per object, and one more every five
-    /// minutes. Any other events are dropped, and counted in the metric
+    /// As in client-go, there is a limit of 25 events per object, plus one every five minutes.
+    /// Events above the limit are dropped, and counted in the metric
     /// `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));

@@ -1,7 +1,7 @@
 //! Rate limit for events, like the spam filter in client-go.
 //!
 //! If a reconcile records an event and then fails, it is retried forever, and records the event
-//! each time. We let 25 events per object pass, and one more every five minutes.
+//! each time. The filter admits 25 events per object, plus one every five minutes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -12,20 +12,19 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// This many events may be sent in one go.
+/// Maximum size of a burst of events.
 const BURST: f64 = 25.0;
-/// In seconds. After a burst, there's one event per period.
+/// In seconds. After a burst, one event is admitted per period.
 const PERIOD: f64 = 300.0;
-/// How many objects we keep track of (same as in client-go). If we've forgotten an object, it
-/// starts over with a full burst.
+/// Maximum number of tracked objects, same as in client-go. An object that was dropped starts over
+/// with a full burst.
 const MAX_OBJECTS: usize = 4096;
 
 /// Counts the events of each object.
 ///
-/// Objects are in two generations, which limits the memory. Looking up an object moves it to
-/// `recent`. When that's half full, it replaces `older`, so we drop all objects that haven't been
-/// used since the last time. An LRU list would be more accurate, but it would also take more memory
-/// and code.
+/// Objects are kept in two generations to bound the memory. Looking up an object moves it to
+/// `recent`. Once that's half full, it replaces `older`, which drops all objects not used since the
+/// last time. An LRU list would be more accurate, but take more memory and code.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
     recent: HashMap<u64, TokenBucket>,
@@ -34,7 +33,7 @@ pub(super) struct SpamFilter {
 }
 
 impl SpamFilter {
-    /// Counts an event. Returns `false` if it must not be sent.
+    /// Counts an event. Returns `false` if it must be dropped.
     pub(super) fn admit(&mut self, regarding: &ObjectReference) -> bool {
         let now = Instant::now();
         let ObjectReference {

@@ -1,15 +1,15 @@
-//! The fence tells for how long this process may act as the leader. Checking it doesn't involve any
+//! The fence determines until when this process may act as the leader. Checking it takes no
 //! requests.
 //!
-//! The elector extends it with each renewal. Workers check it before they process a key. If a
-//! controller only runs on the leader, its [client](super::fenced_client) also checks it before
-//! each write. This works even if a process is suspended for longer than the lease duration (by
-//! SIGSTOP, the cgroup freezer, or CPU starvation). When it resumes, it rejects its own writes from
-//! the start, without its elector having to run first.
+//! The elector extends the fence with each renewal. Workers check it before they process a key. For
+//! controllers that only run on the leader, the [client](super::fenced_client) also checks it
+//! before each write. This works even if a process is suspended for longer than the lease duration
+//! (by SIGSTOP, the cgroup freezer, or CPU starvation): on resuming, it rejects its own writes
+//! right away, before its elector gets to run.
 //!
-//! As soon as anyone has noticed that the lease has lapsed, this is final, even if a renewal
-//! succeeds a moment later. The worker that noticed it has already exited, and a leader without
-//! workers must not keep the lease. [`Fence::check`] uses a compare-and-swap to store the loss:
+//! Once any thread has observed that the lease has lapsed, this is final, even if a renewal
+//! succeeds a moment later. The worker that observed it has already exited, and a leader without
+//! workers must not keep the lease. [`Fence::check`] stores the loss with a compare-and-swap:
 //!
 //! | worker | elector | `valid_until` |
 //! |---|---|---|
@@ -17,8 +17,8 @@
 //! | 110 s: takes a key, observes the lapse, exits | | lost |
 //! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
-//! If we did not, the elector would go on renewing the lease at 110.1 s, with nobody left to
-//! reconcile anything.
+//! Otherwise, the elector would keep renewing the lease after 110.1 s with no workers left to
+//! reconcile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -27,30 +27,30 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// We have not acquired the lease yet.
+/// The lease was not acquired yet.
 const NOT_YET: u64 = 0;
-/// We have lost the lease, because it wasn't renewed in time or another process holds it.
+/// The lease was lost, because it wasn't renewed in time or another process holds it.
 const LOST: u64 = u64::MAX;
-/// We have given up the lease voluntarily.
+/// The lease was given up voluntarily.
 const CLOSED: u64 = u64::MAX - 1;
 
-/// Until when this process holds a lease. Clones share the same state.
+/// Validity of a lease held by this process. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Fence(Arc<Shared>);
 
 struct Shared {
-    /// What the lease is for, as shown in messages.
+    /// Purpose of the lease, as shown in messages.
     purpose: &'static str,
     lease: String,
     epoch: Instant,
-    /// Milliseconds since `epoch` (on the monotonic clock), or else [`NOT_YET`], [`LOST`] or
+    /// Milliseconds since `epoch` (on the monotonic clock), or one of [`NOT_YET`], [`LOST`] and
     /// [`CLOSED`].
     valid_until: AtomicU64,
-    /// We wake this thread when `valid_until` changes.
+    /// Thread to wake when `valid_until` changes.
     watchdog: OnceLock<Thread>,
 }
 
-/// A write was rejected, because it requires a lease that we don't hold.
+/// A write was rejected because it requires a lease that this process doesn't hold.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LeaseNotHeld {
     #[error("the {0} lease `{1}` is not held yet, request refused")]
@@ -72,7 +72,7 @@ impl Fence {
         Self::for_purpose("leader election", lease)
     }
 
-    /// For the share of a replica in a sharded operator.
+    /// For a replica's share in a sharded operator.
     pub(crate) fn of_shards(id: impl Into<String>) -> Self {
         Self::for_purpose("shard", id)
     }
@@ -91,7 +91,7 @@ impl Fence {
         &self.0.lease
     }
 
-    /// Fails if we haven't acquired the lease yet, or if we've lost it. The latter is permanent.
+    /// Fails if the lease was not acquired yet, or was lost. The latter is permanent.
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
@@ -102,7 +102,7 @@ impl Fence {
         }
     }
 
-    /// `None` if we don't hold the lease.
+    /// `None` if the lease isn't held.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         match self.state() {
             FenceState::HeldFor(left) => Some(left),
@@ -110,12 +110,12 @@ impl Fence {
         }
     }
 
-    /// Note that this isn't the case if we've given up the lease voluntarily.
+    /// Returns `false` if the lease was given up voluntarily.
     pub(crate) fn is_lost(&self) -> bool {
         self.state() == FenceState::Lost
     }
 
-    /// If the lease has lapsed, this makes the loss permanent.
+    /// Makes the loss permanent if the lease has lapsed.
     pub(super) fn state(&self) -> FenceState {
         loop {
             let until = match self.0.valid_until.load(Ordering::Acquire) {
@@ -125,8 +125,7 @@ impl Fence {
                 until => until,
             };
             match until.saturating_sub(self.ms_at(Instant::now())) {
-                // If someone has renewed the lease in the meantime, the next iteration is going to
-                // see that.
+                // If the lease was renewed concurrently, the next iteration will observe that.
                 0 => self.update(|now| (now == until).then_some(LOST)),
                 left => return FenceState::HeldFor(Duration::from_millis(left)),
             }
@@ -135,8 +134,8 @@ impl Fence {
 
     /// Opens the fence until the given time, or extends it.
     ///
-    /// Returns `false` if the fence is closed or the lease has lapsed, even if nobody has noticed
-    /// the latter yet.
+    /// Returns `false` if the fence is closed or the lease has lapsed, even if no thread has
+    /// observed the lapse yet.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
@@ -148,12 +147,12 @@ impl Fence {
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
-    /// Closes the fence because we've lost the lease. Does nothing if it's already closed.
+    /// Closes the fence because the lease was lost. No-op if it's already closed.
     pub(crate) fn lose(&self) {
         self.end(LOST);
     }
 
-    /// Closes the fence because we're giving up the lease. Does nothing if we've lost it before.
+    /// Closes the fence because the lease is being given up. No-op if the lease was already lost.
     pub(crate) fn close(&self) {
         self.end(CLOSED);
     }
@@ -174,7 +173,7 @@ impl Fence {
         }
     }
 
-    /// Returns when the lease is lost or lapses. Never returns if the fence is closed in any other
+    /// Returns once the lease is lost or lapses. Never returns if the fence is closed in any other
     /// way.
     pub(crate) async fn lapsed(&self) {
         loop {
@@ -186,15 +185,15 @@ impl Fence {
         }
     }
 
-    /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). Do this before opening the
-    /// fence.
+    /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). Must be called before
+    /// opening the fence.
     pub(super) fn set_watchdog(&self, thread: &Thread) {
-        // This can't fail, because there's only one watchdog per lease.
+        // Can't fail, because there's only one watchdog per lease.
         let _ = self.0.watchdog.set(thread.clone());
     }
 
-    /// Blocks the [watchdog](Self::set_watchdog) until the fence is closed. Returns `true` if
-    /// that's because we've lost the lease.
+    /// Blocks the [watchdog](Self::set_watchdog) until the fence is closed. Returns `true` if the
+    /// lease was lost.
     pub(super) fn wait_for_end(&self) -> bool {
         loop {
             match self.state() {
@@ -259,7 +258,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn renewal_after_the_end_fails() {
-        // It does not matter whether a worker has noticed.
+        // It makes no difference whether a worker has observed the lapse.
         for is_observed in [true, false] {
             let fence = held_for(10);
             tokio::time::advance(10 * SECOND).await;

@@ -10,16 +10,16 @@ use kube::client::Body;
 use super::fence::Fence;
 use crate::client::wrap_client;
 
-/// Wraps a client so that it only sends writes while we hold the lease. Reads are not affected.
+/// Wraps a client so that it only sends writes while the lease is held. Reads are not affected.
 pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     let fence = fence.clone();
     wrap_client(client, move |client, request| {
         let (fence, is_read) = (fence.clone(), is_read(&request));
         let mut sending = async move { Ok(client.send(request).await?) }.boxed();
         poll_fn(move |context| {
-            // Check this each time that the request makes progress, e.g. after it has waited for a
+            // Check this each time that the request makes progress, e.g. after waiting for a
             // connection or a retry. If the response arrives after the lease has ended, callers get
-            // the same error instead, because they must not act on it.
+            // the same error, because they must not act on the response.
             if !is_read {
                 fence.check()?;
             }
@@ -28,8 +28,8 @@ pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     })
 }
 
-/// Returns `true` if a request can't modify anything. `exec` and `attach` start with a GET, but
-/// they run a command.
+/// Returns `true` if a request can't modify anything. `exec` and `attach` start with a GET, but run
+/// a command.
 fn is_read(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
         && !request.headers().contains_key(header::UPGRADE)

@@ -1,4 +1,4 @@
-//! Handle to a background task which renews a lease. Used for leader election, and by the replicas
+//! Handle to a background task that renews a lease. Used for leader election, and by the replicas
 //! of a sharded operator.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::Fence;
 
-/// Nobody renews the lease anymore, and we don't know why. The background task may have panicked or
+/// The lease is no longer renewed for an unknown reason. The background task may have panicked or
 /// got stuck, or its runtime was shut down.
 pub(crate) struct RenewalStopped;
 
@@ -21,23 +21,23 @@ pub(crate) enum LeaseState<L> {
     Waiting,
     Held,
     Lost(L),
-    /// We've given up the lease, or have never held it.
+    /// The lease was given up or never held.
     Ended,
 }
 
-/// A lease that a background task renews. `O` is what we can order that task to do.
+/// A lease that a background task renews. `O` is the type of orders that the task accepts.
 ///
-/// Dropping the handle closes the fence and stops the task. It doesn't release the lease, because
-/// after a failure there may still be work in progress. We let it expire instead.
+/// Dropping the handle closes the fence and stops the task. The lease isn't released but expires,
+/// because work may still be in progress after a failure.
 pub(crate) struct LeaseHandle<O, L> {
     fence: Fence,
     orders: watch::Sender<O>,
     state: watch::Receiver<LeaseState<L>>,
-    /// `None` if there is a separate thread, which exits when `orders` is dropped.
+    /// `None` if the task runs on a separate thread, which exits when `orders` is dropped.
     task: Option<JoinHandle<()>>,
 }
 
-/// What the background task gets.
+/// The background task's ends of the channels.
 pub(crate) struct Background<O, L> {
     /// Closed when the handle is dropped.
     pub(crate) orders: watch::Receiver<O>,
@@ -79,8 +79,8 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         }
     }
 
-    /// Waits until we lose the lease, and never returns if we give it up voluntarily. After the
-    /// lease has lapsed, the background task gets `patience` to tell us the reason.
+    /// Waits until the lease is lost. Never returns if it is given up voluntarily. Once the lease
+    /// has lapsed, the background task has `patience` to report the reason.
     pub(crate) fn lost(&self, patience: Duration) -> impl Future<Output = L> + Send + use<O, L>
     where
         L: Send + Sync,
@@ -93,7 +93,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
                 match state.wait_for(is_over).await.map(|state| state.clone()) {
                     Ok(LeaseState::Lost(lost)) => lost,
                     Ok(_) => std::future::pending().await,
-                    // The task has panicked, or its runtime is shutting down.
+                    // The task panicked, or its runtime is shutting down.
                     Err(_) => RenewalStopped.into(),
                 }
             };
@@ -104,7 +104,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
                 }
                 RenewalStopped.into()
             };
-            // Prefer what the task has announced, since that's the actual reason.
+            // Prefer the announced loss, which has the actual reason.
             tokio::select! {
                 biased;
                 lost = announced => lost,
@@ -133,10 +133,10 @@ impl<O, L> Drop for LeaseHandle<O, L> {
 }
 
 /// Runs a background task on a separate thread with its own runtime. `start` is called on that
-/// thread, because the connections of a client are driven by the runtime that has created it.
+/// thread, because a client's connections are driven by the runtime that created it.
 ///
-/// This way, neither a reconcile that blocks its thread nor a busy single-threaded runtime can
-/// delay a renewal. The latter is what you get with `cpu: 500m`.
+/// This way, renewals are delayed neither by a reconcile that blocks its thread, nor by a busy
+/// single-threaded runtime (e.g. due to `cpu: 500m`).
 ///
 /// Fails if the thread or the runtime can't be created, or if `start` fails.
 pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
@@ -165,8 +165,7 @@ pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     started.await.unwrap_or_else(failed)
 }
 
-/// Makes sure that the lease counts as lost if the background task panics or its runtime shuts
-/// down.
+/// Marks the lease as lost if the background task panics or its runtime shuts down.
 pub(crate) struct LoseOnDrop(pub(crate) Fence);
 
 impl Drop for LoseOnDrop {

@@ -10,11 +10,11 @@ use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
-/// How long we wait for the elector to tell us why the lease has lapsed. The exec plugin of a
+/// How long to wait for the elector to report why the lease has lapsed. The exec plugin of a
 /// kubeconfig could block its thread forever.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Why this process is not the leader anymore.
+/// Why this process is no longer the leader.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum LeadershipLost {
     #[error("lease is held by {0}")]
@@ -31,9 +31,10 @@ impl From<RenewalStopped> for LeadershipLost {
     }
 }
 
-/// This process is a candidate, and after it has [acquired](Self::acquired) the lease, the leader.
+/// This process is a candidate until it has [acquired](Self::acquired) the lease, and then the
+/// leader.
 ///
-/// We renew the lease in the background until it's released or [lost](Self::lost), or until this
+/// The lease is renewed in the background until it's released or [lost](Self::lost), or until this
 /// value is dropped.
 pub(crate) struct Leadership(LeaseHandle<Order, LeadershipLost>);
 
@@ -44,8 +45,8 @@ enum Order {
 }
 
 impl Leadership {
-    /// Starts a candidate on a separate thread, using its own runtime and client. Fails if we can't
-    /// create one of these.
+    /// Starts a candidate on a separate thread, with its own runtime and client. Fails if one of
+    /// these can't be created.
     pub(crate) async fn start_on_thread(
         election: Election,
         config: Config,
@@ -74,27 +75,28 @@ impl Leadership {
     }
 
     /// Waits for this process to acquire the lease, without a timeout. Fails if the elector exits
-    /// before that.
+    /// first.
     pub(crate) async fn acquired(&self) -> Result<(), LeadershipLost> {
         self.0.held().await
     }
 
-    /// Waits until we lose the lease, and never returns if we release it. After this, the process
-    /// must immediately stop everything, which works best by exiting.
+    /// Waits until the lease is lost. Never returns if it is released. The process must then stop
+    /// everything immediately, preferably by exiting.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         self.0.lost(REASON_TIMEOUT)
     }
 
     /// Stops renewing the lease and releases it, so that other candidates don't have to wait until
-    /// it expires. If we're a candidate, this just stops trying.
+    /// it expires. A candidate just stops trying to acquire it.
     ///
-    /// Nothing must act as the leader anymore. Errors are logged, in which case the lease expires.
+    /// By then, nothing may act as the leader anymore. Errors are logged, and the lease expires
+    /// instead.
     pub(crate) async fn release(self) {
         self.0.order(Order::Release);
         self.0.ended().await;
     }
 
-    /// Gives the event about the loss half a second to be sent.
+    /// Allows half a second for the lost-leadership event to be sent.
     pub(crate) async fn finish_loss(self) {
         let _ = timeout(LAST_EVENT_TIMEOUT, self.0.ended()).await;
     }
@@ -110,7 +112,7 @@ async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector
         tokio::spawn(elector.event("BecomeLeader", "became leader", limit));
         elector.renew().await
     };
-    // It's a mistake to drop the `Leadership`.
+    // Dropping the `Leadership` without releasing it is a bug.
     let ordered = async { orders.wait_for(|order| *order != Order::Lead).await.is_ok() };
     let (lost, releases) = tokio::select! {
         lost = led => (Some(lost), false),
@@ -154,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// The elector does not announce anything, as if its thread was blocked.
+    /// The elector announces nothing, as if its thread were blocked.
     #[tokio::test(start_paused = true)]
     async fn lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
         let fence = Fence::new("operator");

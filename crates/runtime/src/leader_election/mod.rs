@@ -1,12 +1,11 @@
-//! Leader election using a `Lease`, which makes sure that only one of several processes acts on the
+//! Leader election using a `Lease`, which ensures that only one of several processes acts on the
 //! cluster.
 //!
 //! This is client-go's algorithm. A candidate acquires the lease if it hasn't been renewed for the
-//! lease duration. To measure this, it uses its own monotonic clock, starting at the last time when
-//! it observed a change. All writes include the resource version that was read, so if two
-//! candidates write at the same time, one of them gets a conflict. If the leader can't renew the
-//! lease within the renew deadline, it considers it lost, which happens before any other process
-//! may acquire it.
+//! lease duration, as measured by the candidate's own monotonic clock since it last observed a
+//! change. All writes include the resource version that was read, so if two candidates write
+//! concurrently, one of them gets a conflict. A leader that can't renew the lease within the renew
+//! deadline considers it lost, before any other process may acquire it.
 //!
 //! There are five differences to client-go, each of which makes it a bit safer:
 //!
@@ -15,20 +14,20 @@
 //! - A response that arrives after the deadline does not renew the lease.
 //! - A leader that observes another holder has lost immediately.
 //! - A candidate that has observed a lease respects its holder even after the lease was deleted.
-//! - A lease is only released by [`Leadership::release`], which the manager calls when its
+//! - A lease is only released by [`Leadership::release`], which the manager calls once its
 //!   reconciles have finished.
 //!
 //! # Fencing
 //!
-//! A process that has lost its lease must not write anything. The difficulty is that it may not
-//! have noticed yet, or may not be able to stop:
+//! A process that lost its lease must not write anything. But it may not have noticed the loss yet,
+//! or may be unable to stop:
 //!
 //! - The [elector](Elector) of a manager with a configuration renews on a
 //!   [thread](Leadership::start_on_thread) with its own runtime and client. Reconciles that block
 //!   the threads of the manager's runtime do not delay it.
 //! - The [fence] is the time at which the renew deadline passes. Workers compare it with the clock
 //!   before each key, and the [client](fence_client) of leader-only controllers before each write.
-//! - The [watchdog] exits the process a second after the loss, no matter what blocks it.
+//! - The [watchdog] exits the process a second after the loss, whatever blocks it.
 //!
 //! | if the process | then |
 //! |---|---|
@@ -37,11 +36,11 @@
 //! | has its wall clock changed | nothing here reads it, except to write `acquireTime` and `renewTime` for people |
 //! | loses the network | the fence closes without any response, 5 s before another process may take the lease |
 //!
-//! Two limitations remain, and client-go has them too. If a request was sent before the fence was
-//! closed, it may arrive later, depending on the delay of the network. Also, Linux's monotonic
-//! clock does not advance while a machine is suspended. After it has been resumed, the process may
-//! write until its elector has contacted the API server, which is after one retry period at the
-//! latest. Resource versions and server-side apply protect against both of these.
+//! Two limitations remain, as in client-go. A request sent before the fence was closed may arrive
+//! later, depending on the delay of the network. And Linux's monotonic clock does not advance while
+//! a machine is suspended: after resuming, the process may write until its elector has contacted
+//! the API server, i.e. for up to one retry period. Resource versions and server-side apply protect
+//! against both.
 //!
 //! # Example: observed time, not the lease's own
 //!
@@ -56,10 +55,9 @@
 //! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
 //! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
 //!
-//! It would be simpler to compare `renewTime` with the wall clock. However, we would then conclude
-//! at 0 s that the lease expired 45 s ago, and take it away from a healthy leader. The downside is
-//! that if a candidate starts after the holder has died, it has to wait for the full lease
-//! duration.
+//! Comparing `renewTime` with the wall clock would be simpler. However, the candidate would then
+//! conclude at 0 s that the lease expired 45 s ago, and take it from a healthy leader. The downside
+//! is that a candidate started after the holder died must wait for the full lease duration.
 //!
 //! # Example: the renew deadline
 //!
@@ -75,17 +73,17 @@
 //! | 108 s | 10 s after 98 s: has lost; the manager cancels its reconciles and exits | |
 //! | 115.1 s | gone for 7 s | one takes the lease |
 //!
-//! This shows why the deadline must be shorter than the lease duration, and why it starts when a
-//! request is sent. Candidates may observe a renewal as soon as it has been sent (i.e. before the
-//! leader receives the response). If a request is still in flight at the deadline, we drop it,
-//! since its response would be useless.
+//! This is why the deadline must be shorter than the lease duration, and why it starts when a
+//! request is sent: candidates may observe a renewal as soon as it is sent, before the leader
+//! receives the response. A request still in flight at the deadline is dropped, since its response
+//! would be useless.
 //!
 //! # Example: release
 //!
 //! After SIGTERM, the manager first waits until all reconciles have finished. It then releases the
 //! lease by setting an empty holder and a duration of 1 s. Another replica takes over at its next
-//! attempt, which takes 2 to 4.4 s instead of 15 s. If we released the lease any earlier, two
-//! processes could be active at the same time. For the same reason, we let the lease expire if a
+//! attempt, which takes 2 to 4.4 s instead of 15 s. Releasing the lease any earlier could result in
+//! two concurrently active processes. For the same reason, the lease is left to expire if a
 //! reconcile does not finish within the grace period.
 
 mod fence;
@@ -127,35 +125,35 @@ const FIELD_MANAGER: &str = "rbuilder-leader-election";
 /// Relative to the retry period. Keeps candidates from writing at the same time.
 const JITTER: f64 = 1.2;
 
-/// How often we try to release a lease that others modify at the same time, e.g. with `kubectl
+/// Number of attempts to release a lease that is modified concurrently, e.g. with `kubectl
 /// annotate`. Same as `retry.DefaultRetry` in client-go.
 const RELEASE_ATTEMPTS: usize = 5;
-/// How long the event about a lost lease may delay the exit.
+/// How long the lost-leadership event may delay the exit.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
-    /// All replicas use the same `Lease`.
+    /// Name of the `Lease` that all replicas share.
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// No other process has the same identity.
+    /// Unique to this process.
     pub(crate) identity: String,
     pub(crate) times: LeaseTimes,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// Candidates can acquire the lease after this much time without a renewal.
+    /// Time without a renewal after which candidates can acquire the lease.
     pub(crate) duration: Duration,
-    /// The leader gives up after this much time without a successful renewal. It must be shorter
-    /// than `duration`.
+    /// Time without a successful renewal after which the leader gives up. Must be shorter than
+    /// `duration`.
     pub(crate) renew_deadline: Duration,
-    /// How often we try.
+    /// Interval between attempts.
     pub(crate) retry_period: Duration,
 }
 
 impl Default for LeaseTimes {
-    /// These are the defaults of client-go.
+    /// Same defaults as client-go.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
@@ -204,8 +202,8 @@ impl Election {
         }
     }
 
-    /// Two requests have to fit into the renew deadline, because we don't want to lose the lease
-    /// over a single slow response.
+    /// Two requests must fit into the renew deadline, so that a single slow response doesn't cost
+    /// us the lease.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
@@ -224,8 +222,8 @@ pub(crate) fn pod_namespace() -> Option<String> {
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns `<host name>_<random>`. The host name of a Pod is its name, and the suffix is for
-/// several processes on the same host.
+/// Returns `<host name>_<random>`. The host name of a Pod is its name; the suffix distinguishes
+/// processes on the same host.
 pub(crate) fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
@@ -241,32 +239,32 @@ pub(crate) struct Elector {
     election: Election,
     client: Client,
     leases: Api<Lease>,
-    /// The lease, from the last time that we've read or written it.
+    /// The lease as last read or written.
     observed: Option<ObservedLease>,
     fence: Fence,
-    /// Timestamps are only meant for humans.
+    /// Only used for timestamps meant for humans.
     wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
 struct ObservedLease {
     lease: Lease,
-    /// When we've first observed this spec.
+    /// When this spec was first observed.
     at: Instant,
 }
 
-/// Result of trying to acquire or renew the lease. A failed request isn't part of this, because it
-/// doesn't tell us anything about the holder.
+/// Result of trying to acquire or renew the lease. Doesn't include failed requests, which say
+/// nothing about the holder.
 enum Attempt {
-    /// We hold the lease. Contains the time when we sent the write.
+    /// We hold the lease. Contains the time at which the write was sent.
     Leading(Instant),
     HeldBy(String),
 }
 
 impl Elector {
-    /// Creates a candidate with a client of its own. Renewals should not have to wait for other
-    /// requests, and the client must not retry a renewal after the deadline. Fails if we can't
-    /// create the client.
+    /// Creates a candidate with its own client: renewals should not wait for other requests, and
+    /// the client must not retry a renewal after the deadline. Fails if the client can't be
+    /// created.
     fn with_config(
         election: Election,
         config: Config,
@@ -278,8 +276,8 @@ impl Elector {
         Ok(Self::with_client(election, client, fence))
     }
 
-    /// Creates a candidate with a shared client. Its requests still time out after half of the
-    /// renew deadline.
+    /// Creates a candidate with a shared client. Requests still time out after half of the renew
+    /// deadline.
     fn with_client(election: Election, client: Client, fence: Fence) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
         Self {
@@ -292,8 +290,8 @@ impl Elector {
         }
     }
 
-    /// Waits until this process is the leader, then opens the fence. There's no timeout, but you
-    /// can drop the future to stop trying.
+    /// Waits until this process is the leader, then opens the fence. There's no timeout; drop the
+    /// future to stop trying.
     async fn acquire(&mut self) {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
@@ -324,23 +322,23 @@ impl Elector {
         }
     }
 
-    /// Until when this process may act as the leader, if it has `sent` the last renewal at that
-    /// time.
+    /// Returns until when this process may act as the leader, if its last renewal was `sent` at
+    /// that time.
     fn deadline_of(&self, sent: Instant) -> Instant {
         deadline_after(sent, self.election.times.renew_deadline)
     }
 
     async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
-            // Nobody else can write a lease while it's valid, so we don't have to read it first. If
-            // someone modified it anyway, we get a conflict.
+            // No other process may write a lease while it's valid, so there's no need to read it
+            // first. If it was modified anyway, we get a conflict.
             if let Ok(sent) = self.write(lease.clone()).await {
                 return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder doesn't know that someone has deleted its lease. Until the lease would
-            // have expired, it may still be active.
+            // The holder hasn't observed that its lease was deleted. It may still be active until
+            // the lease would have expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
@@ -364,7 +362,7 @@ impl Elector {
 
     /// Returns `true` if the lease hasn't expired.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
-        // The duration in the lease may be different from ours.
+        // Use the duration in the lease, which may be different from ours.
         let seconds = observed
             .lease
             .spec
@@ -375,7 +373,7 @@ impl Elector {
         observed.at.elapsed() < duration
     }
 
-    /// Returns the holder, if it's another process and its lease hasn't expired.
+    /// Returns the holder if it's another process and its lease hasn't expired.
     fn other_holder(&self) -> Option<String> {
         let observed = self.observed.as_ref()?;
         let holder = holder(&observed.lease)?;
@@ -384,8 +382,8 @@ impl Elector {
 
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
-            // Don't reset the expiry, since the holder may not be alive. Someone has only changed a
-            // label or an annotation.
+            // Only a label or an annotation has changed. Don't reset the expiry, since the holder
+            // may not be alive.
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
             observed => {
                 *observed = Some(ObservedLease {
@@ -400,7 +398,7 @@ impl Elector {
         self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
-    /// Creates the lease and returns when the request was sent.
+    /// Creates the lease, and returns when the request was sent.
     async fn create(&mut self) -> Result<Instant, RequestError> {
         let metadata = ObjectMeta {
             name: Some(self.election.name.clone()),
@@ -419,8 +417,8 @@ impl Elector {
         Ok(sent)
     }
 
-    /// Acquires or renews the lease, and returns when the request was sent. If someone has modified
-    /// the lease since we've read it, this fails with a conflict.
+    /// Acquires or renews the lease, and returns when the request was sent. Fails with a conflict
+    /// if the lease was modified since it was read.
     async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
         let sent = Instant::now();
@@ -434,13 +432,13 @@ impl Elector {
             .await
     }
 
-    /// Updates a spec, so that this process is the holder.
+    /// Updates a spec with this process as the holder.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
         let own = before.holder_identity.as_deref() == Some(self.election.identity.as_str());
         let transitions = before.lease_transitions.unwrap_or(0);
-        // It isn't a transition if nobody has ever held the lease.
+        // The first acquisition of a lease doesn't count as a transition.
         let first = before.holder_identity.is_none() && before.acquire_time.is_none();
         LeaseSpec {
             holder_identity: Some(self.election.identity.clone()),
@@ -463,7 +461,7 @@ impl Elector {
         send(self.election.request_timeout(), request).await
     }
 
-    /// Renews the lease and extends the fence, until the renew deadline has passed or another
+    /// Renews the lease and extends the fence until the renew deadline has passed or another
     /// process holds the lease.
     async fn renew(&mut self) -> LeadershipLost {
         let LeaseTimes {
@@ -512,7 +510,7 @@ impl Elector {
     }
 
     async fn try_release(&self) -> Result<(), RequestError> {
-        // Don't rely on what we have observed, since a cancelled renewal may have gone through.
+        // Don't rely on the observed lease, since a cancelled renewal may have succeeded.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -530,7 +528,8 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// The returned future sends an event `<identity> <change>` about the lease. It may get lost.
+    /// The returned future sends an event `<identity> <change>` about the lease, on a best-effort
+    /// basis.
     fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
         let reference = self
             .observed
@@ -569,7 +568,7 @@ fn holder(lease: &Lease) -> Option<&str> {
         .filter(|holder| !holder.is_empty())
 }
 
-/// Rounds a duration to seconds, but not to zero, because such a lease would never be valid.
+/// Rounds a duration to whole seconds, but at least one: a lease of zero would never be valid.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
 }

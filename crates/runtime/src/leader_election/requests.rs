@@ -15,7 +15,7 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
-    /// If the API server was unreachable, the client has already logged this.
+    /// Returns `true` if the API server was unreachable, which the client has already logged.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Failed(error) if is_unreachable(error))
     }

@@ -12,7 +12,7 @@ use crate::client::ClientSettings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Stores a single lease, and checks its resource version.
+/// Stores a single lease, with optimistic concurrency.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
 
@@ -20,13 +20,13 @@ struct Server(Arc<Mutex<Stored>>);
 struct Stored {
     lease: Option<Value>,
     version: u64,
-    /// Never responds, as if the network was broken.
+    /// Never responds, as if the network were broken.
     silent: bool,
-    /// For this many writes, someone else modifies the lease just before.
+    /// Number of writes before which the lease is modified concurrently.
     annotations: usize,
-    /// If set, every response needs a permit.
+    /// If set, each response needs a permit.
     responses: Option<Arc<Semaphore>>,
-    /// The notes of all recorded events.
+    /// Notes of all recorded events.
     events: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Another process renews the lease, whose clock is off by years.
+    /// Another process, whose clock is off by years, renews the lease.
     fn held_by(&self, holder: &str) {
         let mut stored = self.0.lock().unwrap();
         let now = stored.version;
@@ -132,7 +132,7 @@ impl Server {
         self.0.lock().unwrap().silent = true;
     }
 
-    /// From now on, the server processes requests immediately, but only responds with a permit.
+    /// From now on, requests are processed immediately, but each response needs a permit.
     fn hold_responses(&self) -> Arc<Semaphore> {
         let responses = Arc::new(Semaphore::new(0));
         self.0.lock().unwrap().responses = Some(Arc::clone(&responses));
@@ -201,7 +201,7 @@ async fn missing_lease_is_created_at_once() {
 async fn unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
-    // At the latest, this is one (jittered) retry period after the lease expires.
+    // At most one (jittered) retry period after the lease expires.
     let _leading = takes(15, 20, server.lead("a")).await;
     assert_eq!(
         (
@@ -369,8 +369,8 @@ async fn withdrawing_candidate_writes_nothing() {
     assert_eq!(server.events(), Vec::<String>::new());
 }
 
-/// The fence must be open while we hold the lease. It must be closed by the renew deadline,
-/// measured from when the last renewal was sent.
+/// The fence must be open while the lease is held, and closed by the renew deadline, measured from
+/// when the last renewal was sent.
 #[tokio::test(start_paused = true)]
 async fn fence_follows_the_lease() {
     let server = Server::default();
@@ -416,27 +416,27 @@ async fn fence_closes_before_the_lease_is_released_or_dropped() {
     }
 }
 
-/// The API server has stored the renewal, but its response arrives between the old and the new
-/// deadline. This can be caused by a SIGSTOP. Since a worker may already have exited, the leader
-/// must give up.
+/// The API server stores the renewal, but its response arrives between the old and the new
+/// deadline, e.g. because of a SIGSTOP. The leader must give up, since a worker may already have
+/// exited.
 #[tokio::test(start_paused = true)]
 async fn response_after_the_deadline_does_not_renew() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let mut lost = std::pin::pin!(leading.lost());
-    // The first renewal was sent at 2 s and is valid until 12 s. Wait for the second one, which is
-    // sent at 4 s.
+    // The first renewal was sent at 2 s and is valid until 12 s. Wait for the second one, sent at 4
+    // s.
     assert!(timeout(3 * SECOND, &mut lost).await.is_err());
     let responses = server.hold_responses();
     assert!(timeout(2 * SECOND, &mut lost).await.is_err());
     responses.add_permits(10);
-    // Don't poll the elector, as if the process was suspended.
+    // Don't poll the elector, as if the process were suspended.
     tokio::time::advance(8 * SECOND).await;
     let lost = takes(0, 1, lost).await;
     assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
 }
 
-/// Every time they are read, the wall clocks of both processes jump by years.
+/// The wall clocks of both processes jump by years on each read.
 #[tokio::test(start_paused = true)]
 async fn wall_clock_jumps_do_not_matter() {
     fn jumping() -> Timestamp {
@@ -497,7 +497,7 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     };
     let first = timeout(10 * SECOND, lead()).await.unwrap();
     let second = tokio::spawn(lead());
-    // By then, the first process has renewed its lease, and the second one has tried several times.
+    // By now, the first process has renewed its lease, and the second one has tried several times.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());
     first.release().await;

@@ -1,4 +1,4 @@
-//! Watchdog that will exit the process if it is still running after losing its lease.
+//! Watchdog that exits the process if it is still running after losing its lease.
 
 use std::io;
 use std::process;
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use super::fence::Fence;
 
-/// The process gets this long to exit on its own.
+/// Time for the process to exit on its own.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// How long we wait for the log message.
+/// Maximum delay for writing the log message.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
-/// Starts a thread which exits the process with status 1 if it is still running one second after it
-/// has lost the lease. The thread ends when the fence is closed.
+/// Starts a thread that exits the process with status 1 if it is still running one second after
+/// losing the lease. The thread ends when the fence is closed.
 ///
-/// We need a separate thread for this since all others might be blocked, e.g. the threads of the
-/// runtime by a reconcile, and the one of the elector by an exec plugin. There's no way for a
-/// library to stop a thread, and the next leader is already active.
+/// It must be a separate thread because all others might be blocked, e.g. the runtime's threads by
+/// a reconcile, or the elector's thread by an exec plugin. A library has no way of stopping a
+/// thread, and the next leader is already active.
 pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     let waiting = fence.clone();
     let thread = thread::Builder::new()
@@ -34,7 +34,7 @@ pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     Ok(())
 }
 
-/// Uses yet another thread, because a thread that's blocked may hold the lock of the log.
+/// Uses yet another thread, because a blocked thread may hold the lock of the log.
 fn log_exit(lease: &str) {
     let lease = lease.to_owned();
     let (done, logged) = mpsc::channel();
@@ -45,7 +45,7 @@ fn log_exit(lease: &str) {
         );
         let _ = done.send(());
     };
-    // If we can't even start a thread, just exit without logging.
+    // If even starting a thread fails, exit without logging.
     let _ = thread::Builder::new().spawn(log);
     let _ = logged.recv_timeout(LOG_GRACE);
 }

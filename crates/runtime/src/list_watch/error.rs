@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-/// We retry all of these.
+/// All of these are retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("list failed: {0}")]
@@ -14,7 +14,7 @@ pub(crate) enum WatchError {
     Start(#[source] kube::Error),
     #[error("watch failed: {0}")]
     Read(#[source] kube::Error),
-    /// The server has sent an `ERROR` event.
+    /// The server sent an `ERROR` event.
     #[error("{}", .0.message)]
     Reported(Box<Status>),
     #[error("list or event without a resource version: the API server cannot watch this kind")]
@@ -42,7 +42,7 @@ impl WatchError {
         }
     }
 
-    /// How long the server asks us to wait, or zero.
+    /// Returns the delay that the server asks for, or zero.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,
@@ -59,14 +59,13 @@ impl WatchError {
     }
 }
 
-/// A resource version or a continue token has expired.
+/// Returns `true` if a resource version or a continue token has expired.
 pub(super) fn is_expired(status: &Status) -> bool {
     status.code == 410 || matches!(&*status.reason, "Expired" | "Gone")
 }
 
-/// Returns `true` if we can start a failed watch from the same version again, i.e. if we couldn't
-/// reach the server, or if it's failing or overloaded. The version could be the cause of any other
-/// error.
+/// Returns `true` if a failed watch may resume from the same version, i.e. if the server was
+/// unreachable, failing or overloaded. The version could be the cause of any other error.
 pub(super) fn may_resume(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => !is_expired(status) && matches!(status.code, 429 | 500 | 502 | 503),
@@ -74,7 +73,7 @@ pub(super) fn may_resume(error: &kube::Error) -> bool {
     }
 }
 
-/// Returns `true` if a watch has failed because there was no data. See [`client`](crate::client).
+/// Returns `true` if a watch failed because it received no data. See [`client`](crate::client).
 pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -82,7 +81,7 @@ pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
             if io.kind() == io::ErrorKind::TimedOut {
                 return true;
             }
-            // `io::Error::source` skips the inner error and returns the source of that.
+            // `io::Error::source` skips the inner error and returns its source instead.
             next = io
                 .get_ref()
                 .map(|inner| inner as &(dyn std::error::Error + 'static));

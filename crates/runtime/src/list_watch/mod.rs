@@ -1,10 +1,9 @@
-//! Lists and watches the objects of a kind for as long as somebody polls the stream.
+//! Lists and watches the objects of a kind while the stream is polled.
 //!
-//! [`ListWatch`] is a replacement for kube's `watcher`. It has the same events and the same
-//! configuration. The problem with kube's version is that it does not tell us when a watch ends,
-//! and immediately starts another one. If there is a proxy that accepts watches and then closes
-//! them, it would receive thousands of requests per second. We have a separate delay for each way
-//! in which a list or a watch can end, like the reflector in client-go:
+//! [`ListWatch`] replaces kube's `watcher`, with the same events and the same configuration. kube's
+//! version does not report when a watch ends, and immediately starts another one. A proxy that
+//! accepts watches and then closes them would receive thousands of requests per second. We use a
+//! separate delay for each way in which a list or a watch can end, like client-go's reflector:
 //!
 //! | what ended | pause | next request |
 //! |---|---|---|
@@ -18,12 +17,11 @@
 //! | a list whose continue token has expired | none | a list without pages |
 //! | a streaming list that is rejected or does not complete | none | a list in pages |
 //!
-//! Like client-go, we make a new list if there was a watch without any event. If watches do not
-//! work at all, objects are then out of date by no more than the backoff, rather than being as old
-//! as the process.
+//! Like client-go, we relist after a watch without any event. If watches do not work at all,
+//! objects are then stale by no more than the backoff, rather than since the process started.
 //!
-//! There are two more differences to kube's `watcher`: it doesn't make a new list for every
-//! response that might be about the resource version, and it skips events that aren't valid JSON.
+//! There are two more differences to kube's `watcher`: we don't relist on every response that might
+//! be about the resource version, and we skip events that aren't valid JSON.
 
 mod error;
 mod pace;
@@ -51,23 +49,22 @@ use pace::Pace;
 
 use crate::random::random_share;
 
-/// All caches of a manager together may make this many lists at once. Since we use HTTP/1.1, each
-/// list needs its own connection, and also memory for a page of objects.
+/// Maximum number of concurrent lists across all caches of a manager. Since we use HTTP/1.1, each
+/// list needs its own connection, plus memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
-/// The longest timeout that we choose for a watch, in seconds. kube accepts up to 294.
+/// Maximum timeout that we choose for a watch, in seconds. kube accepts up to 294.
 const WATCH_SECONDS: u32 = 290;
-/// The shortest timeout. We choose it at random, so that watches which were started together don't
-/// end at the same time.
+/// Minimum timeout. The timeout is random, so that watches started together don't all end at once.
 const MIN_WATCH_SECONDS: u32 = 230;
-/// How long we wait after the timeout for the server to close the watch.
+/// Grace period for the server to close the watch once its timeout has passed.
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
-/// Something must be wrong if a watch ends earlier than this and without an event.
+/// A watch that ends earlier than this without an event counts as failed.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// Without an object for this long, we give up on a streaming list. The API server serves it from
-/// memory, and sends the final bookmark after at most three seconds.
+/// Timeout for a streaming list without receiving an object. The API server serves it from memory,
+/// and sends the final bookmark after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// How many events we keep room for after a list. Unlike lists, watches don't result in lots of
-/// events at once.
+/// Capacity for events to keep after a list. Unlike lists, watches don't deliver lots of events at
+/// once.
 const KEPT_CAPACITY: usize = 4;
 /// Marks the bookmark at the end of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -88,12 +85,12 @@ impl ListLimit {
     }
 
     async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        // This can't fail, because we never close the semaphore.
+        // Can't fail, because the semaphore is never closed.
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 }
 
-/// We have delivered everything up to this resource version. Clones share the same value.
+/// Resource version up to which everything was delivered. Clones share the same value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<Mutex<Option<String>>>);
 
@@ -114,35 +111,35 @@ pub(crate) struct ListWatch<K> {
     config: Config,
     limit: ListLimit,
     state: State<K>,
-    /// `None` if nobody is interested.
+    /// `None` if progress isn't tracked.
     progress: Option<Progress>,
-    /// We emit these events before we make the next request.
+    /// Events to emit before making the next request.
     pending: VecDeque<Event<K>>,
     pace: Pace,
     /// Held during a list.
     permit: Option<OwnedSemaphorePermit>,
-    /// A streaming list has failed, so the next list uses pages.
+    /// Set after a streaming list failed; the next list uses pages.
     in_pages: bool,
-    /// A continue token has expired, so the next list doesn't use pages.
+    /// Set after a continue token expired; the next list doesn't use pages.
     at_once: bool,
 }
 
 enum State<K> {
-    /// We don't have a complete list yet.
+    /// There is no complete list yet.
     Unlisted,
-    /// We can request the next page.
+    /// Ready to request the next page.
     Paging {
         token: Option<String>,
     },
-    /// We can request a streaming list.
+    /// Ready to request a streaming list.
     Streaming,
-    /// A streaming list is in progress. If we receive neither an object nor the end by `deadline`,
-    /// it has failed.
+    /// A streaming list is in progress. It fails if neither an object nor the end arrives by
+    /// `deadline`.
     InitialEvents {
         watch: OpenWatch<K>,
         deadline: Instant,
     },
-    /// We can start a watch.
+    /// Ready to start a watch.
     Listed {
         version: String,
     },
@@ -150,7 +147,7 @@ enum State<K> {
 }
 
 impl<K> State<K> {
-    /// Returns the version from which we can continue with a watch.
+    /// Returns the version from which a watch can resume.
     fn version(&self) -> Option<&str> {
         match self {
             Self::Listed { version } => Some(version),
@@ -162,10 +159,10 @@ impl<K> State<K> {
 
 struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
-    /// Taken from the most recent event.
+    /// Version of the most recent event.
     version: String,
-    /// When we sent the request. The time of the response is no use, because some servers don't
-    /// respond before the first event.
+    /// When the request was sent. The time of the response is no use, because some servers don't
+    /// respond until the first event.
     started: Instant,
     has_events: bool,
 }
@@ -213,21 +210,21 @@ where
     async fn next(&mut self) -> Result<Event<K>, WatchError> {
         loop {
             let event = self.pending.pop_front();
-            // Only update the progress when all events have been delivered.
+            // Only update the progress once all events were delivered.
             if let (Some(progress), true) = (&self.progress, self.pending.is_empty()) {
                 progress.set(self.state.version().map(str::to_owned));
             }
             if let Some(event) = event {
                 return Ok(event);
             }
-            // A list makes room for all of its objects, which the events of a watch don't need.
+            // A list reserves space for all of its objects, which the events of a watch don't need.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
     }
 
-    /// Sends a request or reads an event. If this fails without setting a new state, the next step
-    /// is a list.
+    /// Sends a request or reads an event. Falls back to a list on failure, unless a new state was
+    /// set.
     async fn step(&mut self) -> Result<(), WatchError> {
         match std::mem::replace(&mut self.state, State::Unlisted) {
             State::Unlisted => {
@@ -244,8 +241,7 @@ where
 
     async fn begin_list(&mut self) {
         self.pace.wait().await;
-        // Release our permit before acquiring another one. Otherwise this list might end up waiting
-        // for itself.
+        // Release the old permit before acquiring another one, or this list might wait for itself.
         self.permit = None;
         self.permit = self.limit.acquire().await;
         self.pending.push_back(Event::Init);
@@ -337,14 +333,14 @@ where
                 })
             }
             Ok(Some(Err(error))) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
-            // The API documentation says that there are no deletions in a streaming list.
+            // According to the API documentation, there are no deletions in a streaming list.
             Ok(Some(Ok(WatchEvent::Deleted(_))) | None) | Err(_) => {
                 Err(self.fall_back(WatchError::StreamingListIncomplete))
             }
         }
     }
 
-    /// Uses pages for the next list. Like client-go, we don't wait before that.
+    /// Switches to a paged list. Like client-go, this happens without a delay.
     fn fall_back(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.in_pages = true;
@@ -417,8 +413,8 @@ where
                 let error = WatchError::Read(error);
                 match (is_very_short, is_idle) {
                     (true, _) => Err(self.fail(error)),
-                    // This happens if the API server doesn't send bookmarks, e.g. because no object
-                    // of the kind has ever changed.
+                    // The API server doesn't send bookmarks, e.g. because no object of the kind has
+                    // ever changed.
                     (false, true) => {
                         tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
                         Ok(())
@@ -427,7 +423,7 @@ where
                 }
             }
             kube::Error::Api(status) => Err(self.handle_reported(watch, status)),
-            // We've lost an event, so list again to get its object.
+            // An event was lost, so relist to get its object.
             error => {
                 self.pace.note_watch(watch.started);
                 Err(self.fail(WatchError::Read(error)))
@@ -483,10 +479,9 @@ where
     }
 }
 
-/// How long a watch may stay open without receiving anything. After that, we assume that the
-/// connection is dead.
+/// Idle timeout of a watch, after which the connection is considered dead.
 fn longest_watch() -> Duration {
-    // Simulations may take months, so the simulated server only closes watches once a day.
+    // In simulations, which may span months, the server only closes watches once a day.
     #[cfg(feature = "simulation")]
     if rbuilder_simulation::now().is_some() {
         return rbuilder_simulation::LONGEST_WATCH + WATCH_MARGIN;

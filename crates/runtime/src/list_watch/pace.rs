@@ -8,27 +8,26 @@ use crate::backoff::Backoff;
 use crate::deadline::{deadline_after, scale};
 use crate::random::random_share;
 
-/// Same as in client-go. We add up to the same amount of jitter.
+/// Same as in client-go, with up to 100% jitter.
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(800),
     max: Duration::from_secs(30),
 };
-/// Controllers are waiting for the first list, so don't back off longer than that until it's
-/// complete.
+/// Upper bound until the first list is complete, since controllers are waiting for it.
 const LONGEST_UNTIL_LISTED: Duration = Duration::from_secs(10);
-/// A server may ask for a delay of up to this much.
+/// Upper bound for a delay requested by the server.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// A watch that lasts for this long resets the backoff. client-go resets it two minutes after the
-/// last failure.
+/// A watch that lasts this long resets the backoff. client-go resets it two minutes after the last
+/// failure.
 const RESET_AFTER: Duration = BACKOFF.max;
-/// Don't start watches in quicker succession than this.
+/// Minimum interval between the starts of watches.
 const BETWEEN_WATCHES: Duration = Duration::from_secs(1);
 
-/// Decides when to send the next request.
+/// Determines when to send the next request.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: Instant,
-    /// How many failures there were in a row.
+    /// Number of consecutive failures.
     failures: u32,
     has_listed: bool,
 }
@@ -46,12 +45,12 @@ impl Pace {
         sleep_until(self.next).await;
     }
 
-    /// This doesn't reset the backoff, because watches may still fail after each list.
+    /// Doesn't reset the backoff, because watches may still fail after each list.
     pub(super) fn mark_listed(&mut self) {
         self.has_listed = true;
     }
 
-    /// Called when a watch ends for whatever reason.
+    /// Called when a watch ends for any reason.
     pub(super) fn note_watch(&mut self, started: Instant) {
         if started.elapsed() >= RESET_AFTER {
             self.failures = 0;
@@ -59,7 +58,7 @@ impl Pace {
         self.next = started + BETWEEN_WATCHES;
     }
 
-    /// The server may have `asked` for a delay.
+    /// `asked` is the delay requested by the server, if any.
     pub(super) fn note_failure(&mut self, asked: Duration) {
         let longest = match self.has_listed {
             true => Duration::MAX,

@@ -14,11 +14,11 @@ use tower::{BoxError, service_fn};
 
 use super::*;
 
-/// A request, from the point of view of the script.
+/// A request, as seen by the script.
 #[derive(Clone, Debug)]
 struct Sent {
     at: Duration,
-    /// How often we've seen the same request before.
+    /// Number of identical requests before this one.
     nth: usize,
     /// `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or `watch@`
     /// followed by the version.
@@ -184,8 +184,7 @@ fn names(requests: &[Sent]) -> Vec<&str> {
     requests.iter().map(|request| &*request.what).collect()
 }
 
-/// How many failures are possible in the given time. The range is from the maximum jitter to no
-/// jitter at all.
+/// Returns the possible numbers of failures in the given time, from maximum jitter to no jitter.
 fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     let count = |factor: f64| {
         let pauses = (0..).map(|n| (0.8 * 2_f64.powi(n)).min(30.0) * factor);
@@ -198,7 +197,7 @@ fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     count(2.0)..=count(1.0)
 }
 
-/// kube omits the version if there are pages.
+/// kube omits the version in paged lists.
 #[tokio::test(start_paused = true)]
 async fn list_that_accepts_any_version_says_so() {
     let (requests, seen) = follow(
@@ -317,7 +316,7 @@ async fn repeated_failures_are_paced() {
 #[tokio::test(start_paused = true)]
 async fn initial_list_is_retried_at_least_every_ten_seconds() {
     let (requests, seen) = follow(Config::default(), TEN_MINUTES, |_| refusal(403, "Forbidden")).await;
-    // 60 delays of ten seconds each, and a few shorter ones at the start.
+    // 60 delays of ten seconds each, plus a few shorter ones at the start.
     assert!((60..=66).contains(&requests.len()), "{}", requests.len());
     assert!(
         seen.iter().any(|event| event.contains("refused with 403")),
@@ -347,7 +346,7 @@ async fn watch_that_ends_after_an_event_restarts_once_a_second() {
     assert!((60..=62).contains(&requests.len()), "{:?}", names(&requests));
 }
 
-/// Checks what happens after a watch ends in the given way, if the next one works.
+/// Checks what follows after a watch ends in the given way, if the next one works.
 async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seconds: u64) {
     let (requests, seen) = follow(Config::default(), Duration::from_secs(most_seconds + 60), script).await;
     assert_eq!(names(&requests), expected, "{name}");
@@ -436,7 +435,7 @@ async fn next_request_depends_on_how_the_watch_ended() {
         2,
     )
     .await;
-    // The server hangs, so the client has to close the watch. Otherwise the server closes it.
+    // The server hangs, so the client must close the watch. Otherwise the server would close it.
     check_recovery(
         "hangs",
         |sent| first_watch(sent, Answer::Open(String::new())),
@@ -502,8 +501,8 @@ async fn expired_continue_token_is_followed_by_a_list_without_pages() {
     );
 }
 
-/// A streaming list with this outcome must be followed by a list with pages after `seconds`, and
-/// the error must contain the message.
+/// A streaming list with this outcome must be followed by a paged list after `seconds`, and the
+/// error must contain the message.
 async fn check_fallback(script: Script, seconds: u64, message: &str) {
     let (requests, seen) = follow(streaming(), Duration::from_secs(60), script).await;
     assert_eq!(names(&requests), ["stream", "list", "watch@1"], "{message}");
@@ -534,7 +533,7 @@ async fn rejected_or_incomplete_streaming_list_falls_back_to_pages() {
     .await;
     check_fallback(|sent| other(sent, Answer::Ends(200, news())), 0, incomplete).await;
     check_fallback(|sent| other(sent, Answer::Open(news())), 30, incomplete).await;
-    // If a server doesn't know the parameter, it sends bookmarks.
+    // A server that doesn't know the parameter sends ordinary bookmarks.
     check_fallback(
         |sent| other(sent, Answer::Open(news() + &bookmark("5", false))),
         30,
@@ -564,7 +563,7 @@ async fn streaming_list_is_retried_if_the_server_fails() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
     let second = Duration::from_secs(1);
-    // Half of the lists fail after a second, and succeed when we retry them. Streaming lists hang.
+    // Half of the lists fail after a second, and succeed when retried. Streaming lists hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {
         "stream" => Answer::Open(String::new()),
         "list" if sent.nth % 2 == 0 => Answer::Late(second, Box::new(refusal(500, "InternalError"))),
@@ -584,7 +583,7 @@ async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
         followers.push(tokio::spawn(async move {
             let mut events = list_watch.into_stream();
             while !matches!(events.next().await, Some(Ok(Event::InitDone))) {}
-            // The watch continues without a list.
+            // The watch resumes without a relist.
             events.next().await
         }));
     }

@@ -12,7 +12,7 @@ use crate::args::LogFormat;
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
 pub(crate) struct LogControl {
-    /// What the user has specified.
+    /// The level as specified by the user.
     level: Mutex<String>,
     reload: Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
     format: CurrentFormat,
@@ -32,7 +32,7 @@ impl LogControl {
     }
 
     pub(super) fn install(self) {
-        // If there already is one, our subscriber wasn't installed either.
+        // If this is already set, our subscriber wasn't installed either.
         let _ = CONTROL.set(self);
     }
 
@@ -45,7 +45,7 @@ impl LogControl {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Uses the same syntax as `--log-level`. An error describes what would be valid.
+    /// Accepts the same syntax as `--log-level`. The error describes what would be valid.
     pub(crate) fn set_level(&self, level: &str) -> Result<(), String> {
         let filter = parse_filter(&expand_level(level))?;
         let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);

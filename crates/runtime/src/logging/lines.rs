@@ -1,7 +1,8 @@
 //! Formats log lines as text or JSON, and allows switching between the two at any time.
 //!
-//! tracing-subscriber formats the fields of a span once, when it is created, and reuses the result
-//! for all lines. So after the format has changed, we have to convert the fields of existing spans.
+//! tracing-subscriber formats the fields of a span once, when the span is created, and reuses the
+//! result for all lines. After a change of the format, the fields of existing spans must be
+//! converted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +26,7 @@ pub(super) struct CurrentFormat(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_json: AtomicBool,
-    /// Whether anyone has ever changed the format. If so, there may be spans whose fields are in
-    /// the other one.
+    /// Whether the format was ever changed, so there may be spans with fields in the other format.
     has_changed: AtomicBool,
 }
 
@@ -78,8 +78,8 @@ impl Lines {
         Self {
             format,
             text: Format::default(),
-            // Include the full list, because the operator may create its own spans within the one
-            // of the reconcile.
+            // Include the full list, because the operator may create its own spans within the
+            // reconcile's span.
             json: json.with_current_span(false).with_span_list(true),
         }
     }

@@ -18,13 +18,13 @@ use crate::error::ManagerError;
 pub(crate) use control::LogControl;
 use lines::{CurrentFormat, Lines, SpanFields};
 
-/// Installs a subscriber, and a panic hook that logs panics. Does nothing if there already is a
+/// Installs a subscriber, and a panic hook that logs panics. No-op if there already is a
 /// subscriber.
 ///
-/// `RUST_LOG` is used as is, and takes precedence over `--log-level`. The flag accepts directives
-/// of tracing, as well as the level names and numbers of zap. With just a level, we leave out debug
-/// messages of network libraries. Up to `info`, we also leave out kube's messages about failed
-/// requests, since we log those ourselves.
+/// `RUST_LOG` is used as is, and takes precedence over `--log-level`. The flag accepts tracing's
+/// directives, as well as zap's level names and numbers. A plain level suppresses debug messages of
+/// network libraries and, up to `info`, kube's messages about failed requests, since we log those
+/// ourselves.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let (level, filter) = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
@@ -48,7 +48,7 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
         .with_filter_reloading();
     let control = LogControl::new(level, lines.reload_handle(), format);
     let installed = lines.finish().with(body_filter()).try_init();
-    // If this fails, somebody else has installed a subscriber. Don't touch the panic hook then.
+    // On failure, another subscriber is already installed. Don't touch the panic hook then.
     if installed.is_ok() {
         control.install();
         panics::log_panics();
@@ -79,24 +79,23 @@ fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
     })
 }
 
-/// Targets of network libraries that log every single packet. These are prefixes.
+/// Targets of network libraries that log every single packet, as prefixes.
 const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
-/// Here, kube logs each attempt of a failed request or watch, without its causes.
+/// Targets where kube logs each attempt of a failed request or watch, without its causes.
 const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
-/// We need this one, even though it starts with the same prefix. It warns that a CA bundle can't be
-/// reloaded.
+/// Not suppressed despite the common prefix: it warns when a CA bundle can't be reloaded.
 const KUBE_TLS: &str = "kube_client::client::tls";
 
-/// Drops messages that quote an entire response which couldn't be decoded. Since that could be a
-/// list of Secrets, there is no way to enable them.
+/// Drops messages that quote an entire undecodable response. Since that could be a list of Secrets,
+/// these messages can't be enabled.
 fn body_filter() -> FilterFn {
     filter_fn(|metadata: &Metadata<'_>| {
         !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
     })
 }
 
-/// Converts a level (possibly one of zap's) to directives for tracing.
+/// Converts a level (possibly one of zap's) to tracing directives.
 fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
@@ -120,12 +119,12 @@ fn expand_level(level: &str) -> String {
     }
 }
 
-/// Parses a log filter. An error describes what would be valid.
+/// Parses a log filter. The error describes what would be valid.
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // tracing takes a single word that isn't a level for the name of a crate. With a typo in the
-    // level, nothing would be logged at all.
+    // tracing interprets a single word that isn't a level as the name of a crate, so a typo in the
+    // level would disable all logging.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
         return Err(format!("unknown level; {EXPECTED}"));
@@ -140,7 +139,7 @@ pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
 impl LogBuffer {
-    /// Collects what this thread logs at level `INFO` until the guard is dropped.
+    /// Collects what this thread logs at level `INFO`, until the guard is dropped.
     pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -333,7 +332,7 @@ mod tests {
         check("info,rustls=debug", &["handshake", "alert"]);
     }
 
-    /// We log failed requests on our own, just once and including the causes.
+    /// We log failed requests ourselves, just once and with their causes.
     #[test]
     fn kubes_messages_about_failed_requests_are_off_by_default() {
         let kube = ["failed with error", "watch list error"];

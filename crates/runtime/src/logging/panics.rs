@@ -1,7 +1,7 @@
 //! Logs panics as a single line.
 //!
-//! By default, Rust prints panics as multiple lines of plain text. If the log is JSON, collectors
-//! cannot parse that. It also does not tell us which object was being reconciled.
+//! By default, Rust prints panics as multiple lines of plain text, which collectors of JSON logs
+//! cannot parse, and which don't say which object was being reconciled.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
@@ -12,11 +12,11 @@ type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
 /// Logs each panic as a line of level `ERROR`, instead of the default output.
 ///
-/// A hook installed by the operator (e.g. to report crashes) is called after that. We only call the
-/// default hook if the filter drops our line, so that a panic never goes unnoticed.
+/// A hook installed by the operator (e.g. to report crashes) is called afterwards. The default hook
+/// is only called if the filter drops our line, so that a panic never goes unnoticed.
 pub(super) fn log_panics() {
     let previous = take_hook();
-    // We've just removed the installed hook, so this returns the default.
+    // Returns the default hook, since the installed hook was just removed.
     let default = take_hook();
     let replaces = is_same_hook(&previous, &default);
     set_hook(Box::new(move |info| {
@@ -26,8 +26,7 @@ pub(super) fn log_panics() {
     }));
 }
 
-/// Compares the functions. We don't have to compare captured state, since the default hook doesn't
-/// have any.
+/// Compares the functions only, which is enough since the default hook captures no state.
 fn is_same_hook(a: &Hook, b: &Hook) -> bool {
     std::ptr::eq(&raw const **a, &raw const **b)
 }
@@ -41,7 +40,7 @@ fn log_panic(info: &PanicHookInfo<'_>) -> bool {
     let location = info.location().map(tracing::field::display);
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("unnamed");
-    // This only captures something if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set.
+    // Only captures something if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set.
     let backtrace = Backtrace::capture();
     let backtrace =
         (backtrace.status() == BacktraceStatus::Captured).then(|| join_lines(&backtrace.to_string()));

@@ -4,12 +4,11 @@ use http::StatusCode;
 
 use super::super::Answer;
 
-/// What rpprof needs for samples and symbols, plus a safety margin. Note that it doesn't free most
-/// of this until the process exits.
+/// Memory that rpprof needs for samples and symbols, plus a safety margin. Most of it isn't freed
+/// until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
-/// If recording a profile could exceed the memory limit, we refuse to do it. Otherwise the process
-/// would get OOM-killed.
+/// Refuses to record a profile if that could exceed the memory limit, rather than get OOM-killed.
 pub(super) fn check(limit: Option<u64>, resident: Option<u64>) -> Result<(), Answer> {
     let (Some(limit), Some(resident)) = (limit, resident) else {
         return Ok(());

@@ -1,8 +1,8 @@
 //! CPU profiles, with the same path and format as Go's `net/http/pprof`. Requires the feature
 //! `profiling`.
 //!
-//! We use rpprof for this. If the feature is disabled, or if rpprof does not support the platform,
-//! the endpoint responds with 501.
+//! Uses rpprof. If the feature is disabled or rpprof does not support the platform, the endpoint
+//! responds with 501.
 
 // Why rpprof? Unwinding stacks in a signal handler requires unsafe code, so we have to use a crate.
 // The most popular one is pprof 0.15 (May 2025), but all of its unwinders have issues:
@@ -67,11 +67,11 @@ use hyper::body::Bytes;
 use super::{Answer, Query, refuse_method};
 use crate::shutdown::Shutdown;
 
-/// Same as in Go.
+/// Same default as in Go.
 const DEFAULT_SECONDS: u64 = 30;
 const MAX_SECONDS: u64 = 120;
 
-/// Records a profile for `?seconds=`, but not longer than until the servers of the manager stop.
+/// Records a profile for `?seconds=`, or until the manager's servers stop.
 pub(super) async fn answer(request: Request<()>, stopped: Option<Shutdown>) -> Response<Bytes> {
     if request.method() != Method::GET {
         return refuse_method(&[Method::GET]).map(Bytes::from);

@@ -1,8 +1,8 @@
 //! Encodes a report of rpprof for `go tool pprof` (i.e. as the protocol buffer
 //! `perftools.profiles.Profile`).
 //!
-//! rpprof could do this on its own. However, that would add 30 dependencies, and it doesn't output
-//! separate lines for inlined functions.
+//! rpprof could do this itself, but that would add 30 dependencies, and it doesn't output separate
+//! lines for inlined functions.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,16 +12,16 @@ use rpprof::{Frames, Report, Symbol};
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// There are two values per sample: the number of samples, and the CPU time.
+/// Each sample has two values: the number of samples, and the CPU time.
 pub(super) fn encode(report: &Report) -> Vec<u8> {
     let frequency = u64::try_from(report.timing.frequency).unwrap_or_default().max(1);
     let mut profile = Profile {
         period: NANOSECONDS_PER_SECOND / frequency,
         ..Profile::default()
     };
-    // The first entry of the string table has to be empty.
+    // The first entry of the string table must be empty.
     profile.string("");
-    // The field numbers are those of pprof's `profile.proto`.
+    // Field numbers are from pprof's `profile.proto`.
     for (kind, unit) in [("samples", "count"), ("cpu", "nanoseconds")] {
         let kind = profile.value_type(kind, unit);
         profile.message.message(1, &kind);
@@ -49,10 +49,9 @@ fn nanoseconds(duration: Duration) -> u64 {
 struct Profile {
     message: Message,
     strings: Table<String>,
-    /// Each function consists of indexes into the string table: name, mangled name and file.
+    /// Each function is a triple of string table indexes: name, mangled name and file.
     functions: Table<[u64; 3]>,
-    /// Pairs of function and line. An inlined function comes before the function that it's inlined
-    /// into.
+    /// Pairs of function and line. An inlined function precedes its caller.
     locations: Table<Vec<[u64; 2]>>,
     /// CPU time between two samples, in nanoseconds.
     period: u64,
@@ -137,7 +136,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Eq + Hash> Table<T> {
-    /// Adds the value to the table if necessary.
+    /// Returns the number of the value, adding the value to the table if necessary.
     fn number(&mut self, value: T) -> u64 {
         let next = self.0.len() as u64;
         *self.0.entry(value).or_insert(next)
@@ -150,12 +149,12 @@ impl<T: Eq + Hash> Table<T> {
     }
 }
 
-/// A protocol buffer message that we're writing.
+/// A protocol buffer message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Omits zeros, since they are the default.
+    /// Omits zeros, which are the default.
     fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);

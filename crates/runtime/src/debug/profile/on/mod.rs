@@ -15,24 +15,23 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples per second of CPU time. An odd number isn't in lockstep with periodic timers, whose work
-/// we would otherwise sample either every time or never.
+/// Samples per second of CPU time. An odd number avoids lockstep with periodic timers, whose work
+/// would otherwise be sampled either every time or never.
 const FREQUENCY: i32 = 99;
 
-/// Don't take samples in these libraries, since they may hold a lock that we need to unwind the
-/// stack.
+/// Don't take samples in these libraries, since they may hold a lock that unwinding needs.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
 /// Records a profile for the given duration, or until the servers stop.
 ///
-/// This fails if someone else is recording a profile, if there's not enough memory, or if we can't
-/// create a temporary file.
+/// Fails if another client is already recording a profile, if there's not enough memory, or if no
+/// temporary file can be created.
 pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     memory::check(memory_limit::find(), runtime::resident_bytes())?;
     let guard = in_background(start).await?;
     tokio::select! {
         () = tokio::time::sleep(duration) => {}
-        // Respond immediately, since we'd delay the exit of the process otherwise.
+        // Respond immediately, or the request would delay the exit of the process.
         () = requested(stopped) => {}
     }
     in_background(move || finish(&guard)).await
@@ -45,7 +44,7 @@ async fn requested(stopped: Option<Shutdown>) {
     }
 }
 
-/// For functions that would block a worker of tokio for too long.
+/// For functions that would block a tokio worker for too long.
 async fn in_background<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, Answer> + Send + 'static,
 ) -> Result<T, Answer> {
@@ -76,8 +75,8 @@ fn failed(error: &dyn std::error::Error) -> Answer {
     )
 }
 
-/// rpprof writes to a temporary file if there are too many samples, but it only tries to create one
-/// once per process. So we make sure that this is going to work.
+/// rpprof writes to a temporary file if there are too many samples, but only tries to create it
+/// once per process. Check upfront that this is going to work.
 fn check_temporary_files() -> Result<(), Answer> {
     let directory = std::env::temp_dir();
     let path = directory.join(format!("rbuilder-profile-{}", std::process::id()));
