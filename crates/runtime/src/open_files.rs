@@ -3,19 +3,19 @@
 /// Raises the soft limit to the hard limit, like the Go runtime does at startup.
 ///
 /// The soft limit is often 1024, for the benefit of programs that use `select`. That may be too low
-/// for us, because we need a connection for each watch and for each client of a server.
+/// for us, because each watch and each client of a server needs a connection.
 pub(crate) fn raise_limit() {
     #[cfg(unix)]
     match raise() {
         Ok(None) => {}
         Ok(Some((from, to))) => tracing::debug!(?from, ?to, "raised the limit on open files"),
-        // Some systems don't allow a soft limit as high as the hard limit.
+        // Some systems don't allow the soft limit to be as high as the hard limit.
         Err(error) => tracing::debug!(%error, "cannot raise the limit on open files"),
     }
 }
 
 /// Returns the previous and the new limit, where the inner `None` means unlimited. Returns `None`
-/// if there was nothing to raise.
+/// if the limit can't be raised any further.
 #[cfg(unix)]
 fn raise() -> std::io::Result<Option<(Option<u64>, Option<u64>)>> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

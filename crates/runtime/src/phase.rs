@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// The tasks of a startup phase, with their names. Dropping this cancels them.
+/// The tasks of a startup phase, with their names. Dropping a phase cancels them.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
     names: HashMap<Id, String>,
-    /// These tasks may exit at any time.
+    /// Tasks that may exit at any time.
     finite: HashSet<Id>,
 }
 
@@ -37,12 +37,12 @@ impl Phase {
         self.finite.insert(id);
     }
 
-    /// Waits until a task fails. It's also a failure to exit, unless the task is finite or we are
-    /// [finishing](Self::finish).
+    /// Waits until a task fails. Exiting counts as a failure too, unless the task is finite or the
+    /// phase is [finishing](Self::finish).
     pub(crate) async fn failed(&mut self) -> ManagerError {
         loop {
             let Some(ended) = self.tasks.join_next_with_id().await else {
-                // Without any tasks, nothing can fail.
+                // Nothing can fail without any tasks.
                 return std::future::pending().await;
             };
             let is_finite = matches!(&ended, Ok((id, _)) if self.finite.remove(id));
@@ -59,10 +59,10 @@ impl Phase {
         }
     }
 
-    /// Waits for all tasks to exit after they have been told to stop. Cancels those that are still
+    /// Waits for all tasks to exit after they were asked to stop. Cancels tasks that are still
     /// running at `deadline`.
     ///
-    /// Returns the error of the first task that fails, or else the names of the tasks that were
+    /// Returns the error of the first task that fails; otherwise the names of the tasks that were
     /// cancelled.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());
@@ -76,8 +76,8 @@ impl Phase {
                 }
                 Err(_) => {
                     self.tasks.shutdown().await;
-                    // Tasks lose their name when they exit, so the remaining ones are those that we
-                    // have cancelled.
+                    // Tasks lose their name when they exit, so the remaining names are those of
+                    // cancelled tasks.
                     return first.and(Err(ManagerError::GracePeriod {
                         parts: self.running_names(),
                         grace,
@@ -92,8 +92,7 @@ impl Phase {
         self.tasks.shutdown().await;
     }
 
-    /// Returns the error of a task that has exited. If there's none, returns the name of the task
-    /// as `Err`.
+    /// Returns the error of an exited task, or its name as `Err` if it didn't fail.
     fn failure_of(
         &mut self,
         ended: Result<(Id, Result<(), Error>), JoinError>,

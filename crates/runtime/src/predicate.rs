@@ -1,9 +1,9 @@
 //! Predicates, which filter events before they are added to a queue.
 //!
-//! A [`Predicate`] can access the object as it was before and after a change. You can pass it to
+//! A [`Predicate`] can access the object before and after a change. It is passed to
 //! [`Controller::filter`](crate::Controller::filter) for the controller's own kind, or to
 //! [`Watch::filter`](crate::Watch::filter) for the kind of a watch. If an event is filtered out,
-//! nothing is reconciled. The cache is still updated, though.
+//! nothing is reconciled, but the cache is still updated.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -41,8 +41,8 @@ impl<K> std::fmt::Debug for Predicate<K> {
 }
 
 impl<K: Watchable> Predicate<K> {
-    /// Creates a predicate from a function. It must not block because all events of the kind have
-    /// to wait for it. If it panics, the event is not filtered out.
+    /// Creates a predicate from a function. `matches` must not block, since it holds up every event
+    /// for this kind. If `matches` panics, the event is not filtered out.
     pub fn new(matches: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(matches))
     }
@@ -78,8 +78,7 @@ fn metadata_changed<K: Watchable>(
             old: Some(old), new, ..
         } => {
             let (old, new) = (old.meta(), new.meta());
-            // Updates that set the deletion timestamp always pass, since finalizers are waiting for
-            // those.
+            // Always let deletion requests through, since finalizers are waiting for them.
             old.uid != new.uid || old.deletion_timestamp != new.deletion_timestamp || differ(old, new)
         }
         Change::Applied { old: None, .. } | Change::Deleted(_) => true,
@@ -89,9 +88,9 @@ fn metadata_changed<K: Watchable>(
 /// Accepts updates that change `metadata.generation`. Creations, deletions and deletion requests
 /// are always accepted.
 ///
-/// If a kind has a status subresource, the generation isn't affected by changes to the status or
-/// the metadata, so this is about changes to the spec. Note that some kinds don't have a
-/// generation, e.g. ConfigMap. Their updates are never accepted.
+/// In kinds with a status subresource, changes to the status or the metadata don't affect the
+/// generation, so this accepts changes to the spec. Some kinds have no generation (e.g. ConfigMap);
+/// their updates are never accepted.
 ///
 /// If your controller depends on labels or annotations as well, use `.or(labels_changed())`.
 pub fn generation_changed<K: Watchable>() -> Predicate<K> {
@@ -113,7 +112,7 @@ pub fn annotations_changed<K: Watchable>() -> Predicate<K> {
 /// Accepts events if the labels of the object match the selector before or after the change.
 ///
 /// All other objects are still watched and cached. Use
-/// [`Selection::labels`](crate::Selection::labels) if you don't want that.
+/// [`Selection::labels`](crate::Selection::labels) to avoid that.
 pub fn labels_match<K: Watchable>(selector: Selector) -> Predicate<K> {
     let none = std::collections::BTreeMap::new();
     Predicate::new(move |change: &Change<K>| {

@@ -1,5 +1,5 @@
-//! Used by the code that `derive(CrdSchema)` generates. This is not part of the public API, and may
-//! change together with the derive macro.
+//! Used by code that `derive(CrdSchema)` generates. Not part of the public API; may change together
+//! with the derive macro.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
 ///
 /// # Panics
 ///
-/// Panics if it isn't structural.
+/// Panics if the schema isn't structural.
 pub fn slot_of(function: impl FnOnce(&mut SchemaGenerator) -> schemars::Schema) -> Slot {
     rbuilder_schema::private::slot_of(function, &|path| KUBERNETES.schema(path))
 }
@@ -49,7 +49,7 @@ impl JsonSchema for Bytes {
 /// [`Bytes`].
 ///
 /// `(&Probe::<T, S>::new()).slot()` returns the schema of `T` if there is one, since `ByteString`
-/// might be a type of the user. If there is none, it returns the schema of `S`. This works because
+/// might be the user's own type. Otherwise, it returns the schema of `S`. This works because
 /// [`Substituted`] is the last candidate in method resolution.
 pub struct Probe<T: ?Sized, S: ?Sized>(PhantomData<T>, PhantomData<S>);
 

@@ -1,8 +1,8 @@
 //! Liveness and readiness probes for the kubelet.
 //!
 //! Paths, parameters and responses are the same as in controller-runtime. `/healthz` and `/readyz`
-//! return 200 `ok`, or 500 if any check fails. To list the checks, use `?verbose`. You can exclude
-//! a check with `?exclude=<name>`, or run just one of them with `/healthz/<name>`.
+//! return 200 `ok`, or 500 if any check fails. `?verbose` lists the checks, `?exclude=<name>`
+//! excludes one, and `/healthz/<name>` runs a single check.
 //!
 //! # Adding a check
 //!
@@ -28,7 +28,7 @@ use http::{Method, StatusCode};
 use crate::error::BoxError;
 use crate::server::{Reply, Server, text_reply};
 
-/// If a check fails, we log its error.
+/// If a check fails, its error is logged.
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
 
 /// The checks of `/healthz` (liveness) and `/readyz` (readiness).
@@ -55,7 +55,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Adds a check to `/healthz`. It must not depend on the cluster, since an outage would restart
+    /// Adds a check to `/healthz`. It must not depend on the cluster, or an outage would restart
     /// all Pods.
     pub(crate) fn add_healthz<F, E>(
         &mut self,
@@ -124,7 +124,7 @@ impl Endpoint {
         self.checks.push((name, Arc::new(check)));
     }
 
-    /// Without any checks, there's one named `ping` that never fails.
+    /// Falls back to a check named `ping` that never fails.
     fn checks(&self) -> Vec<(String, Check)> {
         if self.checks.is_empty() {
             let ping: Check = Arc::new(|| future::ready(Ok(())).boxed());
@@ -208,8 +208,8 @@ impl Endpoint {
     }
 }
 
-/// We don't have to decode the values, because the names of checks don't contain any characters
-/// that need it.
+/// There's no need to decode the values, because the names of checks don't contain any characters
+/// that need encoding.
 fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -224,8 +224,7 @@ mod tests {
     use super::*;
     use crate::server;
 
-    /// `/healthz` doesn't have any checks. `/readyz` has two of them: `caches` succeeds, and
-    /// `webhook` fails.
+    /// `/healthz` has no checks. `/readyz` has two of them: `caches` succeeds, and `webhook` fails.
     fn probes() -> Probes {
         let mut probes = Probes::default();
         probes.add_readyz("caches", || async { Ok::<_, String>(()) });

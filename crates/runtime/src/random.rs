@@ -3,10 +3,10 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Don't use this for secrets.
+/// Must not be used for secrets.
 ///
-/// The standard library seeds its hashers from the operating system. Since every hasher gets a
-/// different seed, that's good enough for us. In a simulation, the seed of the history determines
+/// The standard library seeds its hashers from the operating system, and each hasher gets a
+/// different seed, which is good enough here. In a simulation, the seed of the history determines
 /// the numbers.
 pub(crate) fn random_u64() -> u64 {
     #[cfg(feature = "simulation")]

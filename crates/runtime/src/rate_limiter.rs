@@ -1,8 +1,8 @@
 //! Rate limiters, which determine the delay before a failed object is reconciled again.
 //!
-//! By default, a controller uses [exponential backoff](ExponentialBackoff) per object. You can use
-//! another [`RateLimiter`] with [`Controller::rate_limiter`](crate::Controller::rate_limiter). The
-//! trait and its implementations are modeled after client-go's `workqueue` package:
+//! By default, a controller uses [exponential backoff](ExponentialBackoff) per object. Use
+//! [`Controller::rate_limiter`](crate::Controller::rate_limiter) to set another [`RateLimiter`].
+//! The trait and its implementations are modeled after client-go's `workqueue` package:
 //!
 //! | client-go | here |
 //! |---|---|
@@ -13,8 +13,8 @@
 //!
 //! # Example
 //!
-//! This is the default limiter of client-go. It combines exponential backoff per object with an
-//! overall limit of ten retries per second, after a burst of a hundred.
+//! This is client-go's default limiter. It combines exponential backoff per object with an overall
+//! limit of ten retries per second, after a burst of a hundred.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -44,25 +44,24 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::token_bucket;
 
-/// A [`TokenBucket`] never asks for a longer delay. This is also the longest backoff in
-/// controller-runtime.
+/// Maximum delay of a [`TokenBucket`], same as the longest backoff in controller-runtime.
 const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
 /// Determines the delay before a failed object is reconciled again.
 ///
 /// All workers of a controller call these methods concurrently (without holding any locks), so they
-/// should not block. If a method panics, we will log the panic and use the default backoff.
+/// should not block. If a method panics, the panic is logged and the default backoff is used.
 pub trait RateLimiter<T>: Send + Sync + 'static {
     /// Counts a failure of `key`. Returns the delay until the next attempt.
     ///
     /// Controllers clamp this to the range from 1 ms to one day.
     fn when(&self, key: &T) -> Duration;
 
-    /// Forgets all failures of `key`. Called when it has succeeded, or failed with a
-    /// [terminal](crate::Error::terminal) error.
+    /// Forgets all failures of `key`. Called when `key` was reconciled successfully, or failed with
+    /// a [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
-    /// Returns the number of failures of `key` since it was last forgotten. This is shown in
+    /// Returns the number of failures of `key` since it was last forgotten, as shown in
     /// `/debug/queues`.
     fn num_requeues(&self, key: &T) -> u32;
 }
@@ -91,7 +90,7 @@ pub struct ExponentialBackoff<T> {
 impl<T: Hash + Eq> ExponentialBackoff<T> {
     /// Creates a backoff that starts with `min` and doubles with each failure, up to `max`.
     ///
-    /// Any durations are accepted. Delays are at least 1 ms, and never exceed `max` even if `min`
+    /// Any duration is accepted. Delays are at least 1 ms, and never exceed `max` even if `min`
     /// does.
     pub fn new(min: Duration, max: Duration) -> Self {
         Self {
@@ -136,8 +135,8 @@ impl<T: Clone + Hash + Eq + Send + 'static> RateLimiter<T> for ExponentialBackof
 
 /// Limits the overall rate of retries with a token bucket, independently of the key.
 ///
-/// Note that this doesn't back off. If there is just one object that fails, it's retried at the
-/// full rate. You probably want to combine it with [`ExponentialBackoff`], using [`MaxOf`].
+/// This doesn't back off: if only one object fails, it's retried at the full rate. You probably
+/// want to combine it with [`ExponentialBackoff`], using [`MaxOf`].
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: f64,
@@ -148,9 +147,8 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Creates a limit of `rate` retries per second, with bursts of up to `burst` (at least one).
     ///
-    /// There is no limit if the rate is not a positive number. Retries never have to wait longer
-    /// than 1000 s. If there are too many failures or if the rate is very low, they're therefore
-    /// faster than `rate`, rather than not being retried at all.
+    /// There is no limit if the rate is not a positive number. Delays never exceed 1000 s, so if
+    /// there are too many failures or the rate is very low, retries are faster than `rate`.
     pub fn new(rate: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         Self {
@@ -169,14 +167,14 @@ impl<T> RateLimiter<T> for TokenBucket {
         let mut bucket = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         bucket.fill(self.rate, self.burst, Instant::now());
         let most_in_advance = self.rate * LONGEST_QUEUE.as_secs_f64();
-        // Once the wait is that long, further retries don't take any tokens.
+        // Beyond the maximum delay, further retries take no tokens.
         bucket.tokens = (bucket.tokens - 1.0).max(-most_in_advance);
-        // This is NaN if the rate is infinite, and zero if there's a token left.
+        // NaN if the rate is infinite, and zero if there's a token left.
         let wait = Duration::try_from_secs_f64(-bucket.tokens / self.rate).unwrap_or_default();
         wait.min(LONGEST_QUEUE)
     }
 
-    /// Does nothing, since the bucket is not aware of keys.
+    /// No-op, since the bucket is not aware of keys.
     fn forget(&self, _: &T) {}
 
     /// Returns zero, since the bucket isn't aware of keys.
@@ -185,8 +183,8 @@ impl<T> RateLimiter<T> for TokenBucket {
     }
 }
 
-/// Combines two rate limiters by using the longer delay. Each failure is counted by both of them.
-/// You can nest this to combine more than two.
+/// Combines two rate limiters by using the longer delay. Both of them count each failure. Can be
+/// nested to combine more than two.
 #[derive(Debug)]
 pub struct MaxOf<A, B> {
     first: A,
@@ -215,7 +213,7 @@ impl<T, A: RateLimiter<T>, B: RateLimiter<T>> RateLimiter<T> for MaxOf<A, B> {
     }
 }
 
-/// Lets a queue, which has keys, use a rate limiter for object references.
+/// Adapts a rate limiter for object references to a queue of keys.
 pub(crate) struct ByReference<K: Watchable> {
     pub(crate) kind: Kind<K>,
     pub(crate) limiter: Box<dyn RateLimiter<ObjectRef<K>>>,

@@ -1,4 +1,4 @@
-//! Requests to reconcile an object. They have a priority and may be delayed.
+//! Requests to reconcile an object, with an optional priority and delay.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::queue::{LOW, Priority, Workqueue};
 /// A request to reconcile an object, for use with a [`Trigger`](crate::trigger::Trigger) or a
 /// [mapping function](crate::Watch::mapped_changes).
 ///
-/// You can also use a plain [`ObjectRef`]. It's converted to a request without a delay, which has
-/// the priority of its source.
+/// A plain [`ObjectRef`] can be used instead. It's converted to a request without a delay, which
+/// has the priority of its source.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -38,29 +38,27 @@ impl<K: Watchable> Request<K> {
         }
     }
 
-    /// Sets the priority. The default is 0 for changes and triggers, and -100 for the initial list
+    /// Sets the priority. Defaults to 0 for changes and triggers, and to -100 for the initial list
     /// and resyncs.
     ///
-    /// Objects with a higher priority are reconciled first. To make sure that no object has to wait
-    /// forever, each second of waiting counts as one point of priority. Retries have the same
-    /// priority as their request. If an object is requested multiple times before it's reconciled,
-    /// the highest priority counts. There's a series of the metric `workqueue_depth` for each of
-    /// the first 25 priorities.
+    /// Objects with a higher priority are reconciled first. To prevent starvation, each second of
+    /// waiting counts as one point of priority. Retries keep the priority of their request. If an
+    /// object is requested multiple times before it's reconciled, the highest priority counts. Each
+    /// of the first 25 priorities has its own series of the metric `workqueue_depth`.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets the priority to -100, which is the same as for resyncs. Use this for work that is less
-    /// important than changes.
+    /// Sets the priority to -100, the same as for resyncs. Use this for work that is less important
+    /// than changes.
     #[must_use]
     pub fn low_priority(self) -> Self {
         self.priority(LOW)
     }
 
-    /// Delays the request. If the same object is requested for an earlier time, that time is used
-    /// instead.
+    /// Delays the request. An earlier request for the same object takes precedence.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;

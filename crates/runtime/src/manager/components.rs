@@ -1,7 +1,6 @@
 //! Builder methods for everything that a manager runs: controllers, clusters, tasks, webhooks,
 //! checks and handlers.
-//!
-//! If you want to add a check to `/healthz` or `/readyz` of all managers, see `probes.rs`.
+//! For a check in `/healthz` or `/readyz` of all managers, see `probes.rs`.
 
 use std::path::PathBuf;
 
@@ -22,12 +21,12 @@ impl Manager {
     /// Adds a handler to the metrics server, e.g. for a profile, or to dump the operator's state.
     ///
     /// Access is restricted in the same way as for `/metrics`, unless `--metrics-secure=false` is
-    /// set. Clients have to authenticate, and must be authorized to access the non-resource URL
-    /// `path`. The verb is the method in lower case, e.g. `get`.
+    /// set: clients must authenticate, and be authorized to access the non-resource URL `path`. The
+    /// verb is the method in lower case, e.g. `get`.
     ///
     /// `path` must start with `/`, and only exact matches are served. It must be different from
     /// `/metrics` and from all paths of `--enable-debug-endpoints`. The handler receives requests
-    /// with any method, but not their body.
+    /// with any method, but without their body.
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -54,14 +53,14 @@ impl Manager {
         self
     }
 
-    /// Adds another cluster. You can store the returned handle in the state of a controller, and
-    /// use it for watches.
+    /// Adds another cluster. The returned handle can be stored in the state of a controller, and
+    /// used for watches.
     ///
     /// This is in addition to the manager's own cluster, which contains the lease and the objects
     /// that its controllers reconcile. By default, the manager does not wait for additional
     /// clusters at startup (but see [`required`](ClusterConfig::required)), and keeps running if
-    /// one of them is lost. In that case watches are retried, and requests fail. Additional
-    /// clusters do not affect readiness.
+    /// one of them becomes unreachable. Meanwhile watches are retried, and requests fail.
+    /// Additional clusters do not affect readiness.
     ///
     /// ```no_run
     /// # use rbuilder::{ClusterConfig, Manager, ManagerArgs, Result};
@@ -79,7 +78,7 @@ impl Manager {
         let known = self.clusters.list();
         let cluster = self.clusters.add(config);
         if known.contains(&cluster) {
-            // This is going to be reported when the manager starts.
+            // Reported when the manager starts.
             self.duplicate_cluster = Some(cluster.name().to_owned());
         }
         cluster
@@ -97,19 +96,17 @@ impl Manager {
         self
     }
 
-    /// Returns a recorder for Kubernetes events. Use it in [tasks](Task), in webhooks, and wherever
-    /// else there is no context. It's cheap to clone.
+    /// Returns a recorder for Kubernetes events, for use in [tasks](Task), in webhooks, and
+    /// wherever else there is no context. It's cheap to clone.
     ///
     /// `name` is the reporter of the events, and a label of the metric
-    /// `rbuilder_events_dropped_total`. You can record events immediately. They are not sent until
-    /// the manager is started, but then on all replicas, whether they are the leader or not. On
-    /// shutdown, events are sent until the servers have stopped, with a limit of five seconds for
-    /// those in the queue. If you use [`with_metrics`](Self::with_metrics), call it before this
-    /// method.
+    /// `rbuilder_events_dropped_total`. Events can be recorded immediately. They are sent once the
+    /// manager is started, on all replicas, whether they are the leader or not. On shutdown, events
+    /// are sent until the servers have stopped, with a limit of five seconds for queued events. If
+    /// you use [`with_metrics`](Self::with_metrics), call it before this method.
     ///
-    /// Note that webhooks are also called for dry runs. Moreover, another webhook may still reject
-    /// the object. So a webhook should only record what it has decided itself, and nothing at all
-    /// if it is a dry run.
+    /// Webhooks are also called for dry runs, and another webhook may still reject the object. A
+    /// webhook should therefore only record its own decisions, and nothing at all in a dry run.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -141,8 +138,7 @@ impl Manager {
     ///
     /// They're served over HTTPS on `--webhook-port`, using the certificate in
     /// `--webhook-cert-path`. The server is started before the caches, because the API server may
-    /// have to convert objects in order to list them. You can disable it with
-    /// `--enable-webhooks=false`.
+    /// need to convert objects in order to list them. `--enable-webhooks=false` disables it.
     pub fn webhook<K: Object + Serialize>(mut self, webhook: Webhook<K>) -> Self {
         webhook.add_to(&mut self.routes);
         self
@@ -151,9 +147,9 @@ impl Manager {
     /// Adds an admission webhook for raw requests, which may be about objects of any kind. `path`
     /// must start with `/`.
     ///
-    /// The handler returns a response of kube. To allow the request, create it with
-    /// [`AdmissionResponse::from`]. To deny the request or to modify the object, call `deny` or
-    /// `with_patch` on that.
+    /// The handler returns kube's response type. [`AdmissionResponse::from`] creates a response
+    /// that allows the request; call `deny` on it to deny the request, or `with_patch` to modify
+    /// the object.
     pub fn raw_webhook<F, Fut>(mut self, path: impl Into<String>, handler: F) -> Self
     where
         F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,
@@ -163,19 +159,19 @@ impl Manager {
         self
     }
 
-    /// Lets the manager issue and rotate the certificate of the webhook server, and inject its CA
-    /// bundle into the webhook configurations. With this, you need neither certificate files nor
-    /// cert-manager. Same as `--webhook-cert-service`.
+    /// Makes the manager issue and rotate the certificate of the webhook server, and inject its CA
+    /// bundle into the webhook configurations, so that neither certificate files nor cert-manager
+    /// are needed. Same as `--webhook-cert-service`.
     ///
-    /// If `--webhook-cert-path` is set, it takes precedence. This allows you to deploy the same
-    /// operator either way, and to run it in a test environment.
+    /// `--webhook-cert-path` takes precedence, so that the same operator can be deployed either
+    /// way, and run in a test environment.
     pub fn webhook_certificate(mut self, certificate: ManagedCertificate) -> Self {
         self.webhook_certificate = Some(certificate);
         self
     }
 
     /// Requires clients of the webhook server to have a certificate signed by a CA in the given PEM
-    /// file. For this to work, you have to [configure] the API server to use a client certificate.
+    /// file. The API server must be [configured][configure] to use a client certificate.
     ///
     /// [configure]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
     pub fn webhook_client_ca(mut self, path: impl Into<PathBuf>) -> Self {
@@ -183,8 +179,8 @@ impl Manager {
         self
     }
 
-    /// Adds a check to the liveness probe `/healthz`. It shouldn't depend on the cluster.
-    /// Otherwise, all Pods would be restarted in an outage.
+    /// Adds a check to the liveness probe `/healthz`. It shouldn't depend on the cluster, or an
+    /// outage would restart all Pods.
     pub fn healthz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -207,9 +203,8 @@ impl Manager {
     /// - `webhook` fails if the webhook server cannot complete a TLS handshake. It only exists if
     ///   there are webhooks.
     ///
-    /// If the operator has conversion webhooks, the check `caches` does not exist. This is because
-    /// the API server may need a conversion to list objects, and it only talks to Pods that are
-    /// ready.
+    /// If the operator has conversion webhooks, the check `caches` does not exist, because the API
+    /// server may need a conversion to list objects, and only calls Pods that are ready.
     pub fn readyz_check<F, E>(
         mut self,
         name: impl Into<String>,

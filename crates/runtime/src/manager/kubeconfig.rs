@@ -11,10 +11,10 @@ use crate::error::ManagerError;
 
 const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose one with --context";
 
-/// Loads the configuration for the cluster, either from the flags or from the environment. Empty
-/// flags count as unset, like in controller-runtime.
+/// Loads the cluster's configuration, either from the flags or from the environment. Empty flags
+/// count as unset, as in controller-runtime.
 ///
-/// If a flag is set but can't be used, this fails. We must not fall back to a different cluster.
+/// Fails if a flag is set but can't be used, rather than fall back to a different cluster.
 pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerError> {
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
@@ -46,7 +46,7 @@ async fn load_default_kubeconfig() -> Option<Config> {
     load_context(Kubeconfig::read().ok()?, None).await.ok()
 }
 
-/// The context defaults to the current one.
+/// `context` defaults to the current context.
 async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Config, KubeconfigError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
@@ -56,17 +56,17 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
     ignore_environment(&mut kubeconfig);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     remove_marker(&mut config);
-    // `Config::infer` does this, too.
+    // Same as in `Config::infer`.
     config.apply_debug_overrides();
     config.root_cert_file = authority_file;
     Ok(config)
 }
 
-/// Returns the path of the CA file, if there's one in the kubeconfig.
+/// Returns the path of the CA file in the kubeconfig, if any.
 ///
-/// kube only reads the file once, unless the configuration looks like the one of a Pod. In that
-/// case, it reads the file every minute for new connections. (Recent versions of client-go read it
-/// every five minutes in both cases.)
+/// kube reads the file only once, unless the configuration looks like a Pod's. Then it re-reads the
+/// file every minute for new connections. (Recent versions of client-go re-read it every five
+/// minutes in both cases.)
 fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let name = context.or(kubeconfig.current_context.as_deref())?;
     let mut contexts = kubeconfig.contexts.iter();

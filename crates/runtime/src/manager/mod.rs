@@ -1,6 +1,6 @@
 //! The manager, which runs the controllers, servers and tasks of a process.
 //!
-//! This module is about its configuration. The builder methods in [`components`] add things to be
+//! This module contains its configuration. The builder methods in [`components`] add things to be
 //! run, and those in [`settings`] configure how they are run. [`start`] validates everything and
 //! then hands over to [`run`], which starts and stops the components.
 
@@ -41,14 +41,14 @@ use crate::webhook::{ManagedCertificate, Routes};
 
 use kubeconfig::load_config;
 
-/// How long reconciles may take to finish on shutdown.
+/// Time for reconciles to finish on shutdown.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// After this long without any data, a cache is stale.
+/// Time without any data after which a cache is stale.
 ///
-/// Watches get a bookmark about once a minute. We restart them after 95 s without one, and retry
-/// them at least every 60 s after that.
+/// Watches get a bookmark about once a minute. We restart them after 95 s without one, and then
+/// retry at least every 60 s.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
-/// How long caches may take to sync.
+/// Time for caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs controllers and everything they need until the process is asked to stop.
@@ -70,20 +70,20 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
-    /// Used for leader election if there's no configuration. It doesn't have any custom layers.
+    /// Used for leader election without a configuration. Doesn't have any custom layers.
     election_client: Client,
-    /// Leader election needs this to create its own client. `None` if the manager was created from
-    /// a client.
+    /// Needed by leader election to create its own client. `None` if the manager was created from a
+    /// client.
     config: Option<Config>,
     client_settings: ClientSettings,
-    /// Applies to each server.
+    /// Limit per server.
     max_connections: usize,
-    /// For all webhook reviews together, in bytes. `None` means the default.
+    /// Total for all webhook reviews, in bytes. `None` means the default.
     webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     clusters: Clusters,
-    /// A name that two clusters have in common, which is an error.
+    /// A name that two clusters share, which is an error.
     duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
     /// By name of the recorder.
@@ -98,7 +98,7 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
-    /// `None` if the process needs no lease, i.e. if there is neither leader election nor sharding.
+    /// `None` if the process needs no lease, i.e. without leader election and sharding.
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
@@ -110,16 +110,16 @@ impl Manager {
     /// Creates a manager for the cluster specified by the kubeconfig or by the Pod's service
     /// account.
     ///
-    /// If `--kubeconfig` or `--context` is set, we use exactly that. Otherwise, the files in
+    /// If `--kubeconfig` or `--context` is set, exactly that is used. Otherwise, the files in
     /// `KUBECONFIG`, `~/.kube/config` and the service account are tried in this order.
     ///
     /// `id` is the name of the lease for leader election. It must be unique among the operators in
     /// a namespace.
     ///
     /// With the feature `logging` (enabled by default), this also installs a tracing subscriber
-    /// that logs to stderr according to `args`, and a panic hook which logs panics in the same
-    /// format before it calls the previous hook. Neither is done if a subscriber is already
-    /// installed.
+    /// that logs to stderr according to `args`, and a panic hook that logs panics in the same
+    /// format before it calls the previous hook. If a subscriber is already installed, neither is
+    /// done.
     ///
     /// # Errors
     ///
@@ -134,17 +134,17 @@ impl Manager {
 
     /// Creates a manager from an existing configuration. Doesn't set up logging.
     ///
-    /// Like with [`new`](Self::new), leader election has its own thread, runtime and client. As a
+    /// As with [`new`](Self::new), leader election has its own thread, runtime and client. As a
     /// result, a reconcile that blocks its thread does not delay renewals of the lease, and
-    /// requests for it neither wait for other requests nor are they retried. Note that this thread
-    /// uses the real time, even if a test pauses the clock of its runtime.
+    /// renewals neither wait for other requests nor are they retried. This thread uses the real
+    /// time, even if a test pauses the clock of its runtime.
     ///
     /// The timeouts and retries of `config` are ignored in favor of those described for
     /// [`client`](Self::client).
     ///
     /// # Errors
     ///
-    /// Fails if we cannot create a client from the configuration.
+    /// Fails if the client cannot be created.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let client_settings = ClientSettings::default();
@@ -161,11 +161,11 @@ impl Manager {
         })
     }
 
-    /// Creates a manager from an existing client. Does not set up logging. This is intended for
-    /// tests, and for clients with custom layers.
+    /// Creates a manager from an existing client, e.g. for tests, or for clients with custom
+    /// layers. Does not set up logging.
     ///
     /// The client is also used for leader election, which is just a task on the same runtime. If
-    /// your reconciles block all threads of the runtime for longer than the [renew
+    /// reconciles block all threads of the runtime for longer than the [renew
     /// deadline](Self::renew_deadline), the lease is lost.
     ///
     /// Requests do not show up in the metrics unless the client was built with
@@ -212,22 +212,21 @@ impl Manager {
         }
     }
 
-    /// Replaces the manager's metrics. Metrics that you've registered with the previous ones are
-    /// lost.
+    /// Replaces the manager's metrics. Metrics registered with the previous ones are lost.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = metrics;
         self
     }
 
-    /// Returns a cache of the objects of kind `K`, which you can store in the state of a controller
+    /// Returns a cache of the objects of kind `K`, which can be stored in the state of a controller
     /// or a webhook.
     ///
-    /// Reading from it never fails. By contrast, [`Ctx::cached`](crate::Ctx::cached) returns an
-    /// error at runtime if the kind isn't cached in the same form. If `K` is a kind, objects are
-    /// cached as a whole. If it is a [`PartialObjectMeta`](kube::core::PartialObjectMeta), only
-    /// their metadata is cached, as in [`owns`](crate::Controller::owns), and the type ensures that
-    /// you can't access anything else. Caches are empty until the manager is started, and
-    /// controllers are not started before all of them have synced.
+    /// Reading from it never fails, whereas [`Ctx::cached`](crate::Ctx::cached) returns an error at
+    /// runtime if the kind isn't cached in the same form. If `K` is a kind, whole objects are
+    /// cached. If it is a [`PartialObjectMeta`](kube::core::PartialObjectMeta), only their metadata
+    /// is cached, as in [`owns`](crate::Controller::owns), and the type prevents access to anything
+    /// else. Caches are empty until the manager is started; controllers are not started until all
+    /// caches have synced.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -291,20 +290,20 @@ impl Manager {
 
     /// Returns the manager's client.
     ///
-    /// This client is not aware of leader election, and always permits writes. You should use
+    /// This client is not aware of leader election, and always permits writes. Prefer
     /// [`Ctx::client`](crate::Ctx::client) in a reconcile function, and
     /// [`leader_client`](Self::leader_client) in tasks of the leader.
     ///
     /// # Timeouts and retries
     ///
-    /// Requests fail if no data is received for 95 s. This prevents an API server that hangs from
-    /// blocking reconciles forever. There is no timeout for `log`, `exec`, `attach`, `portforward`
-    /// and `proxy`.
+    /// Requests fail if no data is received for 95 s, so that a hanging API server can't block
+    /// reconciles forever. There is no timeout for `log`, `exec`, `attach`, `portforward` and
+    /// `proxy`.
     ///
-    /// If the response is a 429, 503 or 504, the request is retried up to six times within a
-    /// minute. The delay is taken from `Retry-After`, or else it's a few seconds. Creates and JSON
-    /// patches are not retried after a 504, or if there is no `Retry-After`, because they may have
-    /// been executed already.
+    /// A request that fails with 429, 503 or 504 is retried up to six times within a minute. The
+    /// delay is taken from `Retry-After` if present, and is otherwise a few seconds. Creates and
+    /// JSON patches are not retried after a 504 or without `Retry-After`, because they may already
+    /// have been executed.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -312,9 +311,9 @@ impl Manager {
     /// Returns a client for [tasks](Task) that only run on the leader, and for anything else that
     /// must not write without the lease.
     ///
-    /// It is like [`client`](Self::client), except for writes with `--leader-elect` or `--shards`.
-    /// They fail unless this process holds its lease, as with [`Ctx::client`](crate::Ctx::client).
-    /// Reads are not affected.
+    /// Like [`client`](Self::client), except that with `--leader-elect` or `--shards`, writes fail
+    /// unless this process holds its lease, as with [`Ctx::client`](crate::Ctx::client). Reads are
+    /// not affected.
     pub fn leader_client(&self) -> Client {
         match &self.fence {
             Some(fence) => fence_client(self.client(), fence),
@@ -322,7 +321,7 @@ impl Manager {
         }
     }
 
-    /// Returns the manager's metrics. You can add your own metrics to it.
+    /// Returns the manager's metrics, to which you can add your own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

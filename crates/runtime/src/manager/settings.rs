@@ -13,60 +13,58 @@ use crate::error::BoxError;
 use crate::shards::Sharding;
 
 impl Manager {
-    /// Sets how long reconciles may take to finish on shutdown. Defaults to 30 s.
+    /// Sets the grace period for reconciles on shutdown. Defaults to 30 s.
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Sets how long the manager waits for its caches to sync before it fails. Defaults to 2 min.
+    /// Sets the timeout for caches to sync, after which the manager fails. Defaults to 2 min.
     ///
-    /// If a watch fails during that time, e.g. because of a missing CRD or permission, it's
-    /// retried.
+    /// Meanwhile, watches that fail (e.g. because of a missing CRD or permission) are retried.
     pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
         self.sync_timeout = timeout;
         self
     }
 
-    /// Sets the lease duration. This is how long other replicas have to wait after the last renewal
+    /// Sets the lease duration, i.e. how long other replicas must wait after the last renewal
     /// before they may acquire the lease. Defaults to 15 s, and is rounded to whole seconds in the
     /// lease.
     ///
-    /// If the leader is killed, there is no leader for this amount of time. It must be longer than
-    /// the [renew deadline](Self::renew_deadline).
+    /// If the leader is killed, there is no leader for this long. It must be longer than the [renew
+    /// deadline](Self::renew_deadline).
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease.duration = duration;
         self
     }
 
-    /// Sets the renew deadline. If the leader can't renew its lease for this long, it stops with an
+    /// Sets the renew deadline. A leader that can't renew its lease for this long stops with an
     /// error. Defaults to 10 s.
     ///
-    /// The leader will not survive an outage of the API server that lasts longer than this. It must
-    /// be longer than 1.2 times the [retry period](Self::retry_period).
+    /// The leader does not survive a longer outage of the API server. It must be longer than 1.2
+    /// times the [retry period](Self::retry_period).
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.lease.renew_deadline = deadline;
         self
     }
 
     /// Sets the interval between renewals by the leader, and between attempts of other replicas to
-    /// acquire the lease. Defaults to 2 s. The latter have a jitter of up to 1.2 times the period.
+    /// acquire the lease. Defaults to 2 s. Attempts have a jitter of up to 1.2 times the period.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
         self
     }
 
-    /// Enables sharding, which means that all replicas work at the same time, each of them on its
-    /// own share of the objects. Same as `--shards`. If you use
-    /// [`leader_client`](Self::leader_client), call this method first.
+    /// Enables sharding: all replicas work concurrently, each on its own share of the objects. Same
+    /// as `--shards`. If you use [`leader_client`](Self::leader_client), call this method first.
     ///
     /// Objects are assigned to replicas by UID. A controller only caches and reconciles the objects
     /// of its replica, and the children owned by them. When a replica is started or stopped, only
     /// its own share is reassigned. The previous owner finishes its reconciles first, so an object
-    /// is never reconciled by two replicas at once. After a crash, the other replicas wait for the
-    /// [lease](Self::lease_duration) to expire before they take over.
+    /// is never reconciled by two replicas concurrently. After a crash, the other replicas wait for
+    /// the [lease](Self::lease_duration) to expire before they take over.
     ///
-    /// Anything which requires all objects has all of them on each replica. This includes
+    /// Anything that requires all objects has all of them on each replica. This includes
     /// [`Controller::reads`], caches of the manager, kinds with a mapping function, and controllers
     /// that run [on every replica](crate::Controller::on_every_replica). [Tasks](crate::Task) only
     /// run on one of the replicas.
@@ -85,14 +83,13 @@ impl Manager {
         self
     }
 
-    /// Sets how long a watch may go without receiving any data (events or bookmarks) until it is
-    /// considered stale. Defaults to 5 min. You should not use less than 3 min, because that might
-    /// be exceeded when just a single connection is lost.
+    /// Sets the time without any data (events or bookmarks) after which a watch is considered
+    /// stale. Defaults to 5 min. Less than 3 min is not recommended, because a single lost
+    /// connection might already exceed it.
     ///
-    /// When a watch becomes stale, this is logged together with its last error, and there is
-    /// another message as soon as it receives data again. The process usually stays ready, because
-    /// it can still do the rest of its work. The check `caches` of `/readyz` fails in just two
-    /// cases:
+    /// When a watch becomes stale, this is logged together with its last error, and again once it
+    /// receives data. The process usually stays ready, because it can still do the rest of its
+    /// work. The check `caches` of `/readyz` only fails in two cases:
     ///
     /// - A stale watch is [`required`](crate::Watch::required).
     /// - All watches are stale, and there are no webhooks. With webhooks, the process has to stay
@@ -105,21 +102,21 @@ impl Manager {
         self
     }
 
-    /// Sets how much memory each controller may use to remember what it has applied. This is used
+    /// Sets the memory budget of each controller for remembering what it has applied, which is used
     /// to skip an [apply](crate::Ctx::apply) that would not change anything. Defaults to 64 MiB.
-    /// Set it to zero if you want every apply to be sent.
+    /// With zero, every apply is sent.
     ///
-    /// It takes about 300 bytes per object. If there is no cache with whole objects of the kind, it
-    /// takes another 100 to 300 bytes to store how the JSON of the object differs from the first
-    /// object of the same kind. When the limit is reached, the oldest applies are forgotten, so
-    /// they'll be sent again the next time.
+    /// Each object takes about 300 bytes. Without a cache of whole objects of the kind, it takes
+    /// another 100 to 300 bytes to store how the JSON of the object differs from the first object
+    /// of the same kind. When the limit is reached, the oldest applies are forgotten, so they're
+    /// sent again the next time.
     pub fn applied_memory(mut self, bytes: usize) -> Self {
         self.caches.applied_bytes = bytes;
         self
     }
 
-    /// Sets the page size for listing objects. Defaults to 500. With zero, there is a single
-    /// response with all objects.
+    /// Sets the page size for listing objects. Defaults to 500. With zero, a single response
+    /// contains all objects.
     ///
     /// Has no effect with [`ListSemantic::Any`], because API servers do not use pages when they
     /// respond from memory.
@@ -128,23 +125,23 @@ impl Manager {
         self
     }
 
-    /// Sets how recent the lists of the caches must be. By default, this is the most recent state,
-    /// which the API server has to read from etcd or confirm with etcd. With [`ListSemantic::Any`],
-    /// it may respond from memory. The result may then be older than what another API server has
-    /// already returned.
+    /// Sets how recent the caches' lists must be. Defaults to the most recent state, which the API
+    /// server has to read from etcd or confirm with etcd. With [`ListSemantic::Any`], it may
+    /// respond from memory, and the result may be older than what another API server has already
+    /// returned.
     pub fn list_semantic(mut self, semantic: ListSemantic) -> Self {
         self.caches.lists.semantic = semantic;
         self
     }
 
-    /// Sets how caches get their initial objects. Defaults to lists with pages.
+    /// Sets how caches get their initial objects. Defaults to paged lists.
     ///
     /// With [`StreamingList`](InitialListStrategy::StreamingList), objects are sent as events of a
     /// watch, which takes less memory on the API server. This requires the feature gate
-    /// `WatchList`, and a version of etcd that can be asked for progress notifications (3.4.25,
-    /// 3.5.8 or later). If one of these is missing, the caches log the reason and fall back to
-    /// lists with pages. This happens immediately if the API server rejects the request. If the
-    /// list just never completes, it happens after 30 s without receiving an object.
+    /// `WatchList`, and a version of etcd with progress notifications on request (3.4.25, 3.5.8 or
+    /// later). If one of these is missing, the caches log the reason and fall back to paged lists:
+    /// immediately if the API server rejects the request, or after 30 s without receiving an object
+    /// if the list never completes.
     pub fn initial_list_strategy(mut self, strategy: InitialListStrategy) -> Self {
         self.caches.lists.strategy = strategy;
         self
@@ -160,8 +157,8 @@ impl Manager {
     /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects.
     /// It is dropped by default because it contains a copy of the object.
     ///
-    /// You need this if a controller replaces entire objects that it has read from a cache. Without
-    /// it, the controller would remove the annotation, and `kubectl apply` depends on it.
+    /// You need this if a controller replaces entire objects that it has read from a cache.
+    /// Otherwise it would remove the annotation, which `kubectl apply` depends on.
     pub fn keep_last_applied(mut self) -> Self {
         self.caches.trim.last_applied = false;
         self
@@ -201,27 +198,26 @@ impl Manager {
     /// Sets the maximum number of connections for each of the servers (probes, metrics, webhooks).
     /// Defaults to 512. The minimum is one.
     ///
-    /// When there are too many connections, the server closes the one whose client has kept it
-    /// waiting for the longest time. This may be an idle connection, or one that is still sending a
-    /// request or its body. If a request is being processed on every connection, new connections
-    /// have to wait.
+    /// At the limit, the server closes the connection whose client has kept it waiting the longest.
+    /// This may be an idle connection, or one that is still sending a request or its body. If a
+    /// request is being processed on every connection, new connections have to wait.
     pub fn max_connections(mut self, max: usize) -> Self {
         self.max_connections = max;
         self
     }
 
-    /// Adds a [`tower::Layer`] around the manager's client. You can use this to add headers, or to
-    /// record or reject requests.
+    /// Adds a [`tower::Layer`] around the manager's client, e.g. to add headers, or to record or
+    /// reject requests.
     ///
     /// All requests of controllers, caches, webhooks, events and tasks go through the layer, but
     /// not those for leader election. It is the outermost layer, i.e. it's called once per request
     /// and wraps traces, retries, rate limiting, metrics and timeouts. The `User-Agent` is also set
-    /// after that. The only thing that comes before it is the check for the lease. If you add more
-    /// than one layer, the last one is called first.
+    /// inside of it. Only the check for the lease is further out. If you add more than one layer,
+    /// the last one is called first.
     ///
-    /// Clients that you've already got from [`client`](Self::client) or
+    /// Clients returned earlier by [`client`](Self::client) or
     /// [`leader_client`](Self::leader_client) are not affected. If you need a layer within the
-    /// retries, or one for leader election, build your own client with kube's
+    /// retries, or for leader election, build your own client with kube's
     /// [`ClientBuilder`](kube::client::ClientBuilder) and pass it to
     /// [`with_client`](Self::with_client).
     ///
@@ -254,13 +250,12 @@ impl Manager {
         self
     }
 
-    /// Sets how much memory all webhook reviews together may use, in bytes. Defaults to half of the
-    /// memory limit of the container (or of the machine, if there is none), but at most 1 GiB.
+    /// Sets the total memory that webhook reviews may use, in bytes. Defaults to half of the memory
+    /// limit of the container (or of the machine, if there is none), but at most 1 GiB.
     ///
     /// A third of this is used for request bodies, and the rest for decoding and processing them.
-    /// When no memory is left, reviews have to wait for their turn. They're rejected with status
-    /// 503 after eight seconds. If a single review needs more than the total, it's rejected with
-    /// status 413.
+    /// When no memory is left, reviews have to wait, and are rejected with status 503 after eight
+    /// seconds. A single review that needs more than the total is rejected with status 413.
     pub fn webhook_memory(mut self, bytes: usize) -> Self {
         self.webhook_memory = Some(bytes);
         self

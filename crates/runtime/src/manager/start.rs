@@ -15,15 +15,15 @@ impl Manager {
     /// Runs the manager until SIGTERM or SIGINT is received, then waits for reconciles to finish.
     ///
     /// After a second signal, the process exits immediately with status 1. It also exits with
-    /// status 1 one second after it has lost its lease. By then, all reconciles and tasks have been
+    /// status 1 one second after losing its lease. By then, all reconciles and tasks were
     /// cancelled, this function has returned an error, and `main` should have returned as well,
-    /// unless something is blocking its thread. We cannot wait any longer, because the next leader
-    /// may already be active.
+    /// unless something is blocking its thread. Waiting any longer isn't possible, because the next
+    /// leader may already be active.
     ///
     /// Also raises the soft limit for open files to the hard limit.
     ///
-    /// The manager is consumed by this. You cannot start it twice, or add anything to it after it
-    /// was started:
+    /// This consumes the manager: it cannot be started twice, and nothing can be added to it
+    /// afterwards:
     ///
     /// ```compile_fail,E0382
     /// # use rbuilder::{Manager, Result};
@@ -67,10 +67,10 @@ impl Manager {
 
     /// Runs the manager until `stop` resolves, then waits for reconciles to finish.
     ///
-    /// In contrast to [`start`](Self::start), this never exits the process, which may be a test or
-    /// have other things to do. If the lease is lost, an error is returned after all reconciles and
-    /// tasks have been cancelled. This is delayed if a task blocks its thread, because it can't be
-    /// cancelled then. Its writes are rejected, though.
+    /// Unlike [`start`](Self::start), this never exits the process, which may be a test or have
+    /// other things to do. If the lease is lost, an error is returned once all reconciles and tasks
+    /// were cancelled. A task that blocks its thread can't be cancelled and delays this, but its
+    /// writes are rejected.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Manager {
             () = stop => Ok(()),
         };
         let grace = match &ended {
-            // We can't wait, because another process may have started to reconcile.
+            // Don't wait, because another process may have started to reconcile.
             Err(ManagerError::LeaderElectionLost(_) | ManagerError::ShardsLost(_)) => Duration::ZERO,
             _ => grace,
         };

@@ -20,7 +20,7 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
 }
 
 /// Returns a manager for a cluster that refuses connections, and the cluster's address. The socket
-/// is bound so that no other process can grab the port, but nobody listens on it.
+/// is bound so that no other process can grab the port, but isn't listening.
 fn unreachable_manager() -> (Manager, String, TcpSocket) {
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -59,8 +59,7 @@ async fn manager_outside_a_pod_fails_at_once_without_an_api_server() {
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
-        // The check at startup only applies to clients created by the manager, and not within a
-        // Pod.
+        // The check at startup only applies to clients created by the manager, outside of a Pod.
         config: None,
         ..manager.cache_sync_timeout(Duration::from_secs(4))
     };
@@ -103,7 +102,7 @@ async fn metrics_handler_with_an_invalid_path_fails_the_start() {
     );
 }
 
-/// The server responds with an empty object. We record the method, the path and the header
+/// The server responds with an empty object, and records the method, the path and the header
 /// `x-layer` of each request.
 fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     let requests = Arc::clone(requests);

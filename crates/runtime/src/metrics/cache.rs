@@ -1,4 +1,4 @@
-//! Metrics of caches, which are updated before each scrape.
+//! Metrics of caches, updated before each scrape.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,8 +8,7 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-/// `cluster` is empty for the manager's own cluster, because Prometheus treats that like a missing
-/// label.
+/// `cluster` is empty for the manager's own cluster, which Prometheus treats like a missing label.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
 /// Clones share the same metrics.
@@ -23,7 +22,7 @@ pub(super) struct Families {
     watch_errors: Family<Counter, 4>,
     foreign: Family<Counter, 4>,
     undecodable: Family<Gauge, 2>,
-    /// All label values that we have used so far.
+    /// All label values used so far.
     known: Arc<Mutex<BTreeSet<Labels>>>,
 }
 
@@ -79,12 +78,11 @@ impl Families {
         }
     }
 
-    /// Updates all metrics. If several caches have the same labels, we add up their values.
-    /// However, an undecodable object only counts once per kind, even if it's in more than one
-    /// cache.
+    /// Updates all metrics. Values of caches with the same labels are added up, except that an
+    /// undecodable object only counts once per kind, even if it's in several caches.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Begin with zero objects for all known labels, in case a cache doesn't exist anymore.
+        // Start with zero objects for all known labels, in case a cache no longer exists.
         let mut totals: BTreeMap<Labels, Total> = known
             .iter()
             .map(|labels| (labels.clone(), Total::default()))
@@ -110,7 +108,7 @@ impl Families {
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
             self.own_writes.with(labels).set(total.own_writes as f64);
-            // The counters of a cache that doesn't exist anymore keep their values.
+            // Counters keep their last value after the cache is dropped.
             if total.caches > 0 {
                 self.relists.with(labels).set(total.relists as f64);
                 self.watch_errors.with(labels).set(total.watch_errors as f64);

@@ -1,4 +1,4 @@
-//! Metrics of additional clusters, which are updated before each scrape.
+//! Metrics of additional clusters, updated before each scrape.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::registry::{Family, Registry};
 #[derive(Clone)]
 pub(super) struct Families {
     connected: Family<Gauge, 1>,
-    /// All label values that we have used so far.
+    /// All label values used so far.
     known: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -27,7 +27,7 @@ impl Families {
         }
     }
 
-    /// Updates all metrics, and removes clusters which don't exist anymore.
+    /// Updates all metrics, and removes clusters that no longer exist.
     pub(super) fn set(&self, clusters: Vec<(String, bool)>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, is_connected) in &clusters {

@@ -15,14 +15,13 @@ const RECONCILE_BOUNDS: &[f64] = &[
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Only this many priorities get their own series, and all others share one. Same as in
-/// controller-runtime.
+/// Number of priorities with their own series; all others share one. Same as in controller-runtime.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
 /// Returns the buckets for queue times in seconds. They start at 10 ns and grow by a factor of ten.
 fn queue_bounds() -> Vec<f64> {
-    // Multiply in the same way as Go does, since rounding errors are part of the label.
+    // Multiply in the same way as Go, since rounding errors are part of the label.
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
         .collect()
@@ -133,9 +132,9 @@ impl Families {
         }
     }
 
-    /// Creates all series of a controller.
+    /// Creates all series of a controller, so that they start at zero.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
-        // There aren't so many workers that this would lose precision.
+        // There are too few workers for this to lose precision.
         self.workers.with([name]).set(workers as f64);
         let result = |result| self.reconciles.with([name, result]);
         // Our requeues always have a delay, but dashboards expect this series.
@@ -153,7 +152,7 @@ impl Families {
         }
     }
 
-    /// Creates all series for the queue of a controller.
+    /// Creates all series for a controller's queue, so that they start at zero.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {
@@ -173,7 +172,7 @@ impl Families {
     }
 }
 
-/// All kinds of failures count as an error, and each of them has an additional metric.
+/// Every failure is counted as an error; each kind of failure also has its own metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     Success,
@@ -199,7 +198,7 @@ pub(crate) struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// A worker counts as active until the guard is dropped. This way, it also works if its task is
+    /// Counts a worker as active until the guard is dropped, which also works if its task is
     /// cancelled.
     pub(crate) fn active(&self) -> ActiveGuard {
         ActiveGuard::new(&self.active)
@@ -244,7 +243,7 @@ pub(crate) struct QueueMetrics(Arc<Queue>);
 struct Queue {
     name: String,
     depth: Family<Gauge, 3>,
-    /// Depth by priority, for priorities that have their own series.
+    /// Depth by priority, for priorities with their own series.
     depths: Mutex<BTreeMap<i32, Gauge>>,
     adds: Counter,
     retries: Counter,
@@ -252,7 +251,7 @@ struct Queue {
     worked: Histogram,
     unfinished: Gauge,
     longest: Gauge,
-    /// When the keys in progress were taken, and how many at each time.
+    /// When the keys in progress were taken, with the number of keys taken at each time.
     processing: Mutex<BTreeMap<Instant, u32>>,
 }
 
@@ -284,12 +283,12 @@ impl QueueMetrics {
         self.0.depth(to).add(1.0);
     }
 
-    /// Called when a key is added with a delay, whatever the reason for it.
+    /// Called when a key is added with a delay, for whatever reason.
     pub(crate) fn retried(&self) {
         self.0.retries.inc();
     }
 
-    /// A worker takes a key at time `at`. The key has been ready since `added`.
+    /// Called when a worker takes a key at time `at`. The key has been ready since `added`.
     pub(crate) fn taken(&self, priority: i32, added: Instant, at: Instant) {
         self.0.depth(priority).add(-1.0);
         self.0
@@ -304,7 +303,7 @@ impl QueueMetrics {
             .or_default() += 1;
     }
 
-    /// A worker has finished the key that it took at time `at`.
+    /// Called when a worker has finished the key that it took at time `at`.
     pub(crate) fn done(&self, at: Instant) {
         self.0.worked.observe_duration(at.elapsed());
         let mut processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,7 +319,7 @@ impl QueueMetrics {
     pub(super) fn refresh(&self) {
         let processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let spent = |since: &Instant| since.elapsed().as_secs_f64();
-        // Don't use `sum`, since it returns -0 for an empty iterator.
+        // Don't use `sum`, which returns -0 for an empty iterator.
         let unfinished = processing
             .iter()
             .fold(0.0, |sum, (since, keys)| sum + spent(since) * f64::from(*keys));

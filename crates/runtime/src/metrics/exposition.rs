@@ -1,17 +1,17 @@
 //! Version 0.0.4 of Prometheus' text format.
 //!
-//! We have considered to use the crate prometheus-client, but it would only replace this module and
-//! the atomics. It outputs OpenMetrics, where the values of `le` are formatted differently from Go
-//! (`1.0` and `1000000.0` instead of `1` and `1e+06`), so existing queries for buckets of
-//! controller-runtime would not find anything. Besides, it doesn't check for invalid or duplicate
-//! names, and appends `_total` to all counters and a period to all descriptions.
+//! We considered the crate prometheus-client, but it would only replace this module and the
+//! atomics. It outputs OpenMetrics, which formats the values of `le` differently from Go (`1.0` and
+//! `1000000.0` instead of `1` and `1e+06`), so existing queries for controller-runtime's buckets
+//! would not match. Besides, it doesn't check for invalid or duplicate names, and appends `_total`
+//! to all counters and a period to all descriptions.
 
 use std::fmt;
 
 /// `Content-Type` of the text format.
 pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Labels of a line, i.e. `{name="value",…}`, or nothing if there aren't any.
+/// Labels of a line, i.e. `{name="value",…}`, or an empty string if there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     names: &'a [String],
@@ -69,7 +69,7 @@ pub(super) fn escape_help(help: &str) -> String {
 /// Formats a number like the Go client does, with the shortest representation that parses to the
 /// same value. Numbers that are at least a million or less than a ten-thousandth have an exponent.
 ///
-/// This has to be the same, because the bounds of histograms are labels, and queries compare those
+/// This must match exactly, because the bounds of histograms are labels, and queries compare labels
 /// as strings.
 pub(super) fn format_number(value: f64) -> String {
     if value.is_nan() {
@@ -93,7 +93,7 @@ pub(super) fn is_metric_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
 }
 
-/// Rejects names that start with two underscores, because Prometheus reserves them, and `le`, which
+/// Rejects names that start with two underscores, which Prometheus reserves, and `le`, which
 /// histograms need.
 pub(super) fn is_label_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"

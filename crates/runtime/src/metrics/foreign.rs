@@ -1,9 +1,9 @@
-//! Metrics of other libraries, which are provided in Prometheus' text format.
+//! Metrics of other libraries, provided in Prometheus' text format.
 //!
-//! Prometheus rejects an entire scrape if there is a line that it can't parse, or a series that
-//! occurs twice. Because of that, we split the text into families and drop those that would be a
-//! problem. In the following example, `a_count` is also a series of our histogram `a`. The gauge
-//! must be dropped even though we don't have a metric named `a_count`.
+//! Prometheus rejects an entire scrape because of a single line that it can't parse, or a series
+//! that occurs twice. Therefore, we split the text into families and drop conflicting ones. For
+//! example, `a_count` is also a series of our histogram `a`, so this gauge must be dropped even
+//! though we have no metric named `a_count`:
 //!
 //! ```text
 //! # TYPE a_count gauge
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::exposition::is_metric_name;
 
-/// The series of histograms and summaries have these suffixes.
+/// Suffixes of the series of histograms and summaries.
 pub(super) const SERIES_SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 type Collect = Arc<dyn Fn() -> String + Send + Sync>;
@@ -24,7 +24,7 @@ type Collect = Arc<dyn Fn() -> String + Send + Sync>;
 #[derive(Default)]
 pub(super) struct ForeignMetrics {
     collectors: Mutex<Vec<Collect>>,
-    /// Metrics whose removal we've already logged.
+    /// Metrics that were dropped with a warning, which isn't repeated.
     warned: Mutex<HashSet<String>>,
 }
 
@@ -44,7 +44,7 @@ impl ForeignMetrics {
 
     /// Appends all families that don't conflict with the names in `taken`.
     pub(super) fn write(&self, mut taken: HashSet<String>, text: &mut String) {
-        // Release the lock first, since we're about to call functions of the operator.
+        // Release the lock before calling functions of the operator.
         let collectors = self
             .collectors
             .lock()
@@ -90,7 +90,7 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
             let rest = name.strip_prefix(family.name);
             rest.is_some_and(|rest| rest.is_empty() || (is_sample && SERIES_SUFFIXES.contains(&rest)))
         };
-        // A family starts with the first line whose name doesn't belong to the one before.
+        // A family starts at the first line whose name doesn't belong to the previous family.
         if !families.last().is_some_and(is_same) {
             families.push(ForeignFamily {
                 name,
@@ -132,7 +132,7 @@ fn is_sample_end(rest: &str) -> bool {
     has_value && words.next().is_none_or(|time| time.parse::<i64>().is_ok()) && words.next().is_none()
 }
 
-/// Returns what comes after the labels, or `None` if they're not terminated.
+/// Returns what follows the labels, or `None` if they're not terminated.
 fn skip_labels(text: &str) -> Option<&str> {
     let Some(labels) = text.strip_prefix('{') else {
         return Some(text);

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::exposition::{Labels, format_number};
 
-/// A number that never decreases (e.g. how many requests were served).
+/// A number that never decreases (e.g. the number of requests served).
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Float>);
 
-/// A number that can increase and decrease (e.g. how many connections are open).
+/// A number that can increase and decrease (e.g. the number of open connections).
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Float>);
 
@@ -38,7 +38,7 @@ impl Counter {
         self.0.get()
     }
 
-    /// For counters whose value is maintained elsewhere, e.g. by the kernel.
+    /// For counters that are maintained elsewhere, e.g. by the kernel.
     pub(crate) fn set(&self, value: f64) {
         self.0.set(value);
     }
@@ -102,7 +102,7 @@ impl Float {
 
     fn add(&self, amount: f64) {
         let sum = |bits| Some((f64::from_bits(bits) + amount).to_bits());
-        // This can't fail, since the closure never returns `None`.
+        // Can't fail, since the closure never returns `None`.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
     }
 }
@@ -110,7 +110,7 @@ impl Float {
 #[derive(Debug)]
 struct Distribution {
     bounds: Arc<[f64]>,
-    /// Number of values per bucket. The last one is for values which exceed all bounds.
+    /// Number of values per bucket. The last bucket is for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: Float,
 }
@@ -173,8 +173,8 @@ pub(super) mod sealed {
 
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
             let Distribution { bounds, counts, sum } = &*self.0;
-            // Don't count values separately, so that the buckets and the total are consistent even
-            // if someone adds values at the same time.
+            // Compute the total from the buckets rather than counting it separately, so that both
+            // stay consistent while values are added concurrently.
             let mut count = 0;
             for (bound, within) in bounds.iter().copied().chain([f64::INFINITY]).zip(counts) {
                 count += within.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Prometheus metrics. They have the names which dashboards for controller-runtime expect.
+//! Prometheus metrics, with the names that dashboards for controller-runtime expect.
 //!
 //! There are built-in metrics for reconciles, workers, queues, leader election, certificates and
 //! the process. You can add your own to [`Manager::metrics`](crate::Manager::metrics):
@@ -26,7 +26,7 @@
 //!
 //! # Built-in metrics
 //!
-//! Labels and buckets are compatible with controller-runtime, too.
+//! Labels and buckets are compatible with controller-runtime as well.
 //!
 //! | subject | names or prefixes |
 //! |---|---|
@@ -44,8 +44,8 @@
 //! | stored objects that cannot be decoded | `rbuilder_undecodable_objects` |
 //!
 //! The metrics are served on `--metrics-bind-address`, in version 0.0.4 of Prometheus' text format.
-//! By default this uses HTTPS, and requires users to have the permission to `get` the non-resource
-//! URL `/metrics`. With `--metrics-secure=false`, it uses plain HTTP without any authorization.
+//! By default this uses HTTPS, and clients need the permission to `get` the non-resource URL
+//! `/metrics`. With `--metrics-secure=false`, it uses plain HTTP without any authorization.
 
 mod cache;
 mod cluster;
@@ -93,8 +93,8 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Creates metrics for the process. Those of controllers are added when a controller is added
-    /// to a manager.
+    /// Creates metrics for the process. A controller's metrics are added when the controller is
+    /// added to a manager.
     ///
     /// There is usually no need to call this, because every [`Manager`](crate::Manager) creates its
     /// own metrics. It is intended for tests, and for clients with [counted
@@ -140,7 +140,7 @@ impl Metrics {
         }))
     }
 
-    /// Registers a family of counters. If there already is one with this name, returns that.
+    /// Registers a family of counters, or returns the existing family with this name.
     ///
     /// By convention, the names of counters should end in `_total`.
     ///
@@ -156,8 +156,7 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of gauges, or returns the existing one if there already is a family with
-    /// this name.
+    /// Registers a family of gauges, or returns the existing family with this name.
     ///
     /// # Errors
     ///
@@ -171,11 +170,10 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of histograms, or returns the existing one if there already is a family
-    /// with this name.
+    /// Registers a family of histograms, or returns the existing family with this name.
     ///
-    /// The `bounds` are the inclusive upper bounds of the buckets, using the unit from the name
-    /// (e.g. `_seconds`). An additional bucket for `+Inf` will be created automatically.
+    /// The `bounds` are the inclusive upper bounds of the buckets, in the unit from the name (e.g.
+    /// `_seconds`). An additional bucket for `+Inf` is created automatically.
     ///
     /// # Errors
     ///
@@ -191,10 +189,10 @@ impl Metrics {
         self.0.registry.family(name, help, labels, bounds)
     }
 
-    /// Registers a callback to run before each scrape. You can use it to set gauges which are not
-    /// updated all the time.
+    /// Registers a callback to run before each scrape, e.g. to set gauges that are not updated
+    /// continuously.
     ///
-    /// It should not block because the scrape has to wait for it.
+    /// It should not block, since it delays the scrape.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {
         self.0.registry.before_scrape(update);
     }
@@ -202,19 +200,19 @@ impl Metrics {
     /// Adds the metrics of another library to each scrape. `collect` returns them in version 0.0.4
     /// of Prometheus' text format.
     ///
-    /// For the crate `prometheus`, `collect` could be
-    /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
-    /// It should not block because the scrape has to wait for it.
+    /// For the crate `prometheus`, `collect` could be `||
+    /// prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
+    /// It should not block, since it delays the scrape.
     ///
     /// A metric is dropped if its name or the name of one of its series is already in use, or if
-    /// Prometheus could not parse it. Either would make the entire scrape fail. A warning is logged
+    /// Prometheus could not parse it; either would make the entire scrape fail. A warning is logged
     /// the first time.
     pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
         self.0.registry.foreign.add(collect);
     }
 
-    /// Returns all metrics in version 0.0.4 of Prometheus' text format. They are sorted by name,
-    /// and followed by the metrics of [other libraries](Self::collect_with).
+    /// Returns all metrics in version 0.0.4 of Prometheus' text format, sorted by name and followed
+    /// by the metrics of [other libraries](Self::collect_with).
     pub fn text(&self) -> String {
         self.0.registry.text()
     }
@@ -223,7 +221,7 @@ impl Metrics {
         self.0.controllers.controller(name, workers)
     }
 
-    /// Creates the metrics for a queue. Some of them are only updated before each scrape.
+    /// Creates the metrics for a queue. Some are only updated before each scrape.
     pub(crate) fn queue(&self, name: &str) -> QueueMetrics {
         let queue = self.0.controllers.queue(name);
         let refreshed = queue.clone();

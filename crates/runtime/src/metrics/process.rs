@@ -1,17 +1,17 @@
-//! Metrics of the process (`process_*`, like in other Prometheus clients) and of the tokio runtime
+//! Metrics of the process (`process_*`, as in other Prometheus clients) and of the tokio runtime
 //! (`tokio_*`).
 //!
-//! The former are read from `/proc`, so they only exist on Linux.
+//! Process metrics are read from `/proc`, so they only exist on Linux.
 
 use std::fs;
 
 use super::registry::Registry;
 use super::{Counter, Gauge};
 
-/// Unit of CPU and start times in `/proc`, which doesn't depend on the tick rate of the kernel.
+/// Unit of CPU and start times in `/proc`, independent of the kernel's tick rate.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// These metrics are updated before each scrape.
+/// Registers metrics that are updated before each scrape.
 pub(super) fn register_process_metrics(registry: &Registry) {
     register_proc(registry);
     register_tokio(registry);
@@ -97,13 +97,13 @@ impl Reading {
             &text("/proc/self/status")?,
             &text("/proc/self/limits")?,
             &text("/proc/stat")?,
-            // Don't count the directory itself, which we had to open in order to read it.
+            // Don't count the directory itself, which was open while reading it.
             open_files.saturating_sub(1) as f64,
         )
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
-        // The second field is the name of the program in parentheses, and may itself contain spaces
+        // The second field is the program's name in parentheses, which may itself contain spaces
         // and parentheses.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
         // proc_pid_stat(5) numbers the fields, and `fields` starts with the third.

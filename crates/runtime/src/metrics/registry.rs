@@ -39,8 +39,8 @@ pub enum MetricError {
     Taken(String),
 }
 
-/// All metrics with the same name, which have different values for `N` labels. Clones share the
-/// same metrics.
+/// All metrics with the same name, which differ in the values of `N` labels. Clones share the same
+/// metrics.
 ///
 /// ```
 /// # fn main() -> Result<(), rbuilder::metrics::MetricError> {
@@ -61,12 +61,12 @@ impl<M, const N: usize> Clone for Family<M, N> {
 }
 
 impl<M: Instrument, const N: usize> Family<M, N> {
-    /// Returns the metric with the given label values, which are in the same order as the labels.
-    /// If it doesn't exist, it's created with the value zero.
+    /// Returns the metric with the given label values, in the order of the labels. It is created
+    /// with the value zero if it doesn't exist.
     ///
-    /// If you use the same values all the time, keep the handle to avoid the lookup. Note that each
-    /// combination of values takes up memory, and is part of every scrape until it is
-    /// [removed](Self::remove). For this reason, you shouldn't use the names of objects as labels.
+    /// Keep the handle to avoid repeated lookups. Each combination of values takes up memory, and
+    /// is part of every scrape until it is [removed](Self::remove), so object names shouldn't be
+    /// used as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);
         if let Some(found) = read_lock(&self.0.series).get(&values) {
@@ -79,8 +79,8 @@ impl<M: Instrument, const N: usize> Family<M, N> {
             .clone()
     }
 
-    /// Removes the metric with the given label values. Handles to it can still be used but have no
-    /// effect anymore.
+    /// Removes the metric with the given label values. Handles to it remain valid but no longer
+    /// have any effect.
     pub fn remove(&self, values: [&str; N]) {
         write_lock(&self.0.series).remove(&values.map(str::to_owned));
     }
@@ -137,7 +137,7 @@ trait AnyFamily: Send + Sync {
 impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
     fn write(&self, text: &mut String) {
         let series = read_lock(&self.series);
-        // Omit a family without any series, like Go's client does.
+        // Omit a family without any series, as Go's client does.
         if series.is_empty() {
             return;
         }
@@ -255,8 +255,8 @@ impl Registry {
             .clone();
         updates.iter().for_each(|update| update());
         let mut text = String::new();
-        // Include families without any series. Otherwise a metric of another library could appear
-        // in one scrape and be missing in the next.
+        // Include families without any series, or a metric of another library could appear in one
+        // scrape and be missing in the next.
         let mut names = HashSet::new();
         for family in self
             .families
@@ -287,7 +287,7 @@ fn new_family<M, const N: usize>(
     }
 }
 
-// Ignore poisoning, since nothing can panic while these locks are held.
+// Ignore poisoning: nothing can panic while these locks are held.
 
 fn read_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)

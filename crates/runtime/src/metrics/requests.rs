@@ -13,10 +13,10 @@ use tower::{Layer, Service};
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
 
-/// client-go uses this instead of a status code if there is no response.
+/// Same as in client-go for requests without a response.
 const NO_RESPONSE: &str = "<error>";
 
-/// The components of Kubernetes use these buckets, too.
+/// Same buckets as in the components of Kubernetes.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: [f64; 11] = [
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
@@ -92,12 +92,12 @@ impl std::fmt::Debug for CountRequests {
 }
 
 impl Metrics {
-    /// Returns a layer which counts the requests to the API server at the given address, in the
+    /// Returns a layer that counts the requests to the API server at the given address, in the
     /// metric `rest_client_requests_total`.
     ///
     /// The clients of [`Manager::new`](crate::Manager::new) and
     /// [`Manager::with_config`](crate::Manager::with_config) already have it. For your own client,
-    /// you can add it like this:
+    /// add it like this:
     ///
     /// ```no_run
     /// # use kube::{Config, client::ClientBuilder};
@@ -112,7 +112,7 @@ impl Metrics {
     /// # }
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
-        // This layer only gets to see the path of a request.
+        // Requests only contain a path when they reach this layer.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
@@ -124,8 +124,8 @@ impl Metrics {
     /// [counted](Self::count_requests) from now on.
     ///
     /// These are `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
-    /// `rest_client_response_size_bytes`, by host and verb. They're disabled by default because
-    /// they have lots of series. The response's size is not measured for watches.
+    /// `rest_client_response_size_bytes`, by host and verb. They're disabled by default because of
+    /// their large number of series. Responses to watches are not measured.
     pub fn measure_requests(&self) {
         let histograms = &self.0.requests.histograms;
         histograms.get_or_init(|| Histograms::register(&self.0.registry));
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server that responds with the given status, or not at all if it's 0.
+    /// Sends a request to a server that responds with status `code`, or not at all if `code` is 0.
     async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {

@@ -1,5 +1,4 @@
-//! Metrics of a sharded operator, which are updated before each scrape. They do not exist if it is
-//! not sharded.
+//! Metrics of a sharded operator, updated before each scrape. Not present if it is not sharded.
 
 use super::instruments::{Counter, Gauge};
 use super::registry::{Family, Registry};

@@ -4,8 +4,7 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Checks the text of a family. We ignore the metrics of the process, since they're always
-/// different.
+/// Checks the text of a family. The metrics of the process vary, so they're ignored.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {
         let line = line
@@ -88,8 +87,8 @@ fn families_are_ordered_by_name() {
     assert!(names.is_sorted() && names.len() > 4, "{names:?}");
 }
 
-/// Compares a manager that has a single controller with controller-runtime, by name, type and
-/// labels of all metrics.
+/// Compares the name, type and labels of all metrics with controller-runtime, for a manager with a
+/// single controller.
 #[test]
 fn names_types_and_labels_match_controller_runtime_and_start_at_zero() {
     let metrics = Metrics::new();

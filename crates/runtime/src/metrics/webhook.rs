@@ -1,4 +1,4 @@
-//! Metrics of webhooks. They have the same names as in controller-runtime.
+//! Metrics of webhooks, with the same names as in controller-runtime.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::controller::ActiveGuard;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram, Metrics};
 
-/// Prometheus' default buckets, because controller-runtime uses them for webhooks.
+/// Prometheus' default buckets, which controller-runtime uses for webhooks.
 const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 pub(super) struct Families {
@@ -78,8 +78,8 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// Counts ConversionReviews by result. We can't tell that from the HTTP status, since failed
-/// reviews are answered with 200 as well.
+/// Counts ConversionReviews by result. The HTTP status doesn't tell, since failed reviews are
+/// answered with 200 as well.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,
@@ -87,7 +87,7 @@ pub(crate) struct ConversionMetrics {
 }
 
 impl Metrics {
-    /// Creates the series for both results right away, so that they start at zero.
+    /// Creates the series for both results upfront, so that they start at zero.
     pub(crate) fn conversions(&self) -> ConversionMetrics {
         let conversions = &self.0.webhooks.conversions;
         ConversionMetrics {
@@ -96,7 +96,7 @@ impl Metrics {
         }
     }
 
-    /// Creates the series for status 200 and 500 right away, so that they start at zero.
+    /// Creates the series for status 200 and 500 upfront, so that they start at zero.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
         for code in ["200", "500"] {

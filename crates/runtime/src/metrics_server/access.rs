@@ -1,7 +1,7 @@
 //! Authentication and authorization of metrics requests, using TokenReview and SubjectAccessReview.
 //!
-//! Responses of the API server are cached for the same time as in controller-runtime, so there is
-//! no request for most scrapes.
+//! Responses of the API server are cached for as long as in controller-runtime, so most scrapes
+//! take no request.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,25 +17,25 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
-/// For both requests together.
+/// Timeout for both requests together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const USER_TTL: Duration = Duration::from_secs(60);
 const ALLOWED_TTL: Duration = Duration::from_secs(300);
 const DENIED_TTL: Duration = Duration::from_secs(30);
-/// How many responses we cache. Only few clients scrape metrics, so if there are any more, somebody
-/// is probably trying to exhaust our memory.
+/// Maximum number of cached responses. Only few clients scrape metrics, so a larger number is
+/// probably an attempt to exhaust our memory.
 const MAX_CACHED: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AccessDecision {
     Allowed,
-    /// There's no token, or it's not known to the cluster.
+    /// The token is missing, or not known to the cluster.
     Unauthenticated,
     /// The user is known, but not authorized.
     Denied(String),
 }
 
-/// We couldn't find out whether to permit a request.
+/// Access could not be determined.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
@@ -48,7 +48,7 @@ pub(super) enum AccessError {
 
 pub(super) struct Access {
     client: Client,
-    /// Users by token. We don't cache invalid tokens, since there's no limit to their number.
+    /// Users by token. Invalid tokens aren't cached, since their number is unlimited.
     users: TtlCache<String, UserInfo>,
     allowed: TtlCache<String, bool>,
 }
@@ -192,7 +192,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     fn insert(&self, key: K, value: V, ttl: Duration) {
         let now = Instant::now();
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Drop expired entries first, otherwise they would keep new ones out.
+        // Drop expired entries first, or they would keep new ones out.
         entries.retain(|_, (_, expires)| now < *expires);
         if entries.len() < MAX_CACHED {
             entries.insert(key, (value, now + ttl));
@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// One of its two users is authorized. It records all requests.
+    /// A cluster with two users, one of them authorized. Records all requests.
     #[derive(Clone, Default)]
     struct Cluster {
         asked: Arc<Mutex<Vec<String>>>,
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// How long ago the first call was, according to the paused clock.
+    /// Time since the first call, according to the paused clock.
     fn access_age(_: &Access) -> Duration {
         thread_local!(static START: Instant = Instant::now());
         START.with(Instant::elapsed)

@@ -17,12 +17,12 @@ type Handler = Arc<dyn Fn(Request<()>) -> BoxFuture<'static, Reply> + Send + Syn
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     by_path: BTreeMap<String, Handler>,
-    /// The first path that we couldn't add, and the reason.
+    /// The first path that couldn't be added, and the reason.
     error: Option<String>,
 }
 
 impl Handlers {
-    /// If the path is invalid, [`first_error`](Self::first_error) is going to report that.
+    /// An invalid path is reported by [`first_error`](Self::first_error).
     pub(crate) fn add<F, Fut, B>(&mut self, path: String, handler: F)
     where
         F: Fn(Request<()>) -> Fut + Send + Sync + 'static,

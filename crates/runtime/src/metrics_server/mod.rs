@@ -1,4 +1,4 @@
-//! Server that provides [`Metrics`] to authorized clients.
+//! Server that exposes [`Metrics`] to authorized clients.
 
 mod access;
 mod handlers;
@@ -44,13 +44,13 @@ pub(crate) struct MetricsServer {
 
 struct MetricsHandler {
     metrics: Metrics,
-    /// `None` if everyone may read the metrics.
+    /// `None` if anyone may read the metrics.
     access: Option<Access>,
     handlers: Handlers,
 }
 
 impl MetricsServer {
-    /// `None` if the flags disable the server.
+    /// Returns `None` if the flags disable the server.
     pub(crate) async fn bind(
         args: &ManagerArgs,
         metrics: Metrics,
@@ -93,7 +93,7 @@ impl MetricsServer {
         self
     }
 
-    /// Clients need to be authorized for the path of a handler.
+    /// Clients need to be authorized for each handler's path.
     pub(crate) fn with_handlers(mut self, handlers: Handlers) -> Self {
         self.handler.handlers = handlers;
         self
@@ -125,8 +125,8 @@ impl MetricsServer {
     }
 }
 
-/// Returns the certificate in the flags, along with a future that reloads it. Without one, creates
-/// a self-signed certificate.
+/// Returns the certificate in the flags and a future that reloads it. Without flags, creates a
+/// self-signed certificate.
 fn load_certificates(
     args: &ManagerArgs,
     metrics: &Metrics,

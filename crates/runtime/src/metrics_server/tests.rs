@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use super::*;
 use crate::tls::tests::{Secret, connector_to, localhost_pem};
 
-/// The token is the name of the user. `prometheus` is authorized, and requests about `down` fail.
+/// The token is the user name. `prometheus` is authorized, and requests about `down` fail.
 fn cluster() -> Client {
     Client::new(tower::service_fn(answer), "default")
 }

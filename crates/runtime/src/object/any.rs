@@ -11,13 +11,13 @@ use serde_json::Value;
 use self::source::{KindSource, StatusSource};
 use super::{DynamicKind, Kind, Object, Watchable};
 
-/// An object that a [`Ctx`](crate::Ctx) can write, own, or record events about. This is the case
-/// for every [`Object`] which implements `Serialize`, and for kube's [`DynamicObject`].
+/// An object that a [`Ctx`](crate::Ctx) can write, own, or record events about, i.e. every
+/// [`Object`] that implements `Serialize`, and kube's [`DynamicObject`].
 ///
 /// A `DynamicObject` must have its API version and kind in `types`. They are set for objects in
 /// caches and in responses, and for those created with [`DynamicKind::object`]. If the kind was
-/// passed to a controller or a watch as a [`DynamicKind`], we know its plural name and scope from
-/// there. Otherwise, they're looked up once using the discovery API.
+/// passed to a controller or a watch as a [`DynamicKind`], this provides its plural name and scope.
+/// Otherwise, they're looked up once with the discovery API.
 ///
 /// There's no need to implement this yourself, because there is a blanket implementation.
 pub trait AnyObject: Watchable + Serialize {
@@ -29,12 +29,12 @@ pub trait AnyObject: Watchable + Serialize {
     #[doc(hidden)]
     fn run_time_kind(kind: &DynamicKind) -> AnyKind<Self>;
 
-    /// Returns the API version and kind. This is `None` if they are missing on a dynamic object.
+    /// Returns the API version and kind, or `None` if a dynamic object lacks them.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
 }
 
-/// A kind. It's only public because it is used in a sealed trait.
+/// A kind. Only public because it is used in a sealed trait.
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
@@ -55,9 +55,9 @@ where
     }
 }
 
-/// An object whose status can be set with [`Ctx::apply_status`](crate::Ctx::apply_status). This is
-/// the case for every [`Object`] that has a status (e.g. with `derive(CustomResource)` and
-/// `status = "…"`), and for [`DynamicObject`], whose status is JSON.
+/// An object whose status can be set with [`Ctx::apply_status`](crate::Ctx::apply_status), i.e.
+/// every [`Object`] that has a status (e.g. with `derive(CustomResource)` and `status = "…"`), and
+/// [`DynamicObject`], whose status is JSON.
 ///
 /// There's no need to implement this yourself, because there's a blanket implementation.
 pub trait WithStatus: AnyObject {
@@ -83,9 +83,9 @@ where
 /// Determines whether the kind and the status come from the type or from the object.
 ///
 /// These traits are implemented for the `DynamicType` of a [`Resource`](kube::Resource), which is
-/// `()` if the kind is determined by the type. We cannot just implement them for each `Object` and
-/// for `DynamicObject`. Rust doesn't know that the `DynamicType` of the latter is a different one,
-/// and would complain about overlapping implementations.
+/// `()` if the type determines the kind. They can't be implemented for each `Object` and for
+/// `DynamicObject` directly: Rust doesn't know that the `DynamicType` of the latter is a different
+/// one, and would report overlapping implementations.
 mod source {
     use super::*;
 
@@ -159,7 +159,7 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
 }
 
 /// Returns a reference for use in events, without the resource version. kube's recorder compares
-/// references, so it would start a new series of events for each version.
+/// references, so each version would start a new series of events.
 pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     let (api_version, kind) = object
         .type_meta()

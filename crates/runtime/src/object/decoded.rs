@@ -1,9 +1,9 @@
-//! Decodes objects one by one, so that an undecodable object does not break the list or watch that
-//! it is part of.
+//! Decodes objects one by one, so that an undecodable object does not break its entire list or
+//! watch.
 //!
 //! kube decodes an entire page of a list (or an entire event) at once. If a newer version of the
-//! operator requires a field that's missing from a single stored object, it would not be able to
-//! read any objects of that kind. [`Decoded`] extracts the JSON of each object first and decodes it
+//! operator requires a field that's missing from a single stored object, it could not read any
+//! objects of that kind. [`Decoded`] extracts the JSON of each object first and decodes it
 //! separately, so an error only affects that object.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::Trimmed;
 
-/// In bytes. Causes may quote values, which can be arbitrarily long.
+/// In bytes. Causes may quote arbitrarily long values.
 const MAX_CAUSE: usize = 300;
 
 /// An object that could not be decoded into its Rust type. Contains its metadata and the reason.
@@ -32,24 +32,24 @@ pub struct Undecodable {
 
 impl Undecodable {
     /// Returns the metadata of the object. Some of it may be missing, since caches do not keep all
-    /// parts.
+    /// of it.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
 
-    /// Returns the path of the field that couldn't be decoded, e.g. `.spec.every`. If a field is
-    /// missing, this is the path of the object that it should have been in.
+    /// Returns the path of the field that couldn't be decoded, e.g. `.spec.every`. For a missing
+    /// field, this is the path of the object that lacks it.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Returns the cause (e.g. ``missing field `size` ``). It may quote the field value, except for
-    /// Secrets.
+    /// Returns the cause (e.g. ``missing field `size` ``). It may quote the field's value, except
+    /// for Secrets.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 
-    /// Both objects have the same error in the same field.
+    /// Returns `true` if both objects have the same error in the same field.
     pub(crate) fn has_reason_of(&self, other: &Self) -> bool {
         (&self.field, &self.cause) == (&other.field, &other.cause)
     }
@@ -58,7 +58,7 @@ impl Undecodable {
         &mut self.metadata
     }
 
-    /// The cause may quote a confidential value.
+    /// Removes the cause, which may quote a confidential value.
     pub(crate) fn redact(&mut self) {
         "the value does not match the Rust type".clone_into(&mut self.cause);
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Undecodable {
     }
 }
 
-/// An object from a list or a watch, decoded on its own.
+/// An object from a list or a watch, decoded separately.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<O> {
     Object {
@@ -78,7 +78,7 @@ pub(crate) enum Decoded<O> {
         /// Length of the JSON in bytes.
         bytes: usize,
     },
-    // This is boxed, because it's rare and larger than many objects are.
+    // Boxed, because it's rare and larger than many objects.
     Undecodable(Box<Undecodable>),
 }
 
@@ -117,14 +117,13 @@ impl<O: DeserializeOwned> Decoded<O> {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
-    /// E.g. `.spec.every`. If a field is missing, this is the path of the object that it should
-    /// have been in.
+    /// E.g. `.spec.every`. For a missing field, this is the path of the object that lacks it.
     pub(crate) field: String,
-    /// What was found, and what was expected instead.
+    /// What was found, and what was expected.
     pub(crate) cause: String,
 }
 
-/// Decodes an object from a JSON value. The error names the field that can't be decoded.
+/// Decodes an object from JSON. The error names the field that can't be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
@@ -135,8 +134,8 @@ pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Re
     })
 }
 
-/// Decodes an object once more to find out the path of the error. It would be too slow to always
-/// keep track of that.
+/// Decodes an object once more to find the path of the error, since tracking the path is too slow
+/// to do every time.
 fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     let mut reader = serde_json::Deserializer::from_str(text);
     let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
@@ -161,7 +160,7 @@ fn describe_path(path: &serde_path_to_error::Path) -> String {
 
 fn describe_cause(error: &serde_json::Error) -> String {
     let mut cause = error.to_string();
-    // We don't show the input, so a position in it is useless.
+    // Positions are useless without the input.
     if let Some(position) = cause.rfind(" at line ") {
         cause.truncate(position);
     }
@@ -211,7 +210,7 @@ impl<O: Resource> Resource for Decoded<O> {
 /// Deserializes a [`RawValue`], even if serde has buffered the value. Normally, this only works if
 /// the [`RawValue`] is read directly from serde_json.
 ///
-/// serde buffers an event if its `object` comes before its `type`. kube-apiserver sends the `type`
+/// serde buffers an event whose `object` precedes its `type`. kube-apiserver sends the `type`
 /// first, but other servers (and tests) may sort the keys.
 pub(super) struct RawOrBuffered<T>(pub(super) T);
 
@@ -237,7 +236,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
     }
 }
 
-/// A [`RawValue`] uses a magic `name` to ask for the raw text.
+/// A [`RawValue`] requests the raw text with a magic `name`.
 struct RawVisitor<V> {
     name: &'static str,
     visitor: V,
@@ -256,7 +255,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RawVisitor<V> {
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<V::Value, D::Error> {
         // serde has already parsed the value, so serialize it again. Then present it like
-        // serde_json does, i.e. as a map whose only key is the magic name.
+        // serde_json does, as a map whose only key is the magic name.
         let value = serde_json::Value::deserialize(buffered)?;
         let entry = std::iter::once((self.name, value.to_string()));
         self.visitor.visit_map(MapDeserializer::new(entry))

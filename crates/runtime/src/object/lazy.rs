@@ -1,8 +1,8 @@
-//! Lazily decoded objects. Initially we only read the identity.
+//! Lazily decoded objects. Only the identity is read upfront.
 //!
 //! In a sharded operator, a replica may receive objects that belong to other replicas. [`Lazy`]
-//! keeps the JSON until the UID tells us whether we are responsible for the object. If not, there's
-//! no need to decode it at all.
+//! keeps the JSON until it's known from the UID whether this replica is responsible for the object.
+//! If not, there's no need to decode it at all.
 
 use std::marker::PhantomData;
 
@@ -13,16 +13,16 @@ use serde_json::value::RawValue;
 
 use super::decoded::{Decoded, RawOrBuffered, read_metadata};
 
-/// An object of type `O` that we haven't decoded yet.
+/// An object of type `O` that isn't decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy<O> {
-    /// Only contains the fields in [`Identity`].
+    /// Only contains the fields of [`Identity`].
     identity: ObjectMeta,
     text: Box<RawValue>,
     kind: PhantomData<fn(O)>,
 }
 
-/// The part of the metadata that tells us whether the object is ours.
+/// The part of the metadata that determines which replica an object belongs to.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Identity {
@@ -62,7 +62,7 @@ impl<'de, O> Deserialize<'de> for Lazy<O> {
                 owner_references: metadata.owner_references,
                 ..ObjectMeta::default()
             },
-            // Some of the metadata is invalid. We still need to know whose object this is.
+            // Some of the metadata is invalid, but the owner must still be determined.
             Err(_) => read_metadata(text.get()),
         };
         Ok(Self {

@@ -15,8 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// Implements those methods of `Resource` that identify the resource. They all delegate to
-/// `$object`.
+/// Implements the methods of `Resource` that identify the resource, delegating to `$object`.
 macro_rules! forward_resource {
     ($object:ident) => {
         type DynamicType = $object::DynamicType;
@@ -60,8 +59,8 @@ pub(crate) use decoded::{Decoded, FieldError, decode_value};
 pub(crate) use lazy::Lazy;
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
-/// A Kubernetes type that is known at compile time. This includes types which use
-/// `derive(CustomResource)`, and those in k8s-openapi.
+/// A Kubernetes type that is known at compile time, e.g. from `derive(CustomResource)` or from
+/// k8s-openapi.
 ///
 /// There's no need to implement this yourself, because there is a blanket implementation.
 pub trait Object:
@@ -74,8 +73,8 @@ impl<K> Object for K where
 {
 }
 
-/// A type that can be watched. This can be an [`Object`], just the metadata of one
-/// ([`PartialObjectMeta`]), or kube's [`DynamicObject`] for kinds which are only known at runtime.
+/// A type that can be watched: an [`Object`], just the metadata of one ([`PartialObjectMeta`]), or
+/// kube's [`DynamicObject`] for kinds that are only known at runtime.
 ///
 /// There is no need to implement this yourself, because there's a blanket implementation.
 pub trait Watchable:
@@ -124,10 +123,10 @@ impl DynamicKind {
         }
     }
 
-    /// Looks up a kind using the discovery API, including its plural name and scope.
+    /// Looks up a kind with the discovery API, including its plural name and scope.
     ///
-    /// Note that every call is a request to the API server. [`Ctx::discover`](crate::Ctx::discover)
-    /// and [`Manager::discover`](crate::Manager::discover) cache the result.
+    /// Every call sends a request to the API server. [`Ctx::discover`](crate::Ctx::discover) and
+    /// [`Manager::discover`](crate::Manager::discover) cache the result.
     ///
     /// # Errors
     ///
@@ -152,7 +151,7 @@ impl DynamicKind {
         self.namespaced
     }
 
-    /// Creates an object of this kind. It has no namespace and no contents yet.
+    /// Creates an object of this kind, without a namespace and contents.
     ///
     /// ```
     /// # use kube::api::{ApiResource, DynamicObject, TypeMeta};
@@ -216,11 +215,11 @@ impl DiscoveryError {
     }
 }
 
-/// The API is for a single namespace, or for all if that's `None`.
+/// The API is for a single namespace, or for all namespaces if `None`.
 type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
 
-/// A kind with everything that we need in order to watch it. The kind may come from a type, or may
-/// only be known at runtime.
+/// A kind with everything needed to watch it. The kind may come from a type, or may only be known
+/// at runtime.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
@@ -294,7 +293,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
     }
 }
 
-// The signature has to be the same as in `Kind::to_dynamic`.
+// The signature must match `Kind::to_dynamic`.
 #[allow(clippy::unnecessary_wraps)]
 fn to_dynamic_kind(resource: &ApiResource, namespaced: bool) -> Option<DynamicKind> {
     Some(DynamicKind {
@@ -314,7 +313,7 @@ where
 }
 
 impl<K: Watchable> Kind<K> {
-    /// The API is for a single namespace, or for all if that's `None`.
+    /// The API is for a single namespace, or for all namespaces if `None`.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
@@ -329,13 +328,13 @@ impl<K: Watchable> Kind<K> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`watched_api`](Self::watched_api), but leaves it to the caller to decode the objects.
+    /// Like [`watched_api`](Self::watched_api), but leaves decoding to the caller.
     pub(crate) fn lazy_api(&self, client: Client, namespace: Option<&str>) -> Api<Lazy<K>> {
         (self.lazy_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Sets the API version and kind of an object if they're missing. Does nothing if the type
-    /// determines them.
+    /// Sets the API version and kind of an object if they're missing. No-op if the type determines
+    /// them.
     pub(crate) fn set_types(&self, object: &mut K) {
         (self.set_types)(object, &self.dynamic);
     }
@@ -371,12 +370,12 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// We must not log the values in these objects.
+    /// Values in these objects must not be logged.
     pub(crate) fn is_confidential(&self) -> bool {
         self.name() == "Secret" && K::group(&self.dynamic).is_empty()
     }
 
-    /// Ignores the namespace if the kind is cluster-scoped.
+    /// Ignores the namespace of cluster-scoped kinds.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),
@@ -415,8 +414,7 @@ pub trait Scope: sealed::Sealed + Send + Sync + 'static {
     /// Whether objects have a namespace.
     const NAMESPACED: bool;
 
-    /// Returns the API for a kind with this scope. If `namespace` is `None`, it is for all
-    /// namespaces.
+    /// Returns the API for a kind with this scope, for all namespaces if `namespace` is `None`.
     ///
     /// For cluster-scoped kinds, the namespace is ignored.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
@@ -455,7 +453,7 @@ mod sealed {
     impl Sealed for kube::core::ClusterResourceScope {}
 }
 
-/// Identifies an object among those of the same kind.
+/// Identifies an object among the objects of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: Option<Box<str>>,

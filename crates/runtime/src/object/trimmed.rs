@@ -1,10 +1,10 @@
 //! Deserializes objects without the metadata that caches do not keep.
 //!
 //! `metadata.managedFields` and the copy of the object that kubectl adds often make up more than
-//! half of what the API server sends. If we deserialized them just to drop them, this would take
-//! most of the time and all of the peak memory of an initial list. [`Trimmed`] skips them while
-//! parsing the JSON. This is done by a deserializer that sits between serde_json and the
-//! deserialization code of the object, and hides some of the keys.
+//! half of what the API server sends. Deserializing them just to drop them would take most of the
+//! time and all of the peak memory of an initial list. [`Trimmed`] skips them while parsing the
+//! JSON, using a deserializer between serde_json and the object's deserialization code that hides
+//! some of the keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,10 +14,11 @@ use kube::core::ObjectMeta;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// `kubectl apply` stores a copy of the object in this annotation (unless you use `--server-side`).
+/// Annotation in which `kubectl apply` stores a copy of the object (unless `--server-side` is
+/// used).
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What to do with a key and its value.
+/// How to handle a key and its value.
 enum Rule {
     Skip,
     Within(Rules),
@@ -54,7 +55,7 @@ impl<K: Resource> Resource for Trimmed<K> {
     }
 }
 
-/// Wraps a deserializer, visitor or seed in order to apply rules to maps.
+/// Wraps a deserializer, visitor or seed to apply rules to maps.
 struct Filtered<T> {
     inner: T,
     rules: Rules,
@@ -80,7 +81,7 @@ macro_rules! filter {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filtered<D> {
     type Error = D::Error;
 
-    // There are no rules for anything inside of these.
+    // There are no rules for anything inside these.
     forward! {
         deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
@@ -192,7 +193,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filtered<V> {
 struct FilteredMap<A> {
     inner: A,
     rules: Rules,
-    /// For the value that comes next.
+    /// Rules for the next value.
     within: Option<Rules>,
 }
 
@@ -283,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// What the API server sends.
+    /// An object as sent by the API server.
     fn full() -> Value {
         json!({
             "apiVersion": "apps/v1",
@@ -303,7 +304,7 @@ mod tests {
         })
     }
 
-    /// Without the fields that we skip.
+    /// The same object without the skipped fields.
     fn trimmed() -> Value {
         let mut object = full();
         object["metadata"]

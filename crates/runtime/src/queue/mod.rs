@@ -1,32 +1,31 @@
 //! Workqueue of a controller, with deduplication, delays, priorities and backoff.
 //!
-//! - A key is in the queue at most once, no matter how often it is added. It's never processed by
-//!   two workers at once. If it is added while a worker is processing it, it becomes ready again
-//!   after that worker is done.
-//! - Keys with a higher [`Priority`] come first. Other than that, the order is preserved. A low
-//!   priority is made up for by waiting: one second corresponds to one point of priority.
+//! - A key is in the queue at most once, no matter how often it is added, and is never processed by
+//!   two workers concurrently. If it is added while a worker is processing it, it becomes ready
+//!   again once that worker is done.
+//! - Keys with a higher [`Priority`] come first; otherwise, the order is preserved. Waiting makes
+//!   up for a low priority: one second corresponds to one point of priority.
 //! - If a key is added again while it is being processed (e.g. for a retry), it should keep its
 //!   [priority](Workqueue::taken_priority). Otherwise, failures of an initial list would overtake
 //!   changes.
-//! - Failures of a key cause exponential backoff, independently of all other keys. By default this
-//!   is done by [`Backoff`], but it can be replaced by a [`RateLimiter`].
+//! - Failures of a key cause exponential backoff, independently of all other keys. The default
+//!   [`Backoff`] can be replaced by a [`RateLimiter`].
 //!
-//! The queue does not know anything about Kubernetes. It uses tokio's clock, so it can be tested
-//! with a paused clock. Keys are shared between its data structures, and memory is released after a
-//! burst.
+//! The queue is independent of Kubernetes. It uses tokio's clock, so it can be tested with a paused
+//! clock. Keys are shared between its data structures, and memory is released after a burst.
 //!
 //! # Example: deduplication
 //!
 //! Ten Pods of the ReplicaSet `web` change while a worker is processing `web`. The key is in the
-//! state `Processing`, so each `add` just sets its flag `again`, and `done` makes it ready once. It
-//! would be simpler to add it to the ready keys right away, but then a second worker could start to
-//! reconcile `web` at the same time.
+//! state `Processing`, so each `add` just sets its flag `again`, and `done` makes it ready once.
+//! Adding it to the ready keys right away would be simpler, but then a second worker could
+//! reconcile `web` concurrently.
 //!
 //! # Example: priorities and ageing
 //!
 //! At startup, 5000 objects of the initial list are added with priority [`LOW`] (-100) at second 0.
-//! Changes arrive with priority [`NORMAL`] (0). The [`Rank`] of a key is when it was added minus
-//! its priority in seconds. The key with the smallest rank comes first:
+//! Changes arrive with priority [`NORMAL`] (0). The [`Rank`] of a key is the time at which it was
+//! added, minus its priority in seconds. The key with the smallest rank comes first:
 //!
 //! | key | added at | priority | rank |
 //! |---|---|---|---|
@@ -35,12 +34,11 @@
 //! | `later`, changed much later | 101 s | 0 | 101 s |
 //!
 //! `changed` overtakes the initial list, but `listed` comes before `later`. A steady stream of
-//! changes can thus delay an object by 100 s at most. If priorities were strict, it might have to
-//! wait forever.
+//! changes can thus delay an object by 100 s at most. With strict priorities, it could starve.
 //!
-//! Another way to implement ageing would be to periodically increase the priority of all waiting
-//! keys. This requires a timer, and a pass over the entire queue. Because all of our keys age at
-//! the same rate, their ranks never change, and we can just use a sorted map.
+//! Ageing could also be implemented by periodically increasing the priority of all waiting keys,
+//! which requires a timer and a pass over the entire queue. Since all of our keys age at the same
+//! rate, their ranks never change, and a sorted map is enough.
 
 mod snapshot;
 
@@ -61,27 +59,27 @@ use crate::rate_limiter::RateLimiter;
 
 pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
-/// Shrinking a smaller map isn't worth it.
+/// Smaller maps aren't worth shrinking.
 const MIN_CAPACITY: usize = 1024;
 
-/// Bounds for the delays of a rate limiter. With anything shorter, we'd retry in a busy loop, and
-/// with anything longer, we might as well not retry at all.
+/// Bounds for the delays of a rate limiter. Shorter delays would result in a hot loop, and longer
+/// ones amount to no retry at all.
 const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
 pub(crate) type Priority = i32;
 /// For changes.
 pub(crate) const NORMAL: Priority = 0;
-/// For objects from an initial list or a resync, which haven't necessarily changed.
+/// For objects from an initial list or a resync, which may not have changed at all.
 pub(crate) const LOW: Priority = -100;
 
 /// A queue of keys, see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
-    /// Wakes up a single worker. If there's more to do, that one wakes up the next.
+    /// Wakes a single worker, which wakes the next one if there is more work.
     changed: Notify,
-    /// Wakes up everyone waiting in [`Workqueue::closed`].
+    /// Wakes all callers of [`Workqueue::closed`].
     closing: Notify,
-    /// Ranks are relative to this.
+    /// Ranks are relative to this time.
     epoch: Instant,
     backoff: Backoff,
     /// Replaces `backoff`.
@@ -93,13 +91,13 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// Number of the next key. It decides the order of keys added in the same millisecond.
+    /// Number of the next key. Orders keys added in the same millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,
 }
 
-/// The smallest rank comes first. It's when the key was added, minus its priority in seconds.
+/// Time at which the key was added, minus its priority in seconds. The smallest rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     due_ms: i64,
@@ -138,7 +136,7 @@ enum KeyState {
     },
     Processing {
         since: Instant,
-        /// What the priority was when a worker took the key.
+        /// Priority at the time a worker took the key.
         priority: Priority,
         again: Option<AddRequest>,
     },
@@ -196,8 +194,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Adds a key that becomes ready after `delay`. This has no effect if it's going to be ready
-    /// before that.
+    /// Adds a key that becomes ready after `delay`. No-op if the key is already due sooner.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
         let request = if delay.is_zero() {
             AddRequest::Now(priority)
@@ -208,7 +205,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, request);
     }
 
-    /// Counts a failure of the key, and adds it with backoff. Returns the delay.
+    /// Counts a failure of the key, and adds the key with backoff. Returns the delay.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
@@ -219,10 +216,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     /// Called when something becomes available that keys may have been waiting for. All keys whose
-    /// last attempt has failed become ready, with low priority.
+    /// last attempt failed become ready, with low priority.
     ///
-    /// This includes keys that are being processed, since they may already have failed. It doesn't
-    /// affect the backoff.
+    /// This includes keys in progress, since their current attempt may already have failed. The
+    /// backoff is not affected.
     pub(crate) fn retry_failed(&self) {
         let mut state = self.lock();
         let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
@@ -242,7 +239,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Returns the priority that the key had when a worker took it, for adding it again.
+    /// Returns the priority at which a worker took the key, for adding the key again.
     pub(crate) fn taken_priority(&self, key: &T) -> Priority {
         match self.lock().keys.get(key) {
             Some(KeyState::Processing { priority, .. }) => *priority,
@@ -250,10 +247,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Calls the rate limiter. Don't hold the lock, since it's a function of the user.
+    /// Calls the rate limiter. Must not hold the lock, since this runs user code.
     ///
-    /// Returns `None` if there is no limiter, or if it has panicked. In both cases, we must still
-    /// retry the key.
+    /// Returns `None` if there is no limiter, or if it panicked. Either way, the key must still be
+    /// retried.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;
         let answer = catch_unwind(AssertUnwindSafe(|| ask(limiter)));
@@ -269,18 +266,17 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         shrink(&mut state.failures);
     }
 
-    /// Waits for a ready key, which the caller has to pass to [`Workqueue::done`] after processing
-    /// it. Returns `None` when the queue is closed.
+    /// Waits for a ready key, which the caller must pass to [`Workqueue::done`] after processing
+    /// it. Returns `None` once the queue is closed.
     pub(crate) async fn next(&self) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
-            // Enable this before looking at the queue, otherwise we'd miss a key that is added in
-            // between.
+            // Register before looking at the queue, or a key added in between would be missed.
             changed.as_mut().enable();
             let due = {
                 let mut state = self.lock();
                 if state.closed {
-                    // Wake up another worker, which wakes up the next one in turn.
+                    // Wake another worker, which wakes the next one in turn.
                     self.changed.notify_one();
                     return None;
                 }
@@ -305,7 +301,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// If the key was added while a worker was processing it, it's ready again now.
+    /// Makes the key ready again if it was added while a worker was processing it.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
         let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
@@ -332,7 +328,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     pub(crate) async fn closed(&self) {
         loop {
             let mut closing = std::pin::pin!(self.closing.notified());
-            // Enable this before looking at `closed`, otherwise we'd miss it and wait forever.
+            // Register before checking `closed`; otherwise we could miss a wakeup and wait forever.
             closing.as_mut().enable();
             if self.lock().closed {
                 return;
@@ -341,8 +337,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Delayed keys may have become ready while all workers were busy. This makes sure that they
-    /// are counted.
+    /// Counts delayed keys that became ready while all workers were busy.
     pub(crate) fn refresh_metrics(&self) {
         self.lock().promote_due(self.epoch, Instant::now());
     }
@@ -356,8 +351,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // Do this first. The rank of a delayed key that's due has to depend on when it became due,
-        // and not on this request.
+        // Do this first: the rank of a delayed key must depend on when it became due, not on this
+        // request.
         state.promote_due(self.epoch, Instant::now());
         let key = state.share_owned(key);
         state.schedule(key, request, self.epoch);
@@ -366,18 +361,18 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning: nothing can panic while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    /// All our maps share a single copy of each key. If there's none, use this one.
+    /// Returns the copy of the key that all maps share, or makes `key` that copy if there is none.
     fn share_owned(&self, key: T) -> Arc<T> {
         self.find(&key).unwrap_or_else(|| Arc::new(key))
     }
 
-    /// Like [`share_owned`](Self::share_owned), but doesn't clone the key unless it has to.
+    /// Like [`share_owned`](Self::share_owned), but only clones the key if necessary.
     fn share(&self, key: &T) -> Arc<T> {
         self.find(key).unwrap_or_else(|| Arc::new(key.clone()))
     }
@@ -405,7 +400,7 @@ impl<T: Clone + Eq + Hash> State<T> {
             }
             Some(KeyState::Ready(ready)) => {
                 let (AddRequest::Now(priority) | AddRequest::At(_, priority)) = request;
-                // The key is ready already, so only a better rank makes a difference.
+                // The key is already ready, so only a better rank makes a difference.
                 let better = ReadyKey::new(Instant::now(), priority, ready.rank.seq, epoch);
                 if matches!(request, AddRequest::Now(_)) && better.rank < ready.rank {
                     self.ready.remove(&ready.rank);
@@ -447,7 +442,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.keys.insert(key, KeyState::Ready(ready));
     }
 
-    /// Delayed keys that are due become ready. Their rank depends on when they became due.
+    /// Makes delayed keys ready that are due. Their rank depends on when they became due.
     fn promote_due(&mut self, epoch: Instant, now: Instant) {
         while let Some(entry) = self.waiting.first_entry() {
             let (at, seq) = *entry.key();
@@ -482,8 +477,8 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 }
 
-/// Shrinks a map to twice its length if it's less than a quarter full. Otherwise we'd move its
-/// entries too often.
+/// Shrinks a map to twice its length if it's less than a quarter full. A tighter bound would move
+/// the entries too often.
 fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
         map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));

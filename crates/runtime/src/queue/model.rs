@@ -1,4 +1,4 @@
-//! Compares the queue to a simple model (a list with linear search), using random sequences of
+//! Compares the queue with a simple model (a list with linear search), using random sequences of
 //! operations.
 
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ enum Step {
     Forget(Key),
     /// A worker takes a key.
     Take,
-    /// The worker that started first has finished.
+    /// The worker that started first finishes.
     Done,
     Wait(u64),
 }
@@ -38,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// When a key is due, and its priority.
+/// Due time and priority of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     /// In milliseconds since the start.
@@ -47,8 +47,7 @@ struct Request {
     order: u64,
 }
 
-/// A request for a key that a worker is processing. Contains the time (if it's delayed) and the
-/// priority.
+/// A request for a key in progress: the due time (if it's delayed) and the priority.
 type AgainRequest = (Option<u64>, Priority);
 
 #[derive(Default)]
@@ -56,8 +55,7 @@ struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys that workers are processing. If a key was requested again in the meantime, its value is
-    /// set.
+    /// Keys in progress, along with the next request if the key was requested again meanwhile.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
@@ -83,7 +81,7 @@ impl Model {
         if let Some(index) = self.requests.iter().position(|(other, _)| *other == key) {
             let (_, before) = self.requests[index];
             if before.at <= self.now {
-                // The key is ready already, so only a better rank matters. Keep the order among
+                // The key is already ready, so only a better rank matters. Keep the order among
                 // equal ranks.
                 if at <= self.now && rank(request) < rank(before) {
                     self.requests[index].1 = Request {
@@ -127,12 +125,12 @@ impl Model {
     }
 }
 
-/// In milliseconds. The smallest one comes first.
+/// In milliseconds. The smallest rank comes first.
 fn rank(request: Request) -> i64 {
     i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
 
-/// Doesn't wait if no key is ready.
+/// Returns a ready key, without waiting for one.
 async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
     let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
     next.ok().flatten()
@@ -191,8 +189,7 @@ proptest! {
         runtime.block_on(check(steps))?;
     }
 
-    /// A key waits at most a second per missing point of priority, even if there are always new
-    /// ones.
+    /// A key waits at most a second per missing point of priority, even if new keys keep arriving.
     #[test]
     fn low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
         let runtime = tokio::runtime::Builder::new_current_thread()

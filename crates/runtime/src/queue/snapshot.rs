@@ -1,4 +1,4 @@
-//! Snapshots of a queue, which help to find out what's stuck.
+//! Snapshots of a queue, for finding out what's stuck.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -12,8 +12,8 @@ pub(crate) struct QueueSnapshot<T> {
     pub(crate) in_progress: usize,
     pub(crate) ready: usize,
     pub(crate) delayed: usize,
-    /// Keys in progress come first, then ready keys in order, and then delayed keys sorted by time.
-    /// The number of keys is limited, so these may not be all.
+    /// Keys in progress, followed by ready keys in order and delayed keys by time. May be
+    /// incomplete, since the number of keys is limited.
     pub(crate) keys: Vec<QueuedKey<T>>,
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct QueuedKey<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A worker has been processing the key for this long. If someone has added the key in the
-    /// meantime, `again` is set.
+    /// How long a worker has been processing the key. `again` is set if the key was re-added
+    /// meanwhile.
     InProgress { since: Duration, again: bool },
-    /// The key has been waiting for a worker for this long.
+    /// How long the key has been waiting for a worker.
     Ready { since: Duration },
-    /// The key will be ready after this time.
+    /// Time until the key becomes ready.
     Delayed { until: Duration },
 }
 
@@ -47,8 +47,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         snapshot
     }
 
-    /// Collects the keys, but not their failures. We can't hold the lock while we ask the rate
-    /// limiter for those, since it's provided by the user.
+    /// Collects the keys, but not their failures. The user-provided rate limiter must not be called
+    /// while holding the lock.
     fn collect(&self, limit: usize) -> QueueSnapshot<T> {
         let mut state = self.lock();
         let now = Instant::now();

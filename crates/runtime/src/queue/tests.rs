@@ -8,7 +8,7 @@ fn queue() -> Workqueue<&'static str> {
     Workqueue::new(Metrics::new().queue("test"))
 }
 
-/// Doesn't wait if no key is ready.
+/// Returns a ready key, without waiting for one.
 async fn poll(queue: &Workqueue<&'static str>) -> Option<&'static str> {
     tokio::time::timeout(Duration::ZERO, queue.next())
         .await
@@ -185,7 +185,7 @@ async fn back_off_doubles_from_min_to_max() {
     check(Duration::MAX, Duration::MAX, [Duration::MAX; 4]);
 }
 
-/// Always returns the same delay, or panics if it's `None`. Also counts calls of `forget`.
+/// Always returns the same delay, or panics if it's `None`. Counts calls of `forget`.
 #[derive(Clone, Default)]
 struct Fixed(Option<Duration>, Arc<Mutex<u32>>);
 

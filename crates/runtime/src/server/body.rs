@@ -1,4 +1,4 @@
-//! Request body that informs the timer of its connection while a handler is waiting for it.
+//! Request body that notifies its connection's timer while a handler is waiting for it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 pub(crate) struct RequestBody {
     source: Source,
     timer: Arc<ClientTimer>,
-    /// Set while the handler is waiting for the client, so it's never set if the handler doesn't
-    /// read the body.
+    /// Set while the handler is waiting for the client, i.e. never if the handler doesn't read the
+    /// body.
     awaited: Option<AwaitedBody>,
 }
 
 enum Source {
     Connection(Incoming),
-    /// This process has made the request.
+    /// A request made by this process.
     #[cfg(feature = "fake")]
     Process(Full<Bytes>),
 }
@@ -35,7 +35,7 @@ impl RequestBody {
         }
     }
 
-    /// This body doesn't belong to a connection.
+    /// Creates a body without a connection.
     #[cfg(feature = "fake")]
     pub(crate) fn in_process(body: Vec<u8>) -> Self {
         Self {

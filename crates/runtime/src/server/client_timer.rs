@@ -1,12 +1,12 @@
-//! Keeps track of how long a connection's client has been idle or sending. This determines which
-//! connection is replaced by a new one.
+//! Measures how long a connection's client has been idle or sending, which determines the
+//! connection to replace by a new one.
 //!
 //! # Example: a slow body
 //!
-//! A client sends the head of a request at 0 s, and the first byte of the body at 1 s. Starting at
-//! 0 s, we're waiting for the client, just as if the connection was idle, so it may be replaced.
-//! The byte at 1 s doesn't change that: we have been waiting since 0 s. As soon as the body is
-//! complete, it is the client that is waiting for us, and the connection can't be replaced anymore.
+//! A client sends the head of a request at 0 s, and the first byte of the body at 1 s. From 0 s on,
+//! we're waiting for the client, just as on an idle connection, so the connection may be replaced.
+//! The byte at 1 s doesn't change that: we have been waiting since 0 s. Once the body is complete,
+//! it is the client that waits for us, and the connection can't be replaced anymore.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,20 +14,20 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How long the head of a request may take. We start to count at its first byte, or when the
-/// connection is opened. Same as in controller-runtime.
+/// Timeout for the head of a request, starting at its first byte, or when the connection is opened.
+/// Same as in controller-runtime.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// How long a connection may be idle between two requests. Same as in controller-runtime.
+/// Timeout for an idle connection between two requests. Same as in controller-runtime.
 ///
-/// The API server's client closes idle connections no later than that. This makes sure that it
-/// never sends a request on a connection that we're about to close.
+/// The API server's client closes idle connections no later than that, so it never sends a request
+/// on a connection that we're about to close.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long a client may take to receive a response before we can replace its connection. This is
-/// plenty, because most responses fit into the buffers of the operating system, and a client that's
-/// waiting for its response is going to read it immediately.
+/// How long a client may take to receive a response before its connection can be replaced. This is
+/// plenty: most responses fit into the operating system's buffers, and a client that's waiting for
+/// its response reads it immediately.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a client is doing while we don't have a complete request to process.
+/// What a client is doing while there is no complete request to process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientState {
     Idle,
@@ -46,28 +46,27 @@ impl ClientState {
     }
 }
 
-/// Measures how long we've been waiting for the client of a connection. The time that we take
-/// ourselves doesn't count.
+/// Measures how long a connection's client has kept us waiting, excluding our own processing time.
 pub(super) struct ClientTimer {
     progress: Mutex<Progress>,
     changed: Notify,
     closed: Notify,
-    /// The server waits for this in order to replace a connection.
+    /// Notifies the server when the connection can be replaced.
     replaceable: Arc<Notify>,
 }
 
 struct Progress {
-    /// How many requests the handlers are processing.
+    /// Number of requests that handlers are processing.
     answering: usize,
-    /// How many of the requests are still waiting for their body.
+    /// Number of these requests that are still waiting for their body.
     awaiting_body: usize,
     state: ClientState,
-    /// When the client entered this state. During a request, it's when the head started, plus the
-    /// time that we've taken since then.
+    /// When the client entered this state. During a request, this is the start of the head, plus
+    /// our own processing time since then.
     since: Instant,
-    /// Set while we are processing a request.
+    /// Set while a request is being processed.
     working_since: Option<Instant>,
-    /// The client has shown a valid certificate.
+    /// Set once the client has presented a valid certificate.
     is_authenticated: bool,
 }
 
@@ -80,7 +79,7 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// `None` if we're processing a request.
+    /// `None` while a request is being processed.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
     }
@@ -103,9 +102,9 @@ impl ClientTimer {
         }
     }
 
-    /// The connection with the lowest value is the first to be replaced. Clients without a
-    /// certificate come first, and then those we've been waiting for the longest. Returns `None` if
-    /// we're processing a request.
+    /// Sort key for replacement, lowest first: clients without a certificate precede others, and
+    /// then clients that have kept us waiting the longest. `None` while a request is being
+    /// processed.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
         let since = progress.kept_waiting_since()?;
@@ -119,7 +118,7 @@ impl ClientTimer {
         self.closed.notify_one();
     }
 
-    /// Resolves when the connection should be closed immediately.
+    /// Resolves once the connection should be closed immediately.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -129,12 +128,12 @@ impl ClientTimer {
         self.changed.notify_one();
     }
 
-    /// The client has presented a certificate of the configured CA.
+    /// Called when the client has presented a certificate of the configured CA.
     pub(super) fn set_authenticated(&self) {
         self.progress().is_authenticated = true;
     }
 
-    /// Called when we receive bytes.
+    /// Called when bytes arrive.
     pub(super) fn record_bytes(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Idle {
@@ -144,7 +143,7 @@ impl ClientTimer {
         }
     }
 
-    /// Called when everything that we've written has been sent.
+    /// Called when all written data was sent.
     pub(super) fn record_flush(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Receiving {
@@ -155,8 +154,8 @@ impl ClientTimer {
         }
     }
 
-    /// Called when a request starts. From here on, it's up to the handler to limit the time for the
-    /// body. Dropping the guard enters the state `next`.
+    /// Called when a request starts. From here on, the handler is responsible for the body's
+    /// timeout. Dropping the guard enters the state `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
         progress.answering += 1;
@@ -169,13 +168,13 @@ impl ClientTimer {
         }
     }
 
-    /// The handler waits for the body until the guard is dropped.
+    /// Marks the handler as waiting for the body until the guard is dropped.
     pub(super) fn await_body(self: &Arc<Self>) -> AwaitedBody {
         let mut progress = self.progress();
         progress.answering -= 1;
         progress.awaiting_body += 1;
         if let Some(working) = progress.working_since.take() {
-            // Don't count the time that we've taken ourselves.
+            // Exclude our own processing time.
             progress.since += working.elapsed();
         }
         drop(progress);
@@ -183,7 +182,7 @@ impl ClientTimer {
         AwaitedBody(Arc::clone(self))
     }
 
-    /// Waits until the current state has timed out.
+    /// Waits until the current state times out.
     pub(super) async fn expired(&self) {
         loop {
             let deadline = {
@@ -209,7 +208,7 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
     }
 }
 
-/// A request that we're receiving or processing.
+/// A request that is being received or processed.
 pub(super) struct OpenRequest {
     timer: Arc<ClientTimer>,
     next: ClientState,
@@ -246,8 +245,8 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Since when we've been waiting for the client to send the rest of the body, or to receive the
-    /// response. `None` if we're processing a request.
+    /// When the client started to keep us waiting for the rest of the body, or for receiving the
+    /// response. `None` while a request is being processed.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()
     }

@@ -25,11 +25,11 @@ use super::client_timer::{ClientState, ClientTimer};
 use super::{Reply, text_reply};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a graceful close may take after another timeout.
+/// Grace period for a graceful close after another timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum size of a request's head. Since this is also the buffer size per connection, hyper's
-/// default of 400 KiB might exceed the memory limit of a container.
+/// Maximum size of a request's head. Also the buffer size per connection, so hyper's default of 400
+/// KiB might exceed the memory limit of a container.
 const BUFFER: usize = 64 * 1024;
 
 /// Serves a connection until the client closes it, a timeout expires, or `stopped` changes.
@@ -81,7 +81,7 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// If a head exceeds the buffer or has more than 100 headers, hyper responds with a 431.
+/// hyper responds with a 431 if a head exceeds the buffer or has more than 100 headers.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,
@@ -99,13 +99,13 @@ where
     };
     let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
-    // Don't use hyper's own timeout, because it also counts the time before a request.
+    // Don't use hyper's own timeout, which includes the time before a request.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        // Nobody sends anything on this channel. It's closed when the server stops.
+        // Nothing is sent on this channel. It's closed when the server stops.
         _ = stopped.changed() => {
             connection.as_mut().graceful_shutdown();
             return connection.await;
@@ -138,7 +138,7 @@ where
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    // How many bytes a client may send before the handler reads them. hyper's default is 1 MiB.
+    // How much a client may send before the handler reads it. hyper's default is 1 MiB.
     let window = u32::try_from(BUFFER).ok();
     builder
         .initial_stream_window_size(window)
@@ -171,8 +171,8 @@ where
     }
     let path = request.uri().path().to_owned();
     let request = request.map(|body| RequestBody::new(body, Arc::clone(timer)));
-    // This is unwind safe, because none of our handlers leaves shared state inconsistent at an
-    // await point or when it panics.
+    // Unwind safe, because none of our handlers leaves shared state inconsistent at an await point
+    // or on a panic.
     let reply = AssertUnwindSafe(async { handler(request).await })
         .catch_unwind()
         .await;
@@ -183,9 +183,9 @@ where
 }
 
 /// Checks the `Host` of a request ([RFC 9112, section
-/// 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)). Like in Go's server, there has to be
-/// exactly one in HTTP/1.1, and at most one in other versions. Otherwise a proxy might see a
-/// different host than we do.
+/// 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)). As in Go's server, HTTP/1.1 requires
+/// exactly one, and other versions at most one. Otherwise a proxy might see a different host than
+/// we do.
 fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     match request.headers().get_all(HOST).iter().count() {
         0 if request.version() == Version::HTTP_11 => Err("missing required Host header\n"),
@@ -194,7 +194,7 @@ fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     }
 }
 
-/// Tells the timer of a connection when we receive bytes, and when everything was sent.
+/// Notifies a connection's timer of received bytes and of completed writes.
 struct TimedIo<I> {
     io: I,
     timer: Arc<ClientTimer>,

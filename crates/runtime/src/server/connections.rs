@@ -1,17 +1,16 @@
-//! All open connections of a server. Their number is limited.
+//! All open connections of a server, up to a limit.
 //!
 //! # Example: more clients than connections
 //!
-//! Let's say the limit is 3. Connection `a` is processing a request, `b` has been idle for 20 s,
-//! and `c` has been sending the body of a request for 5 s. If there is a new connection, it
-//! replaces `b`, and the next one replaces `c`. While `a` and the two new ones are being processed,
-//! all others have to wait.
+//! Suppose the limit is 3. Connection `a` is processing a request, `b` has been idle for 20 s, and
+//! `c` has been sending the body of a request for 5 s. A new connection replaces `b`, and the next
+//! one replaces `c`. While `a` and the two new ones are being processed, all others have to wait.
 //!
 //! Since the newest connection is the last one to be replaced, a client that sends its request
-//! right away always gets a response, no matter what the others do. For example, with a limit of
-//! 512 and 17 new connections per second, it has 30 s to do so.
+//! right away always gets a response, whatever the others do. For example, with a limit of 512 and
+//! 17 new connections per second, it has 30 s to do so.
 //!
-//! It would be simpler to reject new connections. However, a client could then open 512 connections
+//! Rejecting new connections would be simpler. However, a client could then open 512 connections
 //! without sending anything. Until they time out, the kubelet would not be able to connect, so the
 //! Pod would be restarted.
 
@@ -25,14 +24,14 @@ use tokio::time::{Instant, sleep};
 
 use super::client_timer::{ClientTimer, RECEIVE_PATIENCE};
 
-/// How often we warn about the limit.
+/// Minimum interval between warnings about the limit.
 const WARN_PERIOD: Duration = Duration::from_secs(60);
 
 pub(super) struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, (AbortHandle, Arc<ClientTimer>)>,
     limit: usize,
-    /// Notified when we can replace a connection.
+    /// Notified when a connection can be replaced.
     replaceable: Arc<Notify>,
     warned: Option<Instant>,
 }
@@ -52,13 +51,13 @@ impl Connections {
         self.open.len()
     }
 
-    /// Returns `false` if we're at the limit and all connections are processing requests.
+    /// Returns `false` at the limit if all connections are processing requests.
     pub(super) fn has_capacity(&self) -> bool {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Adds a connection. At the limit, it replaces the one whose client we've been waiting for the
-    /// longest.
+    /// Adds a connection. At the limit, it replaces the connection whose client has kept us waiting
+    /// the longest.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -71,7 +70,7 @@ impl Connections {
         self.open.insert(task.id(), (task, timer));
     }
 
-    /// Waits until a connection has ended, or until we can replace one.
+    /// Waits until a connection has ended or can be replaced.
     pub(super) async fn changed(&mut self) {
         let is_full = self.len() >= self.limit;
         tokio::select! {
@@ -80,8 +79,8 @@ impl Connections {
                 self.open.remove(&id);
             }
             () = self.replaceable.notified(), if is_full => {}
-            // If a client doesn't receive its response, nobody tells us when we can replace its
-            // connection.
+            // There is no notification for a client that doesn't receive its response, so check
+            // periodically.
             () = sleep(RECEIVE_PATIENCE), if is_full => {}
             else => std::future::pending().await,
         }

@@ -1,5 +1,5 @@
-//! HTTP servers for `probes`, `metrics` and `webhook`. They support graceful shutdown, and protect
-//! themselves from slow clients.
+//! HTTP servers for `probes`, `metrics` and `webhook`, with graceful shutdown and protection from
+//! slow clients.
 
 mod body;
 mod client_timer;
@@ -26,14 +26,14 @@ use connections::Connections;
 /// A response with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// How many connections a server has by default. The kubelet, Prometheus and a few API servers need
-/// much less than that, and a process can usually open twice as many files. A connection takes
-/// about 50 KiB of memory.
+/// Default for the maximum number of connections. The kubelet, Prometheus and a few API servers
+/// need far fewer, and a process can usually open twice as many files. A connection takes about 50
+/// KiB of memory.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// How long we wait for pending requests on shutdown.
+/// Grace period for pending requests on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long we wait after an error of `accept`. This usually means that we have run out of file
-/// descriptors, so give others the chance to close some.
+/// Delay after an error of `accept`, which usually means that we have run out of file descriptors.
+/// Gives other tasks a chance to close some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +50,8 @@ pub(crate) enum BindError {
     },
 }
 
-/// A server that's bound to an address. We do this before serving requests, because we want to know
-/// whether a port is in use before we start anything.
+/// A server that's bound to an address. Binding is separate from serving, so that a port in use is
+/// detected before anything is started.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -60,7 +60,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Binds to an address in Go's format, where `:8081` stands for all interfaces (both IPv4 and
-    /// IPv6). If it's empty or `0`, the server is disabled and there's nothing to return.
+    /// IPv6). Returns `None` if the server is disabled, i.e. if the address is empty or `0`.
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -83,21 +83,21 @@ impl Server {
         self
     }
 
-    /// If the port was 0, this returns the actual port.
+    /// Returns the actual port if the port was 0.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves requests until `shutdown` resolves, then waits for pending requests. If `tls` is set,
-    /// this uses HTTPS.
+    /// Serves requests until `shutdown` resolves, then waits for pending requests. Uses HTTPS if
+    /// `tls` is set.
     ///
-    /// When there are too many connections, a new one replaces the one whose client we've been
-    /// waiting for the longest. It may be idle between two requests, sending a request or its body,
-    /// or doing a TLS handshake. Clients with a certificate are replaced last. If all connections
-    /// are processing requests, the new one has to wait.
+    /// At the limit, a new connection replaces the one whose client has kept us waiting the
+    /// longest: idle between two requests, sending a request or its body, or doing a TLS handshake.
+    /// Clients with a certificate are replaced last. If all connections are processing requests,
+    /// the new one has to wait.
     ///
-    /// If `handler` panics, this is logged and the response is a 500. The connection and the server
-    /// aren't affected.
+    /// If `handler` panics, the panic is logged and the response is a 500. The connection and the
+    /// server are not affected.
     pub(crate) async fn serve<H, F>(
         self,
         tls: Option<TlsAcceptor>,
@@ -110,7 +110,7 @@ impl Server {
         let handler = Arc::new(handler);
         let (stop, stopped) = watch::channel(());
         let mut connections = Connections::new(self.max_connections);
-        // A connection that we've accepted but can't serve yet.
+        // A connection that was accepted but can't be served yet.
         let mut waiting = None;
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -155,7 +155,7 @@ impl Server {
     }
 }
 
-/// The client must not sniff the content type of this plain text response.
+/// Tells the client not to sniff the content type of this plain text response.
 pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
@@ -171,7 +171,7 @@ pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// An address without a host is for all interfaces.
+/// An address without a host means all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -188,7 +188,7 @@ fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
 async fn listen(host: Option<&str>, port: u16) -> io::Result<TcpListener> {
     match host {
         Some(host) => TcpListener::bind((host, port)).await,
-        // This accepts IPv4 as well, unless the machine doesn't support IPv6.
+        // Accepts IPv4 as well, unless the machine doesn't support IPv6.
         None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await

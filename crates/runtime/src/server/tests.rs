@@ -154,7 +154,7 @@ mod limits {
     use crate::server::client_timer::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
-    /// The server uses the paused clock of the test, which advances whenever all tasks are idle.
+    /// Uses the paused clock of the test, which advances whenever all tasks are idle.
     async fn client() -> TcpStream {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
@@ -239,7 +239,7 @@ mod limits {
         ] {
             let mut stream = client().await;
             let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
-            // This fails if the server has already closed the connection.
+            // Fails if the server has already closed the connection.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = Vec::new();
             let _ = stream.read_to_end(&mut answer).await;
@@ -259,7 +259,7 @@ mod connections {
 
     use super::*;
 
-    /// After this long, we consider it certain that something doesn't happen.
+    /// After this long, we assume that something doesn't happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 
@@ -374,8 +374,8 @@ mod connections {
         server.permits.add_permits(1);
         read_answer(&mut waiting).await;
         server.permits.add_permits(2);
-        // All of them get their entire response, even if the connection is closed right after that
-        // because another one was waiting.
+        // Each gets its entire response, even if the connection is closed right afterwards in favor
+        // of a waiting one.
         for stream in &mut slow {
             read_answer(stream).await;
         }
@@ -395,11 +395,11 @@ mod connections {
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
         let mut trickling = begin_body(&server, b"").await;
-        // The time starts when the server gets a connection.
+        // Time starts when the server accepts a connection.
         sleep(WHILE).await;
         let silent = begin_body(&server, b"{").await;
         sleep(WHILE).await;
-        // The time also counts if there are more bytes.
+        // Time keeps running when more bytes arrive.
         trickling.write_all(b"{").await.unwrap();
         let mut first = server.idle().await;
         assert_closed(trickling).await;

@@ -1,27 +1,27 @@
 //! Determines which member of the ring should own which range.
 //!
-//! This depends on the members and on the current owners. The number of ranges per member differs
-//! by one at most. Members keep their ranges as long as they don't exceed their share. So if a
-//! member leaves, only its own ranges are moved, and if a member joins, only its new share is.
+//! The result depends on the members and on the current owners. The numbers of ranges per member
+//! differ by at most one. Members keep their ranges as long as they don't exceed their share: if a
+//! member leaves, only its own ranges move, and if a member joins, only its new share does.
 //!
-//! We could hash the members onto the ring instead, which does not require the current owners. But
-//! if there's just one point per member, the shares can differ by a factor of ten or more. With a
-//! hundred points, each member has a hundred arcs, and the API server repeats the selector in every
-//! response. To keep the number of arcs low, we take ranges from the ends of arcs, and prefer to
-//! give them to the owner of the adjacent arc.
+//! Hashing the members onto the ring would not require the current owners. But with one point per
+//! member, the shares can differ by a factor of ten or more, and with a hundred points, each member
+//! has a hundred arcs, and the API server repeats the selector in every response. To keep the
+//! number of arcs low, we take ranges from the ends of arcs, and prefer to give them to the owner
+//! of the adjacent arc.
 //!
-//! [`TASKS`] is an exception. Its owner keeps that range until it leaves the ring, because the same
-//! tasks cannot be started twice in a process.
+//! [`TASKS`] is an exception: its owner keeps that range until it leaves the ring, because tasks
+//! cannot be started twice in a process.
 
 use super::space::RangeSet;
 
-/// Some tasks must only run once. The owner of this range runs them.
+/// Range whose owner runs the tasks that must only run once.
 pub(crate) const TASKS: u32 = 0;
 
 /// Determines which member should own each of the ranges. Members are identified by their index.
 ///
-/// If a range has no owner (or if its owner isn't a member), `owners` contains `None`. `given` are
-/// ranges that are being given up anyway. Returns `None` if there are no members.
+/// `owners` contains `None` for a range without an owner, or whose owner isn't a member. `given`
+/// are ranges that are being given up anyway. Returns `None` if there are no members.
 pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet) -> Option<Vec<usize>> {
     if members == 0 {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet)
 
 struct Assignment {
     owners: Vec<Option<usize>>,
-    /// How many additional ranges each member should get. Negative if it has too many.
+    /// Number of additional ranges that each member should get. Negative if it has too many.
     room: Vec<i64>,
 }
 
@@ -51,9 +51,9 @@ impl Assignment {
         self.owners.iter().flatten().for_each(|owner| counts[*owner] += 1);
         let keeper = self.owners.first().copied().flatten();
         let mut order: Vec<usize> = (0..members).collect();
-        // If we can't distribute the ranges evenly, let the members with the most ranges keep one
-        // more, since that causes the fewest moves. The owner of `TASKS` is an exception, because
-        // it can't give up that range.
+        // If the ranges can't be distributed evenly, let the members with the most ranges keep one
+        // more, since that causes the fewest moves. The owner of `TASKS` comes first, because it
+        // can't give up that range.
         order.sort_by_key(|member| {
             (
                 Some(*member) != keeper,
@@ -72,8 +72,8 @@ impl Assignment {
 
     fn give(&mut self, member: usize, surplus: usize, given: &RangeSet) {
         let mut left = surplus;
-        // Start with ranges that the member is giving up anyway, and then take entire arcs. If
-        // that's not enough, take the end of an arc.
+        // Start with ranges that the member is giving up anyway, then take entire arcs, and finally
+        // the end of an arc.
         for range in given.iter().map(|range| range as usize) {
             if left > 0 && self.may_give(range, member) {
                 self.owners[range] = None;
@@ -100,7 +100,7 @@ impl Assignment {
         range != TASKS as usize && self.owners.get(range) == Some(&Some(member))
     }
 
-    /// Returns the arcs that we may take from a member.
+    /// Returns the arcs that may be taken from a member.
     fn arcs_of(&self, member: usize) -> Vec<(usize, usize)> {
         let mut arcs: Vec<(usize, usize)> = Vec::new();
         for range in (0..self.owners.len()).filter(|range| self.may_give(*range, member)) {
@@ -112,8 +112,8 @@ impl Assignment {
         arcs
     }
 
-    /// Picks `left` ranges at one of the ends of an arc. All arcs are longer than that. Preferably,
-    /// the range next to it has no owner, or an owner that should get more.
+    /// Picks `left` ranges at one end of an arc; all arcs are longer than that. Prefers an end next
+    /// to a range without an owner, or whose owner should get more.
     fn end_to_give(&self, arcs: &[(usize, usize)], left: usize) -> Option<(usize, usize)> {
         let is_open = |range: Option<&Option<usize>>| match range {
             Some(Some(owner)) => self.room[*owner] > 0,
@@ -134,8 +134,8 @@ impl Assignment {
         longest.map(|(_, end)| (end - left, *end))
     }
 
-    /// Assigns all ranges that don't have an owner. Each run of them goes to its neighbours first,
-    /// and then to the members with the most room.
+    /// Assigns all ranges without an owner. Each run of them goes to its neighbours first, then to
+    /// the members with the most room.
     fn take(&mut self) {
         while let Some(first) = self.owners.iter().position(Option::is_none) {
             let run = self.owners[first..].iter().take_while(|owner| owner.is_none());
@@ -159,7 +159,7 @@ impl Assignment {
         }
     }
 
-    /// Assigns ranges from the start of a run, until the member has enough. Returns how many.
+    /// Assigns ranges from the start of a run until the member has enough. Returns their number.
     fn fill(&mut self, owner: usize, run: std::ops::Range<usize>) -> usize {
         let taken = usize::try_from(self.room[owner]).unwrap_or(0).min(run.len());
         for range in run.take(taken) {
@@ -180,7 +180,7 @@ mod tests {
 
     const RANGES: usize = 256;
 
-    /// A ring in which ranges move immediately. Members are just numbers.
+    /// A ring in which ranges move immediately. Members are plain numbers.
     #[derive(Clone, Debug)]
     struct Model {
         owners: Vec<Option<u32>>,
@@ -197,8 +197,8 @@ mod tests {
             model
         }
 
-        /// Moves all ranges to their new owners. Returns how many of them used to have a different
-        /// one.
+        /// Moves all ranges to their new owners. Returns the number of ranges that had a different
+        /// owner.
         fn settle(&mut self) -> usize {
             let index = |owner: &Option<u32>| {
                 owner.and_then(|owner| self.members.iter().position(|member| *member == owner))
@@ -294,7 +294,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-        /// For all histories, shares are even, there are few arcs, and members that join or leave
+        /// For all histories, shares are even, there are few arcs, and joining or leaving members
         /// cause as few moves as possible.
         #[test]
         fn history_of_joins_and_leaves_keeps_the_ring_even(

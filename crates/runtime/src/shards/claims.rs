@@ -1,4 +1,4 @@
-//! Claims, which say which replica owns which range. They are stored in a `Lease`.
+//! Claims, i.e. which replica owns which range. Stored in a `Lease`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use super::space::{RANGES, RangeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) holder: String,
-    /// Generation of the claims in which this owner has acquired the range. No two owners of a
-    /// range have the same, since it always increases.
+    /// Generation of the claims in which this owner acquired the range. Always increases, so no two
+    /// owners of a range have the same epoch.
     pub(crate) epoch: u64,
 }
 
@@ -16,14 +16,14 @@ pub(crate) struct Claim {
 pub(crate) struct Claims {
     /// Incremented by each modification.
     pub(crate) generation: u64,
-    /// Set if the claims have just been created or restored, in which case nobody may acquire
-    /// anything yet. The value identifies the creation.
+    /// Set if the claims were just created or restored, so that no replica may acquire anything
+    /// yet. Identifies the creation.
     pub(crate) fresh: Option<String>,
     /// `None` if the range has no owner.
     pub(crate) ranges: Vec<Option<Claim>>,
 }
 
-/// JSON representation of claims. We merge adjacent ranges with the same claim.
+/// JSON representation of claims, which merges adjacent ranges with the same claim.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -53,7 +53,7 @@ impl Claims {
     }
 
     pub(crate) fn space(&self) -> u32 {
-        // This can't truncate, because claims that we have parsed have at most 1024 ranges.
+        // Can't truncate, because parsed claims have at most 1024 ranges.
         self.ranges.len() as u32
     }
 
@@ -112,8 +112,7 @@ impl Claims {
         serde_json::to_string(&text).unwrap_or_default()
     }
 
-    /// Parses the stored representation. This only fails if somebody has edited it, because it was
-    /// written by us.
+    /// Parses the stored representation. Only fails if it was edited by another client.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text: Text = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !RANGES.contains(&text.ranges) {
@@ -200,8 +199,7 @@ mod tests {
         assert!(Claims::parse("").is_err());
     }
 
-    /// It is stored in an annotation, and there is a limit of 256 KiB for all annotations of an
-    /// object.
+    /// The text is stored in an annotation; all annotations of an object are limited to 256 KiB.
     #[test]
     fn largest_text_fits_into_an_annotation() {
         let holder = "x".repeat(63 + 33);

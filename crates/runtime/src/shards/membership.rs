@@ -1,8 +1,8 @@
 //! Membership of this process in the ring (i.e. its Lease and the claims on the API server).
 //!
 //! In each round, we renew the Lease of this replica, read all Leases of the ring, and modify the
-//! claims if [`Ring`] says so. The fence is only extended if the claims could be read as well.
-//! Otherwise, a replica that can write but not read wouldn't notice that it has lost a range.
+//! claims if [`Ring`] says so. The fence is only extended if the claims could be read as well: a
+//! replica that can write but not read wouldn't observe that it has lost a range.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,25 +35,24 @@ const CLAIMS: &str = "rbuilder.dev/shard-claims";
 /// Set on the Lease of a replica that is about to stop.
 const LEAVING: &str = "rbuilder.dev/shards-leaving";
 const LABEL_LENGTH: usize = 63;
-/// How often a round tries to write the claims if other replicas write them as well.
+/// Maximum number of attempts per round to write the claims while other replicas write them too.
 const WRITE_ATTEMPTS: usize = 5;
-/// How long we wait for other ranges to become idle, so that a single write can give up all of
-/// them.
+/// Time for other ranges to become idle as well, so that a single write can give up all of them.
 const IDLE_PAUSE: Duration = Duration::from_millis(20);
 /// Relative to the period. Keeps replicas from writing at the same time.
 const JITTER: f64 = 0.1;
 
 #[derive(Clone, Debug)]
 pub(crate) struct RingConfig {
-    /// All replicas of a manager use the same ID.
+    /// Shared by all replicas of a manager.
     pub(crate) id: String,
     pub(crate) namespace: String,
-    /// How many ranges there are if this replica has to create the claims.
+    /// Number of ranges if this replica has to create the claims.
     pub(crate) ranges: u32,
     pub(crate) times: LeaseTimes,
 }
 
-/// Why this process must not work on its ranges anymore.
+/// Why this process must not process its ranges anymore.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MembershipLost {
     #[error("another replica has taken a range of this one")]
@@ -69,7 +68,7 @@ enum Order {
     Join,
     /// Stop acquiring ranges, and give up the idle ones.
     Leave,
-    /// Nothing is working on a range anymore, so give up the remaining ones and delete the Lease.
+    /// No range is in use anymore, so give up the remaining ones and delete the Lease.
     Finish,
 }
 
@@ -82,8 +81,8 @@ impl From<RenewalStopped> for MembershipLost {
 pub(crate) struct Membership(LeaseHandle<Order, MembershipLost>);
 
 impl Membership {
-    /// Joins the ring on a separate thread, using its own runtime and client. See
-    /// [`crate::leader_election`] for the reasons. Fails if we can't create one of these.
+    /// Joins the ring on a separate thread, with its own runtime and client. See
+    /// [`crate::leader_election`] for the reasons. Fails if one of these can't be created.
     pub(crate) async fn start_on_thread(
         ring: RingConfig,
         config: Config,
@@ -108,32 +107,32 @@ impl Membership {
         Self(handle)
     }
 
-    /// Waits for this process to become a member of the ring, without a timeout. A new member might
-    /// not own any ranges yet. Fails if the background task exits before that.
+    /// Waits for this process to become a member of the ring, without a timeout. A new member may
+    /// not own any ranges yet. Fails if the background task exits first.
     pub(crate) async fn joined(&self) -> Result<(), MembershipLost> {
         self.0.held().await
     }
 
-    /// Returns when this process must immediately stop working on its ranges. Never returns after
-    /// we've left the ring.
+    /// Returns when this process must immediately stop processing its ranges. Never returns once it
+    /// has left the ring.
     pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
         self.0.lost(Duration::ZERO)
     }
 
-    /// Announces that this replica is about to stop. From now on, each range is given up as soon as
-    /// none of its keys are being processed.
+    /// Announces that this replica is about to stop. From now on, each range is given up once none
+    /// of its keys are in progress.
     pub(crate) fn begin_to_leave(&self) {
         self.0.order(Order::Leave);
     }
 
-    /// Gives up all ranges and deletes the Lease. Nothing must be working on a range anymore.
+    /// Gives up all ranges and deletes the Lease. By then, no range may be in use anymore.
     pub(crate) async fn leave(self) {
         self.0.order(Order::Finish);
         self.0.ended().await;
     }
 }
 
-/// Renews the Lease of this replica until we lose it or are told to finish.
+/// Renews the Lease of this replica until it is lost or an order to finish arrives.
 async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(member.fence.clone());
@@ -159,7 +158,7 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
         tokio::select! {
             () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
             () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
-            // Someone has dropped the `Membership`, which is a mistake.
+            // The `Membership` was dropped; this is a bug in the caller.
             changed = orders.changed() => if changed.is_err() {
                 return;
             },
@@ -180,13 +179,13 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
 }
 
 fn request_timeout(times: &LeaseTimes) -> Duration {
-    // There are three requests per round, and two rounds have to fit into the renew deadline.
+    // A round takes three requests, and two rounds must fit into the renew deadline.
     (times.renew_deadline / 4).max(Duration::from_secs(1))
 }
 
 enum Round {
     Done,
-    /// We're going to try again.
+    /// To be retried.
     Failed,
     Lost(MembershipLost),
 }
@@ -201,7 +200,7 @@ struct Member {
     shards: Shards,
     /// Times of the ring are relative to this.
     epoch: Instant,
-    /// The Lease with the claims, from the last time that we've read it.
+    /// The Lease with the claims, as last read.
     claims: Option<Lease>,
     renewals: i32,
     exists: bool,
@@ -250,7 +249,7 @@ impl Member {
         claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
     }
 
-    /// Runs a round, and makes sure that it doesn't take longer than the Lease is valid.
+    /// Runs a round, with a timeout so that it doesn't outlast the Lease.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
         let left = self.fence.time_left().unwrap_or(deadline);
@@ -287,7 +286,7 @@ impl Member {
                 return Ok(Round::Lost(MembershipLost::RangeTaken));
             }
             // Only extend the fence after reading the claims. Otherwise, a replica that can write
-            // but not read wouldn't notice that it has lost a range.
+            // but not read wouldn't observe that it has lost a range.
             if !self
                 .fence
                 .extend(deadline_after(sent, self.times().renew_deadline))
@@ -300,7 +299,7 @@ impl Member {
             let Some(write) = self.ring.next_write(self.clock(), |range| shards.is_idle(range)) else {
                 break;
             };
-            // From now on, we don't own the ranges that we're about to give up.
+            // From now on, the ranges to be given up no longer count as owned.
             self.publish();
             if self.write(write).await {
                 self.publish();
@@ -359,7 +358,7 @@ impl Member {
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(self.times().duration.as_secs().max(1)).ok(),
-            // Each renewal has to differ from the one before, even if the wall clock does not
+            // Each renewal must differ from the previous one, even if the wall clock does not
             // advance.
             lease_transitions: Some(self.renewals),
             renew_time: Some(now),
@@ -392,7 +391,7 @@ impl Member {
                 .insert(LEAVING.to_owned(), "true".to_owned());
         }
         match self.request(self.leases.create(&post_params(), &lease)).await {
-            // The response to an earlier attempt got lost.
+            // The response to an earlier attempt was lost.
             Err(error) if error.is_already_exists() => {}
             created => drop(created?),
         }
@@ -421,7 +420,7 @@ impl Member {
         let sent = self.clock();
         let label = format!("{RING_LABEL}={}", label_value(&self.config.id));
         let listed = self
-            // Don't specify a resource version, because we need the most recent state.
+            // Don't specify a resource version: this must be the most recent state.
             .request(self.leases.list(&ListParams::default().labels(&label)))
             .await?;
         let (name, default) = (self.claims_name(), self.times().duration);
@@ -448,7 +447,7 @@ impl Member {
         Ok(())
     }
 
-    /// Returns `true` if the claims have been stored.
+    /// Returns `true` if the claims were stored.
     async fn write(&mut self, write: ClaimsWrite) -> bool {
         let name = self.claims_name();
         let text = write.claims.to_text();
@@ -511,7 +510,7 @@ impl Member {
         }
     }
 
-    /// Deletes a Lease, unless someone has modified it since we've read it.
+    /// Deletes a Lease, unless it was modified since it was read.
     async fn delete(&self, lease: &Lease) -> Result<(), RequestError> {
         let params = DeleteParams::default().preconditions(Preconditions {
             resource_version: lease.resource_version(),
@@ -538,7 +537,7 @@ fn post_params() -> PostParams {
 }
 
 fn label_value(id: &str) -> String {
-    // An ID may be longer than a label.
+    // An ID may be longer than a label value.
     match id.len() <= LABEL_LENGTH {
         true => id.to_owned(),
         false => format!("{:016x}", hash(id)),
@@ -553,8 +552,8 @@ fn to_heartbeat(lease: &Lease, default: Duration) -> Option<Heartbeat> {
     let renewed = spec.renew_time.as_ref().map(|MicroTime(time)| time.to_string());
     Some(Heartbeat {
         identity: spec.holder_identity.clone()?,
-        // Don't use the resource version for this. If only a label has changed, the replica isn't
-        // necessarily alive.
+        // Don't use the resource version for this: a changed label doesn't mean that the replica is
+        // alive.
         version: format!(
             "{}/{}",
             spec.lease_transitions.unwrap_or(0),

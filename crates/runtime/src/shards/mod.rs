@@ -1,9 +1,9 @@
-//! Sharding, which distributes the objects of all controllers over several replicas. No two of them
-//! ever work on the same object.
+//! Sharding, which distributes the objects of all controllers over several replicas. No two
+//! replicas ever reconcile the same object concurrently.
 //!
 //! An object's UID is hashed to 64 bits. The space of all hashes is split into equal ranges (256 by
-//! default), each of which is owned by a replica. Caches, queues and workers only get to see the
-//! objects in their replica's ranges.
+//! default), each of which is owned by a replica. A replica's caches, queues and workers only
+//! contain the objects in its ranges.
 //!
 //! | module | responsibility |
 //! |---|---|
@@ -11,16 +11,16 @@
 //! | [`scope`] | which objects of a kind a replica holds |
 //! | [`assignment`] | which replica should own which range |
 //! | [`claims`] | which replica owns which range, as stored |
-//! | [`ring`] | the decisions of one replica, without I/O; its header shows why no two replicas work on one range |
+//! | [`ring`] | the decisions of one replica, without I/O; its header shows why no two replicas process one range |
 //! | [`membership`] | Leases and claims at the API server |
 //! | this one | what workers and caches of this process may do |
 //!
 //! # Leases, and what they cost
 //!
 //! Each replica has its own Lease, and renews it once per retry period (2 s). All claims are stored
-//! in an annotation of another Lease. It's only written when the owner of a range changes. In each
-//! round, a replica writes its own Lease and lists all Leases of the ring. With 256 ranges, this
-//! adds up to the following load on the API server:
+//! in an annotation of another Lease, which is only written when the owner of a range changes. In
+//! each round, a replica writes its own Lease and lists all Leases of the ring. With 256 ranges,
+//! this adds up to the following load on the API server:
 //!
 //! | | 3 replicas | 100 replicas |
 //! |---|---|---|
@@ -31,32 +31,31 @@
 //! To put this into perspective, 100 replicas cause the same load as 500 nodes, since kubelets
 //! renew a Lease every 10 s. We've considered some alternatives, but all of them cost more:
 //!
-//! - One Lease per range, which is renewed by its owner. This takes 128 writes per second, no
-//!   matter if there are 2 replicas or 100.
-//! - One object per range, without renewals. This takes a write for each range that is moved (128
-//!   when the second replica joins), and each replica has to list or watch 256 more objects.
-//! - Renewals in the object with the claims. All replicas would contend for the same object. There
-//!   would be 50 writes per second, and each of them would send all claims to all replicas.
-//! - Claims in the Lease of their owner. We would not need another object, but two replicas might
-//!   claim a range at the same time. With a single object, the API server rejects one of them.
+//! - One Lease per range, renewed by its owner. This takes 128 writes per second, whether there are
+//!   2 replicas or 100.
+//! - One object per range, without renewals. This takes a write for each range that moves (128 when
+//!   the second replica joins), and each replica has to list or watch 256 more objects.
+//! - Renewals in the object with the claims. All replicas would contend for the same object, with
+//!   50 writes per second, each of which sends all claims to all replicas.
+//! - Claims in the Lease of their owner. This avoids another object, but two replicas might claim a
+//!   range concurrently. With a single object, the API server rejects one of them.
 //!
-//! All reads have to return the most recent state (see [`ring`]). It is sufficient to poll. A watch
-//! would receive just as many objects, because it gets every single renewal.
+//! All reads must return the most recent state (see [`ring`]). Polling is sufficient: a watch would
+//! receive just as many objects, since every renewal is an event.
 //!
 //! # How a range moves
 //!
 //! 1. If the share of a replica has become smaller, it stops taking new keys of some ranges
-//!    ([`Shards::set_serving`]), and waits until none of their keys are being processed
+//!    ([`Shards::set_serving`]), and waits until none of their keys are in progress
 //!    ([`Shards::is_idle`]).
 //! 2. It removes its claim.
 //! 3. Another replica, whose share has become larger, claims the range. Its caches list the objects
-//!    of the range. Children come first, followed by the objects themselves, whose initial events
-//!    add them to the queue.
+//!    of the range: children first, followed by the objects themselves, whose initial events add
+//!    them to the queue.
 //!
-//! The range of an object can't move while it is being reconciled, because the range is not idle
-//! then. So we don't have to check for that when the reconcile writes anything. We only have to
-//! make sure that the Lease of the replica is still valid, and the [fence](crate::leader_election)
-//! does this for every write.
+//! The range of an object can't move during a reconcile, because it is not idle then. Writes of a
+//! reconcile therefore need no check for that; they only require that the replica's Lease is still
+//! valid, and the [fence](crate::leader_election) checks this for every write.
 
 pub(crate) mod assignment;
 mod claims;
@@ -94,7 +93,7 @@ impl Sharding {
     }
 
     /// Splits the objects into this many ranges. If there are more replicas than ranges, some of
-    /// them don't get any objects.
+    /// them get no objects.
     ///
     /// # Errors
     ///
@@ -134,14 +133,14 @@ impl fmt::Display for Sharding {
     }
 }
 
-/// The ranges of this process. The membership modifies them, and workers and caches read them.
-/// Clones share the same state.
+/// The ranges of this process. Modified by the membership, and read by workers and caches. Clones
+/// share the same state.
 #[derive(Clone)]
 pub(crate) struct Shards(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// The caches contain the objects of these ranges.
+    /// Ranges whose objects the caches contain.
     owned: watch::Sender<Arc<RangeSet>>,
     /// For each cache of children, the ranges whose objects it has already listed.
     covered: watch::Sender<BTreeMap<u64, RangeSet>>,
@@ -152,36 +151,36 @@ struct Shared {
 }
 
 struct State {
-    /// Workers only take keys of these ranges.
+    /// Ranges whose keys workers may take.
     serving: RangeSet,
-    /// How many keys each range is currently processing.
+    /// Number of keys in progress, per range.
     running: Vec<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RingStatus {
     pub(crate) identity: String,
-    /// Zero until we have read the claims.
+    /// Zero until the claims were read.
     pub(crate) ranges: u32,
     pub(crate) generation: u64,
     pub(crate) replicas: Vec<String>,
-    /// For each owner, its arcs, identity, and number of ranges.
+    /// Arcs, identity, and number of ranges of each owner.
     pub(crate) owners: Vec<(String, String, u32)>,
-    /// This replica works on some of its ranges, and is about to give up the others.
+    /// Number of ranges of this replica that are served. The others are about to be given up.
     pub(crate) serving: u32,
     pub(crate) draining: u32,
-    /// How many ranges have no owner, and for how long this has been the case.
+    /// Number of ranges without an owner, and for how long there have been any.
     pub(crate) unowned: u32,
     pub(crate) unowned_for: Duration,
-    /// How many ranges this replica has acquired and given up so far.
+    /// Number of ranges that this replica has acquired and given up so far.
     pub(crate) acquired: u64,
     pub(crate) released: u64,
 }
 
 pub(crate) enum Entry {
-    /// The key can be processed as long as the guard exists.
+    /// The key can be processed while the guard exists.
     Entered(KeyGuard),
-    /// The range may be about to move to another replica, so try again later.
+    /// The range may be about to move to another replica, so retry later.
     Draining,
     /// The range belongs to another replica.
     Elsewhere,
@@ -210,18 +209,18 @@ impl Shards {
         }))
     }
 
-    /// Workers only take keys of these ranges.
+    /// Sets the ranges whose keys workers may take.
     pub(crate) fn set_serving(&self, serving: RangeSet) {
         let mut state = self.lock();
         if state.serving.space() != serving.space() {
-            // The number of ranges can only change while nobody owns any of them, so no keys are
-            // being processed.
+            // The number of ranges can only change while none of them is owned, so no keys are in
+            // progress.
             state.running = vec![0; serving.space() as usize];
         }
         state.serving = serving;
     }
 
-    /// The caches should contain the objects of these ranges.
+    /// Sets the ranges whose objects the caches should contain.
     pub(crate) fn set_owned(&self, owned: RangeSet) {
         self.0.owned.send_if_modified(|before| {
             let is_changed = **before != owned;
@@ -249,7 +248,7 @@ impl Shards {
             .is_none_or(|running| *running == 0)
     }
 
-    /// Waits until a draining range has become idle.
+    /// Waits until a draining range becomes idle.
     pub(crate) async fn became_idle(&self) {
         self.0.idle.notified().await;
     }
@@ -276,7 +275,7 @@ impl Shards {
         }
     }
 
-    /// Waits for this replica to own [`TASKS`], and then holds on to it.
+    /// Waits until this replica owns [`TASKS`], and keeps that range while the guard exists.
     pub(crate) async fn enter_tasks(&self) -> KeyGuard {
         let mut owned = self.owned();
         loop {
@@ -293,13 +292,13 @@ impl Shards {
                     };
                 }
             }
-            // This can't fail, because `self` owns the sender.
+            // Can't fail, because `self` owns the sender.
             let _ = owned.changed().await;
         }
     }
 
-    /// Returns a number for a cache of children. The caches of owners are going to wait for its
-    /// lists.
+    /// Registers a cache of children, whose lists the caches of owners wait for. Returns its
+    /// number.
     pub(crate) fn add_child(&self) -> u64 {
         let child = self.0.next_child.fetch_add(1, Ordering::Relaxed);
         let none = RangeSet::empty(0);
@@ -323,7 +322,7 @@ impl Shards {
     pub(crate) async fn children_listed(&self, ranges: &RangeSet) {
         let is_listed = |covered: &RangeSet| ranges.without(covered).is_empty();
         let mut covered = self.0.covered.subscribe();
-        // This can't fail, because `self` owns the sender.
+        // Can't fail, because `self` owns the sender.
         let _ = covered.wait_for(|covered| covered.values().all(is_listed)).await;
     }
 
@@ -340,7 +339,7 @@ impl Shards {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Ignore poisoning, since nothing can panic while the lock is held.
+        // Ignore poisoning: nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Determines which objects of a kind are held by a replica.
+//! Determines which objects of a kind a replica holds.
 //!
 //! | objects | decided by | what the API server can select |
 //! |---|---|---|
@@ -11,27 +11,27 @@ use kube::core::ObjectMeta;
 
 use super::space::{RangeSet, hash, range_of};
 
-/// Owned objects can have a label with the shard of their owner.
+/// Label of owned objects with the shard of their owner.
 const OWNER_SHARD: &str = "rbuilder.dev/owner-shard";
 
-/// The label contains this many bits from the start of the hash. If it contained the range instead,
-/// we'd have to update all objects when the number of ranges changes.
+/// Number of bits in the label, taken from the start of the hash. If the label contained the range
+/// instead, all objects would have to be updated when the number of ranges changes.
 const LABEL_BITS: u32 = 8;
 
-/// Determines the replica which works on an object, if the operator is sharded. See
+/// Determines the replica that reconciles an object, if the operator is sharded. See
 /// [`Controller::shard_by`](crate::Controller::shard_by).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShardBy {
-    /// Use the object's UID. The number of objects is about the same for all replicas.
+    /// Use the object's UID. Each replica has about the same number of objects.
     #[default]
     Uid,
     /// Use the object's namespace. Objects in the same namespace are handled by the same replica.
     ///
-    /// Note that in the API server's hash (FNV-1a), the last three characters of a name hardly make
-    /// a difference. For example, the namespaces `team-00` to `team-99` are all handled by the same
-    /// replica. It works better if names differ earlier, e.g. `payments` and `search`, or
-    /// `team-00-prod` and `team-01-prod`.
+    /// In the API server's hash (FNV-1a), the last three characters of a name hardly make a
+    /// difference. For example, the namespaces `team-00` to `team-99` are all handled by the same
+    /// replica. Names should differ earlier, e.g. `payments` and `search`, or `team-00-prod` and
+    /// `team-01-prod`.
     Namespace,
 }
 
@@ -56,7 +56,7 @@ impl ShardBy {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Division {
     pub(crate) by: ShardBy,
-    /// Whether owned objects get a label with the shard of the owner.
+    /// Whether owned objects get a label with their owner's shard.
     pub(crate) labels_owned: bool,
 }
 
@@ -81,18 +81,18 @@ impl Division {
 pub(crate) enum Scope {
     #[default]
     Everywhere,
-    /// In the ranges of this replica.
+    /// Objects in the ranges of this replica.
     Own(ShardBy),
-    /// Having an owner in the ranges of this replica.
+    /// Objects with an owner in the ranges of this replica.
     Owned(OwnedBy),
 }
 
-/// How we find the objects owned by our objects.
+/// How to find the objects owned by our objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OwnedBy {
     /// By owner reference.
     Reference,
-    /// By owner reference, but only objects with a label for this replica.
+    /// By owner reference, among the objects with a label for this replica.
     Label,
     /// By namespace.
     Namespace,
@@ -109,8 +109,8 @@ impl Scope {
         Self::Owned(OwnedBy::Namespace),
     ];
 
-    /// Returns `true` if an object with this metadata is in scope. This doesn't look at labels,
-    /// because the API server has already done so.
+    /// Returns `true` if an object with this metadata is in scope. Ignores labels, which the API
+    /// server has already evaluated.
     pub(crate) fn contains(self, ranges: &RangeSet, meta: &ObjectMeta) -> bool {
         match self {
             Self::Everywhere => true,
@@ -123,13 +123,14 @@ impl Scope {
         }
     }
 
-    /// Returns `true` if the API server sends us objects with these labels.
+    /// Returns `true` if the API server sends objects with these labels to this replica.
     pub(crate) fn selects_labels(self, meta: &ObjectMeta) -> bool {
         let mut labels = meta.labels.iter().flatten();
         self != Self::Owned(OwnedBy::Label) || labels.any(|(label, _)| label == OWNER_SHARD)
     }
 
-    /// The API server can use this field to select the objects in scope.
+    /// A field that the API server accepts in shard selectors, used to restrict what this replica
+    /// receives.
     fn field(self) -> Option<&'static str> {
         match self {
             Self::Everywhere | Self::Owned(OwnedBy::Reference | OwnedBy::Label) => None,
@@ -138,7 +139,7 @@ impl Scope {
         }
     }
 
-    /// If the API server supports shard selectors, it only sends us the objects in scope.
+    /// Returns `true` if API servers that support shard selectors only send objects in scope.
     pub(crate) fn has_shard_selector(self) -> bool {
         self.field().is_some()
     }
@@ -147,8 +148,8 @@ impl Scope {
         self.field().map(|field| ranges.selector(field))
     }
 
-    /// The label selector also matches some objects that aren't in scope, since the label only
-    /// contains the start of a hash.
+    /// Returns a label selector that matches all objects in scope, and some others, since the label
+    /// only contains the start of a hash.
     pub(crate) fn label_selector(self, ranges: &RangeSet) -> Option<String> {
         if self != Self::Owned(OwnedBy::Label) {
             return None;
@@ -164,13 +165,13 @@ impl Scope {
         matches!(self, Self::Owned(_))
     }
 
-    /// If an object gets a new owner, it may move to another range.
+    /// Returns `true` if an object moves to another range when its owner changes.
     pub(crate) fn can_move(self) -> bool {
         matches!(self, Self::Owned(OwnedBy::Reference | OwnedBy::Label))
     }
 }
 
-/// The bucket is the start of a hash.
+/// Returns the bucket of a hash, i.e. its first bits.
 fn bucket_of(hash: u64) -> u64 {
     hash >> (u64::BITS - LABEL_BITS)
 }

@@ -1,15 +1,15 @@
 //! The space of hashes, its ranges, and sets of ranges.
 //!
 //! We use 64-bit FNV-1a because that's what the API server computes for `shardSelector`. The
-//! results must always be the same. The API server decides what's sent to a replica, and the
-//! replica decides what to keep.
+//! results must always match: the API server decides what to send to a replica, and the replica
+//! decides what to keep.
 
 use std::fmt;
 
 pub(crate) const RANGES: std::ops::RangeInclusive<u32> = 1..=1024;
 
-/// Replicas own entire ranges. If ten replicas share 256 ranges, each of them owns 25 or 26, which
-/// is a difference of 4%. A hundred replicas own two or three.
+/// With 256 ranges, each of ten replicas owns 25 or 26, a difference of 4%. Each of a hundred
+/// replicas owns two or three.
 pub(crate) const DEFAULT_RANGES: u32 = 256;
 
 const SPACE_END: u128 = 1 << 64;
@@ -20,7 +20,7 @@ pub(crate) fn hash(text: &str) -> u64 {
     })
 }
 
-/// All `ranges` ranges have the same size.
+/// Returns the range of a hash. All `ranges` ranges have the same size.
 pub(crate) fn range_of(hash: u64, ranges: u32) -> u32 {
     // The result is less than `ranges`, because the hash is less than the end of the space.
     ((u128::from(hash) * u128::from(ranges)) >> 64) as u32
@@ -55,7 +55,7 @@ impl RangeSet {
         set
     }
 
-    /// The number of ranges in the space, whether they are in the set or not.
+    /// Number of ranges in the space, whether they are in the set or not.
     pub(crate) fn space(&self) -> u32 {
         self.ranges
     }
@@ -85,8 +85,8 @@ impl RangeSet {
         (0..self.ranges).filter(|range| self.contains(*range))
     }
 
-    /// Returns the ranges that aren't in `other`. If that's from a different space, these are all
-    /// ranges of this set.
+    /// Returns the ranges that aren't in `other`, i.e. all of them if `other` is from a different
+    /// space.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let is_same_space = self.ranges == other.ranges;
         Self::of(self.ranges, |range| {
@@ -116,7 +116,7 @@ impl RangeSet {
     pub(crate) fn selector(&self, field: &str) -> String {
         let parts = self.arcs().into_iter().map(|(first, end)| {
             let (start, end) = (start_of(first, self.ranges), start_of(end, self.ranges));
-            // Pad to 16 digits. Only the end of the space has one more.
+            // Pad to 16 digits. Only the end of the space has 17.
             format!("shardRange({field}, '0x{start:016x}', '0x{end:016x}')")
         });
         parts.collect::<Vec<_>>().join(" || ")

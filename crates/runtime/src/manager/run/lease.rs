@@ -1,5 +1,4 @@
-//! The lease that a manager needs to do its work. This is the leader's lease or, with shards, the
-//! one of the replica.
+//! The lease that a manager needs for its work: the leader's lease or, with shards, the replica's.
 
 use super::{OnLoss, Run};
 use crate::error::ManagerError;
@@ -19,13 +18,13 @@ impl Run {
         }
     }
 
-    /// The leases of this operator are in this namespace.
+    /// Namespace of this operator's leases.
     fn lease_namespace(&self) -> String {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
     }
 
-    /// The process has to exit after losing the lease, even if it fails to stop gracefully.
+    /// Makes the process exit after losing the lease, even if it fails to stop gracefully.
     fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
         match self.on_loss {
             OnLoss::Exit => {
@@ -35,7 +34,7 @@ impl Run {
         }
     }
 
-    /// Waits until this process may own ranges. It only gets some later, which is when its queues
+    /// Waits until this process may own ranges. It acquires them later, at which point its queues
     /// are filled.
     pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
         let ring = RingConfig {
@@ -82,7 +81,7 @@ impl Run {
                 let (config, settings) = (config.clone(), self.client_settings.clone());
                 Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
             }
-            // A client only works on the runtime that has created it, so we can't use a separate
+            // A client only works on the runtime that created it, so it can't use a separate
             // thread.
             None => Ok(Leadership::start_as_task(
                 election,

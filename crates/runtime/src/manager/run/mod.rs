@@ -3,16 +3,16 @@
 //! Each phase waits for the previous one to complete:
 //!
 //! 1. Health probes and metrics.
-//! 2. Webhooks. They're started before the caches, because the API server may need a conversion by
-//!    this process to list the objects.
+//! 2. Webhooks. They must precede the caches, because the API server may need a conversion by this
+//!    process to list the objects.
 //! 3. Caches.
 //! 4. Controllers and tasks that run on every replica.
 //! 5. Leader election.
 //! 6. All other controllers and tasks.
 //!
-//! On shutdown, queues are closed and reconciles get a grace period to finish. After that, watches
-//! are stopped and the events of controllers are sent. The lease is only released if there's no
-//! work left. Finally the servers are stopped, and the events of webhooks and tasks are sent.
+//! On shutdown, queues are closed and reconciles get a grace period to finish. Then watches are
+//! stopped and the controllers' events are sent. The lease is only released if no work is left.
+//! Finally the servers are stopped, and the events of webhooks and tasks are sent.
 //!
 //! If a component fails, everything is stopped with an error that contains its name.
 
@@ -51,17 +51,17 @@ use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
 
-/// How long we try to send queued events on shutdown.
+/// Timeout for sending queued events on shutdown.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
-/// How long we wait for pending requests to our servers on shutdown.
+/// Grace period for pending requests to our servers on shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
 /// Replaces [`SERVERS_GRACE`] after losing the lease, when the process has to exit within a second.
 const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// What to do if we're still running a second after we've lost the lease.
+/// How to handle still running a second after losing the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLoss {
-    /// Exit, no matter which threads are blocked.
+    /// Exit, whatever is blocking the threads.
     Exit,
     /// Do nothing, because the process doesn't belong to the manager alone.
     Return,
@@ -69,7 +69,7 @@ pub(super) enum OnLoss {
 
 pub(super) const METRICS: &str = "the metrics server";
 
-/// A running manager. Some of its components may not have been started yet.
+/// A running manager, some of whose components may not be started yet.
 pub(super) struct Run {
     id: String,
     client: Client,
@@ -82,7 +82,7 @@ pub(super) struct Run {
     metrics: Metrics,
     metrics_handlers: Handlers,
     probes: Probes,
-    /// The check `caches` of `/readyz` looks at this, which is set once the caches have synced.
+    /// Set once the caches have synced. Read by the check `caches` of `/readyz`.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
@@ -100,12 +100,12 @@ pub(super) struct Run {
     lease: LeaseTimes,
     caches: Caches,
     clusters: Clusters,
-    /// Controllers that we haven't started yet.
+    /// Controllers that aren't started yet.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
     /// By name of the recorder.
     recorded: Vec<(String, WaitingEvents)>,
-    /// The controllers of these queues have been started.
+    /// Queues of the controllers that were started.
     queues: Vec<Arc<Workqueue<Key>>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
@@ -117,16 +117,16 @@ pub(super) struct Run {
     phases: Phases,
 }
 
-/// Tasks of each phase, in the order in which we start them.
+/// Tasks of each phase, in the order in which phases are started.
 struct Phases {
     recorders: Phase,
     servers: Phase,
     events: Phase,
     watches: Phase,
     work: Phase,
-    /// When a cache is created, it sends us its watches.
+    /// Receives the watches of newly created caches.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
-    /// Additional clusters send us their parts.
+    /// Receives the parts of additional clusters.
     cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
 }
 
@@ -146,8 +146,8 @@ impl Phases {
         }
     }
 
-    /// Waits until any of the components exits, which isn't supposed to happen before shutdown.
-    /// Meanwhile, runs the watches of new caches and the parts of additional clusters.
+    /// Waits until any of the components exits, which must not happen before shutdown. Meanwhile,
+    /// runs the watches of new caches and the parts of additional clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -171,7 +171,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
         self.clusters.close();
-        // This stops the watchdog as well, in case we've never started an elector.
+        // Also stops the watchdog, in case no elector was ever started.
         if let Some(fence) = &self.fence {
             fence.close();
         }
@@ -257,11 +257,11 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // The check `caches` would cause a deadlock if there are conversion webhooks. To list
-        // objects stored in a different version, the API server has to call our webhook, and it
-        // only does so while this Pod is ready.
+        // With conversion webhooks, the check `caches` would deadlock: to list objects stored in a
+        // different version, the API server has to call our webhook, and it only does so while this
+        // Pod is ready.
         if !routes.has_conversions() {
-            // The API server must be able to call our webhooks immediately after an outage.
+            // The API server must be able to call our webhooks right after an outage.
             let any_counts = routes.is_empty();
             let (synced, find_unready) = (Arc::clone(&ready), caches.find_unready(stale_after, any_counts));
             probes.add_readyz("caches", move || {
@@ -346,7 +346,7 @@ impl Run {
         self.sync_caches().await?;
         self.ready.store(true, Ordering::Release);
         if let Some(fence) = self.fence.clone() {
-            // Some work doesn't have to wait for the lease.
+            // Start the work that doesn't need the lease.
             self.start_work(true);
             match self.shards.clone() {
                 Some(shards) => self.join_ring(fence, shards).await?,
@@ -357,12 +357,12 @@ impl Run {
         Ok(())
     }
 
-    /// Checks that the API server responds. Otherwise it's best to report this immediately, since
-    /// on a developer's machine, the cluster may not be running or the kubeconfig may be wrong.
+    /// Checks that the API server responds. On a developer's machine, the cluster may not be
+    /// running or the kubeconfig may be wrong, which is best reported immediately.
     async fn check_reachable(&mut self) -> Result<(), ManagerError> {
-        // A Pod may be started before the network of its node is ready, so let its caches retry
-        // until their timeout. If the manager was created from a client, we don't know anything
-        // about the server.
+        // A Pod may be started before its node's network is ready, so let its caches retry until
+        // their timeout. If the manager was created from a client, nothing is known about the
+        // server.
         if self.config.is_none() || pod_namespace().is_some() {
             return Ok(());
         }
@@ -374,8 +374,8 @@ impl Run {
         }
     }
 
-    /// Starts to send events of tasks and webhooks. This has to be the first phase, because
-    /// webhooks are called before controllers are started.
+    /// Starts publishing events from tasks and webhooks. Must come first, since webhooks may be
+    /// called before controllers start.
     fn start_recorders(&mut self) {
         for (name, waiting) in std::mem::take(&mut self.recorded) {
             let reporter = Reporter::from(name.as_str());
@@ -388,7 +388,7 @@ impl Run {
         }
     }
 
-    /// These servers run until the process exits.
+    /// Starts the servers that run until the process exits.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
         let address = &self.args.health_probe_bind_address;
@@ -424,8 +424,8 @@ impl Run {
         Ok(())
     }
 
-    /// Starts the webhook server. This has to come before the caches, because the API server may
-    /// need a conversion in order to list a kind that has multiple versions.
+    /// Starts the webhook server. Must precede the caches, because the API server may need a
+    /// conversion in order to list a kind with multiple versions.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
         let Some(routes) = self.routes.take() else {
             return Ok(());
@@ -457,8 +457,7 @@ impl Run {
         }
     }
 
-    /// Starts all watches, and waits until controllers have received the initial list of each of
-    /// them.
+    /// Starts all watches, and waits until controllers have received the initial list of each.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let report = self.caches.clone().report_stale(self.stale_after);
@@ -477,7 +476,8 @@ impl Run {
         }
     }
 
-    /// Returns an error about a cache that hasn't synced in time, or else about a required cluster.
+    /// Returns an error about a cache that hasn't synced in time or, failing that, a required
+    /// cluster.
     fn describe_unsynced(&self) -> ManagerError {
         let timeout = self.sync_timeout;
         match (self.caches.first_unsynced(), self.clusters.first_unsynced()) {
@@ -497,7 +497,7 @@ impl Run {
         }
     }
 
-    /// Starts the controllers and tasks that run on every replica, or else all that are left.
+    /// Starts the controllers and tasks that run on every replica, or all that are left.
     fn start_work(&mut self, everywhere_only: bool) {
         let is_included = |everywhere: bool| everywhere || !everywhere_only;
         let controllers = self
@@ -543,7 +543,7 @@ impl Run {
         }
         self.phases.to_watch.close();
         self.phases.cluster_parts.close();
-        // Workers exit after their current reconcile, and leave the other keys in the queue.
+        // Workers exit after their current reconcile, leaving the other keys in the queue.
         for queue in &self.queues {
             queue.close();
         }
@@ -562,8 +562,8 @@ impl Run {
         let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // If a reconcile hasn't finished, one of its requests may still be in flight, so we
-            // must let the lease expire.
+            // If a reconcile hasn't finished, one of its requests may still be in flight. Let the
+            // lease expire then.
             match drained {
                 _ if is_lost => leadership.finish_loss().await,
                 Ok(()) => leadership.release().await,
@@ -595,8 +595,8 @@ impl Run {
         drained
     }
 
-    /// Waits until controllers and tasks have finished. If we lose the lease in the meantime,
-    /// cancels them, because another process may already do the same work.
+    /// Waits until controllers and tasks have finished. If the lease is lost meanwhile, cancels
+    /// them, because another process may already do the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.lease_lost();
         tokio::select! {
@@ -610,8 +610,8 @@ impl Run {
     }
 }
 
-/// In a sharded operator, tasks wait until this replica owns their range, and keep it until they
-/// have ended.
+/// Runs a task. In a sharded operator, it waits until this replica owns the range of tasks, and
+/// keeps that range until it ends.
 async fn run_task(task: Task, shards: Option<Shards>, stopped: Shutdown) -> Result<(), Error> {
     let guard = match &shards {
         Some(shards) => {

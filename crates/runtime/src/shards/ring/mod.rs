@@ -1,35 +1,32 @@
-//! Decisions of a replica: which ranges to work on, which ones to give up, and how to modify the
+//! Decisions of a replica: which ranges to serve, which ones to give up, and how to modify the
 //! claims.
 //!
-//! [`Ring`] is a state machine that does not do any I/O. Its inputs are what was read from the API
-//! server, the results of writes, and a monotonic clock. As a consequence, tests can run any number
-//! of rings against a model of the API server in an arbitrary order, with requests that get lost or
-//! are delayed.
+//! [`Ring`] is a state machine without any I/O. Its inputs are what was read from the API server,
+//! the results of writes, and a monotonic clock. Tests can therefore run any number of rings
+//! against a model of the API server in arbitrary order, with lost and delayed requests.
 //!
-//! # Why no two replicas work on one range
+//! # Why no two replicas serve one range
 //!
 //! 1. The claims are a single object, and all writes contain the resource version that was read. So
 //!    they are always consistent, and each range has one owner.
-//! 2. A replica only works on a range if it owned the range the last time that it read the claims,
-//!    and as long as its own Lease is valid according to its own clock. That is until the renew
-//!    deadline after the last successful renewal was sent.
-//! 3. The claims of a replica are only removed by others if its Lease hasn't changed for the lease
-//!    duration, which is longer than the renew deadline. They measure this from when they've
-//!    received the last change until they have sent the request which shows that there wasn't
-//!    another one. All reads must be consistent. If one of them was stale, it might not show a
-//!    renewal.
-//! 4. A replica does not give up a range until none of its keys are being processed, and doesn't
-//!    take new ones from before it sends this write. If it does not get a result, the range stays
-//!    given up until the claims have changed. Until then, the write might still arrive. Claims that
-//!    were restored may precede a write that did arrive, so the range also stays given up while
-//!    they're fresh.
+//! 2. A replica only serves a range if it owned the range when it last read the claims, and as long
+//!    as its own Lease is valid according to its own clock, i.e. until the renew deadline after the
+//!    last successful renewal was sent.
+//! 3. Other replicas only remove the claims of a replica if its Lease hasn't changed for the lease
+//!    duration, which is longer than the renew deadline. They measure this from when they received
+//!    the last change until they sent the request that shows no further change. All reads must be
+//!    consistent: a stale read might not show a renewal.
+//! 4. A replica does not give up a range until none of its keys are in progress, and takes no new
+//!    ones once it is about to send this write. If the result is unknown, the range stays given up
+//!    until the claims have changed; until then, the write might still arrive. Restored claims may
+//!    precede a write that did arrive, so the range also stays given up while they're fresh.
 //!
-//! If somebody deletes the claims, they're restored by a replica that remembers them. A replica
-//! which doesn't remember them waits for the lease duration first. More ranges may have been
-//! acquired after the claims that are being restored, and the write which restores them might
-//! arrive late. Because of that, nobody starts to work on ranges of [fresh](Claims::fresh) claims
-//! until the lease duration is over. By then, each of the other replicas has either read that it
-//! has [lost](Ring::has_lost) a range, or has lost its Lease because it could not read anything. It
+//! If the claims are deleted, they're restored by a replica that remembers them. A replica that
+//! doesn't remember them waits for the lease duration first. Further ranges may have been acquired
+//! since the claims that are being restored, and the write that restores them might arrive late.
+//! Therefore, no replica starts to serve ranges of [fresh](Claims::fresh) claims until the lease
+//! duration is over. By then, each of the other replicas has either read that it has
+//! [lost](Ring::has_lost) a range, or has lost its Lease because it could not read anything. It
 //! stops in both cases.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,12 +41,12 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// How long we wait for the last keys of a range before we continue to work on it.
+/// Time for the last keys of a range to finish, after which the range is served again.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// After that, how long we wait before we try to give it up again.
+/// Delay before the next attempt to give up such a range.
 const DRAIN_PAUSE: Duration = Duration::from_secs(60);
 
-/// Time on the clock of a replica, which starts at an arbitrary point.
+/// Time on a replica's clock, which starts at an arbitrary point.
 pub(crate) type Clock = Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,27 +54,26 @@ pub(crate) struct Heartbeat {
     pub(crate) identity: String,
     /// Changes with each renewal.
     pub(crate) version: String,
-    /// After a renewal, the replica may hold its claims for this long.
+    /// How long the replica may hold its claims after a renewal.
     pub(crate) duration: Duration,
-    /// The replica is about to stop, so it doesn't acquire any ranges.
+    /// Set if the replica is about to stop, so it doesn't acquire any ranges.
     pub(crate) leaving: bool,
 }
 
-/// What a consistent read has returned.
+/// Result of a consistent read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
-    /// With their resource version.
+    /// Claims and their resource version.
     pub(crate) claims: Option<(Claims, String)>,
     pub(crate) replicas: Vec<Heartbeat>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
-    /// Contains the new resource version.
+    /// Stored, with the new resource version.
     Stored(String),
-    /// The request may have been successful, or may still be going to be. Either there was no
-    /// response, or it was a conflict. If a client retries requests, it may get a conflict from its
-    /// own first attempt.
+    /// The write may have succeeded, or may still succeed: there was no response, or a conflict. A
+    /// client that retries requests may get a conflict from its own first attempt.
     Unknown,
 }
 
@@ -92,55 +88,55 @@ pub(crate) struct ClaimsWrite {
 /// What this replica does with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangeState {
-    /// We don't own the range (anymore).
+    /// The range is not owned by this replica (anymore).
     Elsewhere,
-    /// We're working on the range, and won't give it up before `not_before`.
+    /// The range is served, and won't be given up before `not_before`.
     Owned { not_before: Clock },
-    /// We own the range, but don't take new keys.
+    /// The range is owned, but no new keys are taken.
     Draining { since: Clock },
-    /// We've sent a write that gives up the range, and don't know whether it was stored.
+    /// A write that gives up the range was sent, with an unknown result.
     Releasing,
 }
 
 #[derive(Clone, Debug)]
 struct Seen {
     version: String,
-    /// When we have received this version.
+    /// When this version was received.
     since: Clock,
     duration: Duration,
     leaving: bool,
-    /// Whether the last read has returned its Lease.
+    /// Whether the last read returned its Lease.
     present: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Ring {
     identity: String,
-    /// How many ranges there are if this replica has to create the claims.
+    /// Number of ranges if this replica has to create the claims.
     ranges: u32,
-    /// We also use our own lease duration for replicas whose Lease we have never seen.
+    /// Lease duration of this replica, also used for replicas whose Lease was never seen.
     duration: Duration,
-    /// For this long, we don't acquire ranges, so that other replicas get a chance to join.
+    /// Delay before acquiring ranges, so that other replicas get a chance to join.
     settle: Duration,
     seen: BTreeMap<String, Seen>,
-    /// Claims that we have read or written, with their resource version. Without one, we have to
-    /// create the claims.
+    /// Claims as last read or written, with their resource version. `None` as the version means
+    /// that they have to be created.
     claims: Option<(Claims, Option<String>)>,
     states: Vec<RangeState>,
-    /// For each range, when we've noticed that it has no owner.
+    /// When each range was first seen without an owner.
     free_since: Vec<Option<Clock>>,
-    /// Resource version that a write was based on, if we don't know its result.
+    /// Resource version a write was based on, kept while the result of the write is unknown.
     unknown: Option<Option<String>>,
-    /// If the claims are fresh, identifies their creation and says when we've first seen them.
+    /// Set if the claims are fresh: identifies their creation, and when it was first seen.
     fresh: Option<(String, Clock)>,
     creations: u32,
     leaving: bool,
     lost: bool,
-    /// When we've last seen a new replica.
+    /// When a new replica was last seen.
     last_join: Clock,
-    /// When we've first read the ring.
+    /// When the ring was first read.
     started: Option<Clock>,
-    /// When the last read was sent (rather than received).
+    /// When the last read was sent (not received).
     read: Clock,
 }
 
@@ -166,7 +162,7 @@ impl Ring {
         }
     }
 
-    /// From now on, acquires nothing and gives up all ranges.
+    /// Makes this replica acquire nothing and give up all ranges, from now on.
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
     }
@@ -175,14 +171,14 @@ impl Ring {
         self.leaving
     }
 
-    /// For how long a range has been without an owner, as far as we know.
+    /// Returns how long a range has been without an owner, as far as this replica has observed.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))
     }
 
-    /// Returns `true` after someone has taken a range from this replica. We have to stop
-    /// immediately, since we may be processing keys of that range.
+    /// Returns `true` once a range was taken from this replica. It must stop immediately, since
+    /// keys of that range may be in progress.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost
     }
@@ -191,7 +187,7 @@ impl Ring {
         self.claims.as_ref().map(|(claims, _)| claims)
     }
 
-    /// Workers only take keys of these ranges.
+    /// Ranges whose keys workers may take.
     pub(crate) fn serving(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. }))
     }
@@ -257,7 +253,7 @@ impl Ring {
         }
         match observed.claims {
             Some((claims, version)) => self.observe_claims(received, claims, Some(version)),
-            // Remember the claims, so that we can restore them.
+            // Remember the claims, so that they can be restored.
             None => self.claims.iter_mut().for_each(|(_, version)| *version = None),
         }
         self.forget_replicas();
@@ -305,7 +301,7 @@ impl Ring {
         let is_settled = self.is_settled(now);
         let space = claims.ranges.len();
         if self.states.len() != space {
-            // The number of ranges can only change while nobody owns any.
+            // The number of ranges can only change while none of them is owned.
             self.lost |= !self.owned().is_empty();
             self.states = vec![RangeState::Elsewhere; space];
             self.free_since = vec![None; space];
@@ -314,7 +310,7 @@ impl Ring {
             match claim {
                 Some(claim) => {
                     self.free_since[range] = None;
-                    // We may have never seen the Lease of this owner.
+                    // The Lease of this owner may never have been seen.
                     if !self.seen.contains_key(&claim.holder) {
                         let seen = Seen {
                             version: String::new(),
@@ -336,7 +332,7 @@ impl Ring {
             *state = match (*state, is_own) {
                 (_, false) => RangeState::Elsewhere,
                 // Another replica may have acquired the range after the claims that were restored,
-                // and may not have read yet that it does not own the range anymore.
+                // and may not have read yet that it no longer owns the range.
                 (RangeState::Elsewhere | RangeState::Releasing, true) if !is_settled => *state,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
@@ -348,7 +344,7 @@ impl Ring {
         self.claims = Some((claims, version));
     }
 
-    /// Forgets replicas which don't exist anymore and have no claims.
+    /// Forgets replicas that no longer exist and have no claims.
     fn forget_replicas(&mut self) {
         let claims = self.claims.as_ref().map(|(claims, _)| claims);
         self.seen.retain(|identity, seen| {
@@ -393,17 +389,17 @@ impl Ring {
         }))
     }
 
-    /// Returns the next modification of the claims, if there is any. The caller must send it,
-    /// because from now on, we don't own the ranges that it gives up.
+    /// Returns the next modification of the claims, if any. The caller must send it, because the
+    /// ranges that it gives up no longer count as owned.
     ///
-    /// `is_idle` tells whether none of a range's keys are being processed.
+    /// `is_idle` returns whether none of a range's keys are in progress.
     pub(crate) fn next_write(&mut self, now: Clock, is_idle: impl Fn(u32) -> bool) -> Option<ClaimsWrite> {
         let (before, base) = match &self.claims {
             Some((claims, version)) => (self.recut(claims), version.clone()),
             None if self.may_create(now) => (Claims::none(self.ranges), None),
             None => return None,
         };
-        // The states have to match the ranges that we're about to create.
+        // The states must match the ranges that are about to be created.
         if self
             .claims
             .as_ref()
@@ -450,15 +446,15 @@ impl Ring {
         (is_changed || base.is_none()).then_some(ClaimsWrite { claims, base })
     }
 
-    /// As long as this is `false`, nobody may acquire anything. See the module documentation.
+    /// While this is `false`, no replica may acquire anything. See the module documentation.
     fn is_settled(&self, now: Clock) -> bool {
         self.fresh
             .as_ref()
             .is_none_or(|(_, since)| now >= *since + self.duration)
     }
 
-    /// Applies the number of ranges that this replica is configured with, which is only possible if
-    /// nobody owns any.
+    /// Applies this replica's configured number of ranges, which is only possible while no range is
+    /// owned.
     fn recut(&self, claims: &Claims) -> Claims {
         match claims.are_free() && claims.space() != self.ranges {
             true => Claims {
@@ -483,11 +479,11 @@ impl Ring {
         holder != self.identity && self.seen.get(holder).is_some_and(|seen| self.has_expired(seen))
     }
 
-    /// Returns `true` if we may acquire a free range. Either no replica has joined recently, or the
-    /// range has been without an owner for long enough.
+    /// Returns `true` if a free range may be acquired: either no replica has joined recently, or
+    /// the range has been without an owner for long enough.
     fn has_settled(&self, now: Clock, range: u32) -> bool {
-        // If many replicas start at the same time, the first ones would otherwise acquire
-        // everything, and give up most of it later.
+        // If many replicas start concurrently, the earliest would otherwise acquire everything, and
+        // give up most of it later.
         let joined = self.last_join.max(self.started.unwrap_or(now));
         let free = self.free_since.get(range as usize).copied().flatten();
         now.saturating_sub(joined) >= self.settle

@@ -1,5 +1,5 @@
-//! Model of the API server, as seen by the replicas. It stores Leases, and claims modified with
-//! compare-and-swap.
+//! Model of the API server, as seen by the replicas. Stores Leases, and claims that are modified
+//! with compare-and-swap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Claims, ClaimsWrite, Heartbeat, Observed};
 pub(crate) struct Store {
     version: u64,
     pub(crate) claims: Option<(Claims, String)>,
-    /// By replica: the version of its Lease, and whether it's leaving.
+    /// Version of each replica's Lease, and whether the replica is leaving.
     pub(crate) leases: BTreeMap<String, (String, bool)>,
 }
 
@@ -25,7 +25,7 @@ impl Store {
         self.leases.insert(identity, (version, leaving));
     }
 
-    /// Returns the new version, unless someone has modified the claims in the meantime.
+    /// Returns the new version, or `None` if the claims were modified concurrently.
     pub(crate) fn write(&mut self, write: &ClaimsWrite) -> Option<String> {
         if self.claims.as_ref().map(|(_, version)| version) != write.base.as_ref() {
             return None;

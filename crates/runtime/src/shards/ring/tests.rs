@@ -10,7 +10,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const PERIOD: Duration = Duration::from_secs(2);
 const RANGES: u32 = 8;
 
-/// What happens to the requests in a round.
+/// What happens to a round's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Network {
     Works,
@@ -18,12 +18,12 @@ enum Network {
     LosesRead,
     LosesWrite,
     LosesResponseOfWrite,
-    /// The write arrives late or gets lost.
+    /// The write arrives late or is lost.
     DelaysWrite,
 }
 
-/// The API server and all replicas. There is a single global time, but each replica has a clock of
-/// its own, which may differ from that.
+/// The API server and all replicas. There is a single global time, from which the clock of each
+/// replica may differ.
 #[derive(Default)]
 struct World {
     now: Duration,
@@ -36,11 +36,11 @@ struct World {
 struct Replica {
     identity: String,
     ring: Ring,
-    /// How far its clock is off.
+    /// Offset of the replica's clock.
     offset: Duration,
     /// In global time.
     valid_until: Duration,
-    /// How many keys each range is processing.
+    /// Number of keys in progress, per range.
     running: BTreeMap<u32, usize>,
 }
 
@@ -185,7 +185,7 @@ impl World {
             .collect()
     }
 
-    /// Runs until somebody is working on every range. Returns how long that takes.
+    /// Runs until every range is served. Returns how long that takes.
     fn time_to_serve(&mut self) -> Duration {
         let start = self.now;
         while self.served() < RANGES as usize {
@@ -234,7 +234,7 @@ fn first_replica_waits_for_a_lease_duration_and_later_ones_only_settle() {
     assert!(waited <= Duration::from_secs(3), "{waited:?}");
 }
 
-/// If somebody has deleted the claims, the other replica may still remember them.
+/// After the claims are deleted, the other replica may still remember them.
 #[test]
 fn replica_that_remembers_no_claims_waits_for_others_to_restore_them() {
     let mut world = World::default();
@@ -264,7 +264,8 @@ fn ranges_of_a_crashed_replica_are_served_after_the_lease_duration() {
     );
 }
 
-/// The new replica has not observed the Lease of the crashed one for long enough, but others have.
+/// The new replica has not observed the Lease of the crashed replica for long enough, but others
+/// have.
 #[test]
 fn replica_that_joins_after_a_crash_does_not_delay_the_takeover() {
     let mut world = settled(3);
@@ -319,7 +320,7 @@ fn range_moves_only_after_its_last_key_is_done() {
     assert_eq!(world.shares(), [4, 4]);
 }
 
-/// The write might still arrive, and then the ranges can be acquired by another replica.
+/// The write might still arrive, and then another replica can acquire the ranges.
 #[test]
 fn range_stays_given_up_while_the_write_may_still_arrive() {
     let mut world = settled(1);
@@ -341,7 +342,7 @@ fn range_stays_given_up_while_the_write_may_still_arrive() {
     assert_eq!(world.shares(), [8]);
 }
 
-/// All other keys must not have to wait forever.
+/// Otherwise, all other keys of the range would starve.
 #[test]
 fn range_with_a_key_that_never_ends_is_served_again() {
     let mut world = settled(1);
@@ -408,7 +409,7 @@ fn range_stays_given_up_while_restored_claims_are_fresh() {
     assert_eq!(world.served(), RANGES as usize);
 }
 
-/// It's not sufficient to stop taking keys of the range, since some may still be in progress.
+/// Not taking new keys of the range isn't sufficient, since some may still be in progress.
 #[test]
 fn replica_whose_claim_was_removed_has_lost() {
     let mut world = settled(2);
@@ -418,7 +419,7 @@ fn replica_whose_claim_was_removed_has_lost() {
     assert_eq!(world.replicas.len(), 0);
 }
 
-/// Something that happens in a history. An index refers to one of those that exist at that time.
+/// An event in a history. An index refers to one of the replicas that exist at that time.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Start,
@@ -432,8 +433,8 @@ enum Event {
     DeleteLease(usize),
 }
 
-/// Derives decisions from a number. With a proptest strategy for each of them, we'd spend four
-/// times as long on them as on running the histories.
+/// Derives decisions from a number. Using a proptest strategy for each decision would take four
+/// times as long as running the histories.
 struct Decisions(u64);
 
 impl Decisions {
@@ -472,8 +473,8 @@ impl Decisions {
         }
     }
 
-    /// How long to wait for the next event. This is short most of the time, but sometimes as long
-    /// as if the machine was suspended.
+    /// Returns the delay until the next event. Usually short, but sometimes as long as if the
+    /// machine were suspended.
     fn wait(&mut self) -> Duration {
         Duration::from_millis(match self.next(21) {
             0 => 1500 + self.next(28_500),
@@ -531,8 +532,8 @@ fn histories() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: histories(), ..ProptestConfig::default() })]
 
-    /// No two replicas ever work on the same range. After the last fault, all ranges are being
-    /// worked on again.
+    /// No two replicas ever serve the same range. After the last fault, all ranges are served
+    /// again.
     #[test]
     fn no_history_gives_a_range_to_two_replicas(
         history in prop::collection::vec(any::<u64>().prop_map(|number| {

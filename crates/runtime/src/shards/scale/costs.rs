@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// Costs of an operator. An object always includes the objects that it owns.
+/// Costs of an operator. Each object includes the objects that it owns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// CPU time to receive, decode and store an object from a list.
     pub(super) listed: Duration,
     /// CPU time to receive an event of another replica, and drop it.
     pub(super) dropped: Duration,
-    /// CPU time for a change, i.e. for its events, the reconcile and the requests.
+    /// CPU time for a change, including its events, the reconcile and the requests.
     pub(super) changed: Duration,
-    /// CPU time for a reconcile that does not have anything to do.
+    /// CPU time of a no-op reconcile.
     pub(super) unchanged: Duration,
-    /// Time that a reconcile spends waiting for requests, if it has something to do.
+    /// Time a non-trivial reconcile spends waiting on API requests.
     pub(super) requests: Duration,
     /// Time to get a page of a list.
     pub(super) page: Duration,
@@ -28,9 +28,9 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Costs of the operator in testdata/bench, as measured by
-    /// `cargo xtask bench-operator --replicas`. A change modifies the spec, for which the operator
-    /// applies a Deployment and a status.
+    /// Costs of the operator in testdata/bench, as measured by `cargo xtask bench-operator
+    /// --replicas`. A change modifies the spec, for which the operator applies a Deployment and a
+    /// status.
     pub(super) const MEASURED: Self = Self {
         listed: Duration::from_micros(40),
         dropped: Duration::from_micros(40),
@@ -44,8 +44,8 @@ impl Costs {
         base_memory: 4_000_000,
     };
 
-    /// Like [`MEASURED`](Self::MEASURED), but changes only modify annotations, so there is nothing
-    /// to do. This is what the benchmark does.
+    /// Like [`MEASURED`](Self::MEASURED), but changes only modify annotations, as in the benchmark,
+    /// so reconciles are no-ops.
     pub(super) const TOUCHED: Self = Self {
         changed: Duration::from_micros(220),
         requests: Duration::ZERO,
@@ -54,7 +54,7 @@ impl Costs {
     };
 }
 
-/// A single core, which processes one thing at a time.
+/// A single core, which processes work sequentially.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     busy_until: Duration,

@@ -1,5 +1,5 @@
-//! Simulates replicas with their rings, queues and workers. This also includes shared state such as
-//! stored claims, watches, and changes not yet reconciled.
+//! Simulates replicas with their rings, queues and workers, and the state that they share: stored
+//! claims, watches, and changes that aren't reconciled yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,11 +20,11 @@ pub(super) struct Setting {
     pub(super) objects: u32,
     pub(super) ranges: u32,
     pub(super) workers: usize,
-    /// How many random objects change per second.
+    /// Number of random objects that change per second.
     pub(super) changes: u32,
     /// Whether the API server supports shard selectors.
     pub(super) server_shards: bool,
-    /// A new operator needs requests when it reconciles an object for the first time.
+    /// Whether the operator is new, so that the first reconcile of each object needs requests.
     pub(super) cold: bool,
     pub(super) costs: Costs,
 }
@@ -32,7 +32,7 @@ pub(super) struct Setting {
 /// Statistics since the last reset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// Histogram of reconciled changes by how long they took, in milliseconds.
+    /// Histogram of the delays of reconciled changes, in milliseconds.
     pub(super) delays: BTreeMap<u64, u64>,
     pub(super) reconciles: u64,
     pub(super) lease_writes: u64,
@@ -41,7 +41,7 @@ pub(super) struct Counts {
     pub(super) listed_objects: u64,
     pub(super) events: u64,
     pub(super) moved_ranges: u64,
-    /// Includes replicas that don't exist anymore.
+    /// Includes replicas that no longer exist.
     pub(super) cpu: Duration,
 }
 
@@ -63,13 +63,13 @@ impl Counts {
 
 pub(super) struct World {
     pub(super) store: Store,
-    /// Which replica is watching each range.
+    /// Replica that watches each range.
     pub(super) watchers: Vec<Option<usize>>,
-    /// For each range, the objects that we need to reconcile, and since when.
+    /// Objects of each range that are still to be reconciled, and since when.
     pub(super) changed: Vec<BTreeMap<u32, Instant>>,
-    /// Bit set of all objects that we've reconciled at least once.
+    /// Bit set of all objects that were reconciled at least once.
     pub(super) reconciled: Vec<u64>,
-    /// Which replica is reconciling an object.
+    /// Replica that is reconciling an object.
     pub(super) working: HashMap<u32, usize>,
     pub(super) counts: Counts,
     pub(super) random: u64,
@@ -122,7 +122,7 @@ impl Drop for Fleet {
 }
 
 impl Fleet {
-    /// There are no replicas yet, but objects start to change immediately.
+    /// There are no replicas yet, but objects start changing immediately.
     pub(super) fn new(setting: Setting) -> Self {
         let ranges = setting.ranges as usize;
         let world = Rc::new(RefCell::new(World {
@@ -185,7 +185,7 @@ impl Fleet {
                 .replica
                 .shards
                 .set_owned(RangeSet::empty(self.setting.ranges));
-            // The API server rejects its writes before any of the others can take over.
+            // The API server rejects its writes before another replica can take over.
             world.working.retain(|_, worker| *worker != number);
             world.watchers.iter_mut().for_each(|watcher| {
                 watcher.take_if(|watcher| *watcher == number);
@@ -194,14 +194,14 @@ impl Fleet {
         self.change();
     }
 
-    /// Stops the first replicas and waits for them to exit.
+    /// Stops the oldest replicas and waits for them to exit.
     pub(super) async fn stop(&mut self, replicas: usize) {
         let stopping: Vec<Running> = self.replicas.drain(..replicas).collect();
         for running in &stopping {
             running.replica.ring.borrow_mut().leave();
         }
         for mut running in stopping {
-            // The first task exits when the replica has given up its ranges.
+            // The first task exits once the replica has given up its ranges.
             let _ = (&mut running.tasks[0]).await;
             self.world.borrow_mut().counts.cpu += running.replica.cpu.borrow().used();
         }
@@ -225,14 +225,14 @@ impl Fleet {
             let mut left = 0;
             loop {
                 sleep(TICK).await;
-                // A tick is a millisecond, so keep thousandths of a change for the next one.
+                // A tick is a millisecond, so carry thousandths of a change over to the next one.
                 left += setting.changes;
                 let changes = left / 1000;
                 left %= 1000;
                 for _ in 0..changes {
                     change_one(setting, &world, &replicas);
                 }
-                // Every replica receives the events of all the others.
+                // Every replica receives the events of all others.
                 if !setting.server_shards && changes > 0 {
                     let dropped = setting.costs.dropped * changes;
                     for replica in &replicas {
@@ -278,7 +278,7 @@ impl Fleet {
         counts
     }
 
-    /// How many objects the replica with the most objects has.
+    /// Returns the number of objects of the replica with the most objects.
     pub(super) fn largest_share(&self) -> u32 {
         let ranges = self
             .replicas
@@ -299,7 +299,7 @@ fn change_one(setting: Setting, world: &Rc<RefCell<World>>, replicas: &[Rc<Repli
         false => replicas.len() as u64,
     };
     if let Some(watcher) = world.watchers[range]
-        // We can search for it, because replicas are numbered in the order in which they start.
+        // Replicas are sorted, because they're numbered in the order in which they start.
         && let Ok(index) = replicas.binary_search_by_key(&watcher, |replica| replica.number)
     {
         replicas[index].queue.add(object, NORMAL);

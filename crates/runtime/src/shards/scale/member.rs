@@ -15,11 +15,10 @@ use crate::shards::{Entry, RangeSet, Shards};
 
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub(super) const PERIOD: Duration = Duration::from_secs(2);
-/// When to try again if the range of a key is about to move.
+/// Delay before retrying a key whose range is about to move.
 const DRAINING_RETRY: Duration = Duration::from_millis(100);
 const PAGE: u32 = 500;
-/// Timers of tokio don't have a better resolution than this. We don't wait for less, but it still
-/// counts as CPU time.
+/// Resolution of tokio's timers. Shorter work doesn't wait, but still counts as CPU time.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
 pub(super) struct Replica {
@@ -28,7 +27,7 @@ pub(super) struct Replica {
     pub(super) shards: Shards,
     pub(super) queue: Workqueue<u32>,
     pub(super) cpu: RefCell<Cpu>,
-    /// How many lists are in progress.
+    /// Number of lists in progress.
     pub(super) lists: RefCell<usize>,
 }
 
@@ -63,7 +62,7 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Uses CPU time and waits until the CPU is done.
+    /// Uses CPU time, and waits until the CPU is done.
     async fn use_cpu(&self, work: Duration) {
         let now = self.now();
         let done = self.replica.cpu.borrow_mut().charge(now, work);
@@ -72,13 +71,13 @@ impl Member {
         }
     }
 
-    /// Renews the Lease and does what the ring says, until the replica has left.
+    /// Renews the Lease and follows the ring's decisions, until the replica has left.
     pub(super) async fn rounds(self) {
         loop {
             if self.round() {
                 return;
             }
-            // Start the next round immediately if a range that is about to move becomes idle.
+            // Start the next round immediately if a draining range becomes idle.
             let _ = timeout(PERIOD, self.replica.shards.became_idle()).await;
         }
     }
@@ -124,7 +123,7 @@ impl Member {
         self.replica.shards.set_owned(ring.owned());
     }
 
-    /// Lists new ranges, and stops watching those that have been lost.
+    /// Lists new ranges, and stops watching lost ones.
     pub(super) async fn follow_ranges(self) {
         let mut owned = self.replica.shards.owned();
         let mut before = RangeSet::empty(self.setting.ranges);
@@ -169,7 +168,7 @@ impl Member {
         let mut world = self.world.borrow_mut();
         for range in ranges.iter().filter(|range| owned.borrow().contains(*range)) {
             world.watchers[range as usize] = Some(self.replica.number);
-            // The watch starts at the version of the list, so it delivers everything since then.
+            // The watch starts at the list's version, so it delivers everything since then.
             for object in world.changed[range as usize].keys() {
                 self.replica.queue.add(*object, NORMAL);
             }

@@ -1,4 +1,4 @@
-//! What may happen to a fleet.
+//! Scenarios for a fleet.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::fleet::{Counts, Fleet, Setting};
 
 const OBSERVED: Duration = Duration::from_secs(60);
 
-/// Something that happens to a fleet once it has converged.
+/// Happens to a fleet once it has converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Happening {
-    /// There are changes, but nothing else happens.
+    /// Nothing except for changes.
     Nothing,
     Crash,
     /// A third of all replicas are killed at the same time.
@@ -24,11 +24,11 @@ pub(super) enum Happening {
 
 pub(super) struct Outcome {
     pub(super) counts: Counts,
-    /// How long it took until all ranges were being watched again and there was nothing left to do.
+    /// Time until all ranges were being watched again and no work was left.
     pub(super) converged: Duration,
-    /// `counts` covers this time.
+    /// Time covered by `counts`.
     pub(super) observed: Duration,
-    /// Before it happened.
+    /// Number of replicas before it happened.
     pub(super) replicas: usize,
     pub(super) largest_share: u32,
 }
@@ -43,7 +43,7 @@ pub(super) fn run<T>(scenario: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, scenario)
 }
 
-/// Starts replicas, and waits until they've reconciled everything.
+/// Starts replicas, and waits until they have reconciled everything.
 pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome) {
     let mut fleet = Fleet::new(setting);
     let started = Instant::now();
@@ -71,7 +71,7 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
         Happening::RollingUpdate => replace(fleet, replicas).await,
         Happening::Join => fleet.start(),
     }
-    // Nobody notices this before the next round.
+    // Other replicas don't observe this before the next round.
     sleep(Duration::from_secs(5)).await;
     fleet.converged().await;
     let converged = started.elapsed();
@@ -87,14 +87,14 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
     }
 }
 
-/// Replaces a quarter of the replicas at a time. The new ones are started first.
+/// Replaces a quarter of the replicas at a time, starting new ones first.
 async fn replace(fleet: &mut Fleet, replicas: usize) {
     let surge = replicas.div_ceil(4);
     let mut left = replicas;
     while left > 0 {
         let batch = surge.min(left);
         fleet.start_many(batch).await;
-        // It takes a while until a Pod is considered ready.
+        // Time until a Pod is considered ready.
         sleep(Duration::from_secs(10)).await;
         fleet.stop(batch).await;
         left -= batch;

@@ -1,5 +1,4 @@
-//! Generates the tables for docs/scaling.md in Markdown. They're printed by
-//! `cargo xtask simulate-scale`.
+//! Generates the tables for docs/scaling.md in Markdown, printed by `cargo xtask simulate-scale`.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -8,22 +7,22 @@ use super::costs::Costs;
 use super::fleet::Setting;
 use super::scenarios::{Happening, Outcome, happen, run, start};
 
-/// Set this environment variable to use the sizes in docs/scaling.md and print the tables.
+/// Environment variable for using the sizes in docs/scaling.md and printing the tables.
 const FULL: &str = "RBUILDER_SCALE_TABLES";
 
-/// How large the simulated fleets are.
+/// Sizes of the simulated fleets.
 #[derive(Clone, Copy)]
 struct Size {
     large: Setting,
     replicas: usize,
-    /// We compare fleets with this many objects to measurements.
+    /// Number of objects in fleets that are compared with measurements.
     predicted: u32,
-    /// We determine the load on the API server and the limits with this many objects.
+    /// Number of objects for determining the load on the API server and the limits.
     objects: u32,
-    /// How many replicas these fleets have.
+    /// Numbers of replicas of these fleets.
     fleets: &'static [usize],
     workers: &'static [usize],
-    /// We don't look any further if a fleet can handle this many changes per second.
+    /// Changes per second at which the search for a limit gives up.
     most_changes: u32,
 }
 
@@ -46,7 +45,7 @@ const FULL_SIZE: Size = Size {
     most_changes: 1_000_000,
 };
 
-/// Small enough for a test which only checks that the tables are complete.
+/// Small enough for a test that only checks that the tables are complete.
 const SMALL_SIZE: Size = Size {
     large: Setting {
         objects: 2_000,
@@ -277,12 +276,12 @@ fn rate(count: u64, outcome: &Outcome) -> String {
     format!("{:.0}", count as f64 / outcome.observed.as_secs_f64())
 }
 
-/// Finds out how many changes per second the fleet can handle, in steps of 25%. Gives up at `most`.
+/// Finds the maximum number of changes per second, in steps of 25%. Gives up at `most`.
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
-            // We don't measure the start, so nothing has to change yet. It would take most of the
-            // time.
+            // The start isn't measured, so nothing has to change yet. Changes would take most of
+            // the time.
             let (mut fleet, _) = start(
                 Setting {
                     changes: 0,
@@ -310,7 +309,7 @@ fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     changes
 }
 
-/// With [`FULL`], prints the tables for docs/scaling.md. Even when optimized, this takes minutes.
+/// With [`FULL`], prints the tables for docs/scaling.md, which takes minutes even when optimized.
 #[test]
 fn tables_are_complete() {
     let is_full = std::env::var_os(FULL).is_some();
