@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// Requests a shutdown, which also happens when this is dropped.
+/// Requests a shutdown, also when dropped.
 pub(crate) struct Stop(watch::Sender<bool>);
 
 /// Receives a shutdown signal, see [`Task`](crate::Task). All clones are notified.
@@ -23,7 +23,7 @@ impl Stop {
 impl Shutdown {
     /// Waits until a shutdown is requested.
     pub async fn requested(mut self) {
-        // This only fails if the `Stop` was dropped, which is a request as well.
+        // Only fails if the `Stop` was dropped, which is a request as well.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

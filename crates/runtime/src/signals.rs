@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Handles SIGTERM and SIGINT. Once this exists, we don't miss any signals.
+/// Handles SIGTERM and SIGINT. No signal is missed once this exists.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -38,7 +38,7 @@ impl Signals {
     /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
-            // We can't wait for anything without a handler.
+            // Without a handler, there's nothing to wait for.
             std::future::pending::<()>().await;
         }
         "Ctrl-C"

@@ -1,5 +1,5 @@
-//! Simulation testing of operators. Injects faults in order to find the histories in which an
-//! operator misbehaves.
+//! Simulation testing of operators: injects faults to find histories in which an operator
+//! misbehaves.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -20,7 +20,7 @@
 //! Simulation::new(register).declare(&map).histories(100).check();
 //! ```
 //!
-//! See `docs/simulation.md` for what you can find with it, and how to read the reports.
+//! See `docs/simulation.md` for what it can find, and how to read the reports.
 
 use std::time::Duration;
 
@@ -35,9 +35,9 @@ pub use rbuilder_simulation::{
 
 use crate::{Manager, ManagerArgs};
 
-/// How often replicas renew or request their lease. This is as seldom as the default renew deadline
-/// of 10 seconds allows with the jitter, because each renewal costs as much as any other write, and
-/// no history disturbs it.
+/// Interval at which replicas renew or request their lease. This is the maximum that the default
+/// renew deadline of 10 seconds allows with jitter: each renewal costs as much as any other write,
+/// and no history disturbs it.
 const RETRY_PERIOD: Duration = Duration::from_secs(8);
 
 impl Operator for Manager {
@@ -45,7 +45,7 @@ impl Operator for Manager {
         let mut args = ManagerArgs::for_tests();
         args.watch_namespace = settings.namespace.clone().unwrap_or_default();
         args.leader_elect = settings.elects_leader;
-        // Without this, the manager would use the namespace of the Pod that runs the test.
+        // Otherwise, the manager would use the namespace of the Pod that runs the test.
         args.leader_election_namespace = Some(client.default_namespace().to_owned());
         Self::with_client("simulated", client, args).retry_period(RETRY_PERIOD)
     }

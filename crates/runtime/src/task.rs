@@ -1,5 +1,5 @@
 //! Background tasks that are started and stopped together with the manager, and take part in leader
-//! election. For example, this can be a server or a job that cleans up regularly.
+//! election, e.g. a server or a periodic cleanup.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -9,17 +9,17 @@ use crate::shutdown::Shutdown;
 
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// A background task that's run by a [`Manager`](crate::Manager), in addition to its controllers.
-/// It is like a `Runnable` in controller-runtime.
+/// A background task run by a [`Manager`](crate::Manager), in addition to its controllers. Similar
+/// to a `Runnable` in controller-runtime.
 ///
-/// Tasks are started after all caches have synced, and (unless leader election is disabled) after
-/// this process has become the leader. On shutdown, they're told to stop at the same time as the
-/// controllers, and have the same grace period. It's fine for a task to finish early. If it fails
-/// or panics, the manager is stopped with an error that contains its name.
+/// Tasks are started once all caches have synced and (unless leader election is disabled) this
+/// process has become the leader. On shutdown, they're asked to stop at the same time as the
+/// controllers, and have the same grace period. A task may finish early. If it fails or panics, the
+/// manager stops with an error that contains the task's name.
 ///
 /// If your task writes to the cluster, use
-/// [`Manager::leader_client`](crate::Manager::leader_client). It rejects writes after the lease was
-/// lost.
+/// [`Manager::leader_client`](crate::Manager::leader_client), which rejects writes once the lease
+/// is lost.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -64,7 +64,7 @@ impl Task {
         }
     }
 
-    /// Runs the task on all replicas, regardless of who the leader is, as soon as the caches have
+    /// Runs the task on all replicas, without waiting for leadership, as soon as the caches have
     /// synced.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
@@ -79,8 +79,8 @@ impl Task {
         self.everywhere
     }
 
-    /// Runs the task. If it finishes early, this keeps waiting for the shutdown, because the
-    /// manager treats it as an error when a component exits.
+    /// Runs the task. If it finishes early, keeps waiting for the shutdown, because the manager
+    /// treats the exit of a component as an error.
     pub(crate) fn run(self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), Error>> {
         let working = (self.work)(shutdown.clone());
         async move {

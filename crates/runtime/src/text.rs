@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-/// Log collectors treat each line as a separate message, so replace line breaks with spaces.
+/// Replaces line breaks with spaces, because log collectors treat each line as a separate message.
 pub(crate) fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")

@@ -1,8 +1,8 @@
-//! Token buckets. They limit a rate, but allow bursts.
+//! Token buckets, which limit a rate but allow bursts.
 
 use tokio::time::Instant;
 
-/// Remembers the tokens at the last update.
+/// Number of tokens at the last update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
     /// Negative if tokens were taken in advance.
@@ -18,7 +18,7 @@ impl TokenBucket {
         }
     }
 
-    /// Adds `rate` tokens for each second since the last call, until there are `burst` tokens.
+    /// Adds `rate` tokens per second since the last call, up to `burst`.
     pub(crate) fn fill(&mut self, rate: f64, burst: f64, now: Instant) {
         let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + elapsed * rate).min(burst);

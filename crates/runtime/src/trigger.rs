@@ -1,4 +1,4 @@
-//! Triggers reconciles from outside of the cluster, for objects which have not changed.
+//! Triggers reconciles of unchanged objects from outside of the cluster.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,15 +9,16 @@ use tokio::sync::mpsc;
 use crate::object::Watchable;
 use crate::request::Request;
 
-/// Senders have to wait if the channel is full.
+/// Senders wait while the channel is full.
 const CAPACITY: usize = 1024;
 
-/// Creates a channel that other parts of your program can use to enqueue objects for a controller.
+/// Creates a channel through which other parts of your program can enqueue objects for a
+/// controller.
 ///
-/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers). The [`Trigger`],
-/// which can be cloned, is for the source of events (e.g. an HTTP server or the state of another
-/// controller). You can send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] if you want to
-/// set a priority and a delay.
+/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers). The [`Trigger`]
+/// is cheap to clone, and goes to the source of events (e.g. an HTTP server or the state of another
+/// controller). Send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] to set a priority and a
+/// delay.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -61,8 +62,8 @@ impl<K: Watchable> Trigger<K> {
         let _ = self.sender.send(request.into()).await;
     }
 
-    /// Requests a reconcile without waiting. If there are 1024 pending requests, the request is
-    /// dropped and this returns `false`.
+    /// Requests a reconcile without waiting. Drops the request and returns `false` if there are
+    /// 1024 pending requests.
     pub fn try_send(&self, request: impl Into<Request<K>>) -> bool {
         self.sender.try_send(request.into()).is_ok()
     }

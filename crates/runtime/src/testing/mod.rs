@@ -14,11 +14,11 @@
 //! | generate objects that match a kind's schema | [`RandomObjects`] |
 //!
 //! For an API server, use either `rbuilder::fake`, which runs within the test process, or
-//! `rbuilder::envtest`, which is a real one.
+//! `rbuilder::envtest`, which runs a real one.
 //!
 //! [`run`] and [`RoundTrip`] are part of this crate because they depend on `Manager` and on the
-//! converter of webhooks. All others are re-exported from the crate `rbuilder-testing`, which does
-//! not depend on this one.
+//! webhooks' converter. Everything else is re-exported from the crate `rbuilder-testing`, which
+//! does not depend on this one.
 
 mod round_trip;
 mod running;

@@ -11,13 +11,13 @@ use super::{Counterexample, RandomObjects};
 use crate::object::Object;
 use crate::webhook::{AnyConverter, Converter};
 
-/// Number of objects for each direction, unless the user sets it.
+/// Default for the number of objects per direction.
 const CASES: u32 = 256;
-/// A message contains at most this many differences.
+/// Maximum number of differences in a message.
 const SHOWN: usize = 10;
 
-/// Asserts that no data is lost by the conversions between a hub and a spoke. This is a shorthand
-/// for [`RoundTrip`] with its defaults.
+/// Asserts that no data is lost by the conversions between a hub and a spoke. Shorthand for
+/// [`RoundTrip`] with its defaults.
 ///
 /// ```no_run
 /// # use rbuilder::testing::assert_round_trip;
@@ -66,16 +66,15 @@ where
 /// Tests the conversions between a hub `K` and a spoke `V`. If a client reads an object in the
 /// other version and writes it back unmodified, nothing should change.
 ///
-/// This generates random objects which conform to the schemas. They're converted from the hub to
-/// the spoke and back, and vice versa, in the same way as by the [webhook](crate::Webhook::spoke).
-/// In between, defaults are set as they would be by the API server when an object is written. There
-/// is a fixed seed, so failures are reproducible.
+/// This generates random objects that conform to the schemas. They're converted from the hub to the
+/// spoke and back, and vice versa, in the same way as by the [webhook](crate::Webhook::spoke). In
+/// between, defaults are set as the API server would when an object is written. The seed is fixed,
+/// so failures are reproducible.
 ///
-/// Some conversions have to lose data. You can declare this with
-/// [`normalize_hub`](Self::normalize_hub) and [`normalize_spoke`](Self::normalize_spoke). If they
-/// reject objects that would also be rejected by a CEL rule or a validator, either skip those with
-/// [`hub_when`](Self::hub_when) and [`spoke_when`](Self::spoke_when), or specify which values to
-/// use.
+/// Some conversions have to lose data. Declare this with [`normalize_hub`](Self::normalize_hub) and
+/// [`normalize_spoke`](Self::normalize_spoke). If conversions reject objects that a CEL rule or a
+/// validator would reject as well, either skip those with [`hub_when`](Self::hub_when) and
+/// [`spoke_when`](Self::spoke_when), or specify which values to use.
 ///
 /// ```no_run
 /// # use rbuilder::CrdSchema;
@@ -122,7 +121,7 @@ pub struct RoundTrip<K: Object, V: Object> {
 type Normalize<K> = Box<dyn Fn(&mut K)>;
 type When<K> = Box<dyn Fn(&K) -> bool>;
 
-/// A version, and how we generate its objects.
+/// A version, and how to generate its objects.
 struct Side<K> {
     objects: RandomObjects,
     version: String,
@@ -203,41 +202,41 @@ where
         self
     }
 
-    /// Sets the values to be used for a field of the hub. See [`RandomObjects::values`].
+    /// Sets the values to use for a field of the hub. See [`RandomObjects::values`].
     pub fn hub_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.hub.objects = self.hub.objects.values(path, values);
         self
     }
 
-    /// Sets the values to be used for a field of the spoke. See [`RandomObjects::values`].
+    /// Sets the values to use for a field of the spoke. See [`RandomObjects::values`].
     pub fn spoke_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.spoke.objects = self.spoke.objects.values(path, values);
         self
     }
 
-    /// Skips hubs for which `when` returns `false`. Use this for objects that would be rejected by
-    /// a validator.
+    /// Skips hubs for which `when` returns `false`. Use this for objects that a validator would
+    /// reject.
     pub fn hub_when(mut self, when: impl Fn(&K) -> bool + 'static) -> Self {
         self.hub.when = Some(Box::new(when));
         self
     }
 
-    /// Skips spokes for which `when` returns `false`. Use this for objects that would be rejected
-    /// by a validator.
+    /// Skips spokes for which `when` returns `false`. Use this for objects that a validator would
+    /// reject.
     pub fn spoke_when(mut self, when: impl Fn(&V) -> bool + 'static) -> Self {
         self.spoke.when = Some(Box::new(when));
         self
     }
 
-    /// Sets a function that normalizes hubs before they are compared. It should convert equivalent
+    /// Sets a function that normalizes hubs before comparing them. It should convert equivalent
     /// values to the same form, and remove what may be lost.
     pub fn normalize_hub(mut self, normalize: impl Fn(&mut K) + 'static) -> Self {
         self.hub.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Sets a function that normalizes spokes before they are compared. It should convert
-    /// equivalent values to the same form, and remove what may be lost.
+    /// Sets a function that normalizes spokes before comparing them. It should convert equivalent
+    /// values to the same form, and remove what may be lost.
     pub fn normalize_spoke(mut self, normalize: impl Fn(&mut V) + 'static) -> Self {
         self.spoke.normalize = Some(Box::new(normalize));
         self
@@ -248,10 +247,10 @@ where
     /// # Panics
     ///
     /// Panics if an object is modified or rejected by a conversion, or if the result is rejected by
-    /// the schema of the other version. The message contains the simplest object that was found,
-    /// and the differences.
+    /// the schema of the other version. The message contains the simplest such object and the
+    /// differences.
     ///
-    /// Also panics if we cannot generate any objects that conform to the schema.
+    /// Also panics if no objects that conform to the schema can be generated.
     #[track_caller]
     pub fn assert(&self) {
         if let Err(report) = self.run() {
@@ -305,7 +304,7 @@ where
             object: there.clone(),
         })?;
         let back = self.convert(&settled, &to.version, &from.version)?;
-        // If the schema rejects the object, we'll find out what's different anyway.
+        // If the schema rejects the object, the comparison shows the differences anyway.
         let back = from.objects.admit(back.clone()).unwrap_or(back);
         let before = from.normal(object).map_err(Failure::Unread)?;
         let after = from.normal(&back).map_err(Failure::Unread)?;
@@ -350,9 +349,9 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
 
 /// Why an object isn't preserved.
 enum Failure {
-    /// The schema accepts the object, but we can't deserialize it.
+    /// The schema accepts the object, but it can't be deserialized.
     Unread(String),
-    /// A conversion has returned an error or panicked.
+    /// A conversion returned an error or panicked.
     Refused {
         from: String,
         to: String,

@@ -32,8 +32,7 @@ pub fn run(manager: Manager) -> Running {
     }
 }
 
-/// A manager started with [`run`]. When this is dropped, the manager is stopped and its result is
-/// ignored.
+/// A manager started with [`run`]. Dropping it stops the manager and ignores its result.
 #[must_use = "dropping it stops the manager"]
 pub struct Running {
     stop: Stop,
@@ -42,7 +41,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops the manager (like SIGTERM would do) and waits for it to exit.
+    /// Stops the manager (as SIGTERM would) and waits for it to exit.
     ///
     /// # Panics
     ///
@@ -70,8 +69,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.now();
-        // A test that waits for a manager which has exited is going to time out. Print the cause to
-        // make this easier to debug.
+        // A test that waits for an exited manager will time out. Print the cause to make debugging
+        // easier.
         if thread::panicking()
             && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
             && let Some(Ok(Err(error))) = ended.now_or_never()

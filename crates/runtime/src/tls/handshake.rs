@@ -1,4 +1,4 @@
-//! TLS handshakes with a server in the same process, which are used to check whether it's ready.
+//! TLS handshakes with a server in the same process, for checking that it's ready.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::Certificates;
 /// Same as in controller-runtime.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Checks that the server completes a TLS handshake within ten seconds, and uses the current
+/// Checks that the server completes a TLS handshake within ten seconds, using the current
 /// certificate.
 pub(crate) async fn check_handshake(
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub(crate) async fn check_handshake(
 }
 
 async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    // A server bound to all interfaces is also on the loopback address.
+    // A server bound to all interfaces also listens on the loopback address.
     let own: &[SocketAddr] = if address.ip().is_unspecified() {
         let port = address.port();
         &[
@@ -59,8 +59,8 @@ async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Resul
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Accepts nothing but the current certificate. We don't check its name and validity, since that's
-/// up to real clients.
+/// Accepts only the current certificate. Its name and validity aren't checked, since that's up to
+/// real clients.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,

@@ -11,18 +11,18 @@ use rcgen::{
 use yasna::tags::TAG_UTCTIME;
 use yasna::{ASN1Result, BERReader, BERReaderSeq, Tag};
 
-/// A CA that signs server certificates, with its key.
+/// A CA that signs server certificates, including its key.
 pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
 pub(super) type Validity = (Timestamp, Timestamp);
 
-/// Issues a self-signed CA certificate. The CA can sign certificates for servers, but not for other
+/// Issues a self-signed CA certificate, which can sign certificates for servers but not for other
 /// CAs.
 pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
-    // Include a hash of the key in the name to make it unique. Clients may trust two of our CAs at
-    // the same time, and must not mix them up.
+    // Include a hash of the key to make the name unique. Clients may trust two of our CAs at once,
+    // and must not mix them up.
     let hash = params.key_identifier(&key);
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     set_subject(&mut params, &format!("{name} {hash}"), validity);
@@ -31,8 +31,8 @@ pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, 
     CertifiedIssuer::self_signed(params, key)
 }
 
-/// Issues a certificate for a server with the given host names and IP addresses. Without an
-/// `issuer`, it's self-signed.
+/// Issues a certificate for a server with the given host names and IP addresses. Self-signed
+/// without an `issuer`.
 pub(super) fn issue_server_certificate(
     name: &str,
     hosts: &[String],
@@ -51,7 +51,7 @@ pub(super) fn issue_server_certificate(
 }
 
 fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validity) {
-    // rcgen uses timestamps of a different crate. A certificate doesn't have fractions of a second.
+    // rcgen uses timestamps of a different crate. Certificates have no fractions of a second.
     let time = |time: Timestamp| {
         let seconds = u64::try_from(time.as_second()).unwrap_or_default();
         date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
@@ -68,7 +68,7 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
                 content.read_optional(|version| {
                     version.read_tagged(Tag::context(0), |reader| reader.read_u8())
                 })?;
-                // The serial number, the algorithm, and the issuer come first.
+                // Skip the serial number, the algorithm, and the issuer.
                 for _ in 0..3 {
                     content.next().read_der()?;
                 }

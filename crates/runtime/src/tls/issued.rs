@@ -1,8 +1,8 @@
-//! Certificates for servers whose clients get the CA in some other way. They come with a key and
+//! Certificates for servers whose clients get the CA in some other way, along with their key and
 //! the certificate of the CA.
 //!
-//! For each certificate, we create a new CA and drop its key right after signing. Since nothing
-//! else can be signed with it, it is harmless to trust the CA for longer than necessary.
+//! Each certificate gets a new CA, whose key is dropped right after signing. Since nothing else can
+//! be signed with it, trusting the CA for longer than necessary is harmless.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
 
-/// Certificates are backdated, because some clients have a slow clock.
+/// Certificates are backdated, because the clocks of some clients are slow.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Debug)]
@@ -40,8 +40,8 @@ pub(crate) struct Authority {
 }
 
 impl Issued {
-    /// Issues a certificate for a server with the given names, signed by a new CA. Both of them are
-    /// valid for `lifetime`.
+    /// Issues a certificate for a server with the given names, signed by a new CA. Both are valid
+    /// for `lifetime`.
     pub(crate) fn new(names: &[String], lifetime: Duration, now: Timestamp) -> Result<Self, String> {
         let lifetime = SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX);
         let until = now.checked_add(lifetime).unwrap_or(Timestamp::MAX);
@@ -77,8 +77,8 @@ impl Issued {
         })
     }
 
-    /// Does what a client does that connects to the given server name and trusts the CA. The error
-    /// is the reason why it would reject the certificate.
+    /// Verifies the certificate like a client that connects to the given server name and trusts the
+    /// CA. The error is the reason to reject the certificate.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());
@@ -99,13 +99,13 @@ impl Issued {
         verified.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The certificate should be replaced after two thirds of its lifetime.
+    /// Time at which to replace the certificate, i.e. after two thirds of its lifetime.
     pub(crate) fn due(&self) -> Timestamp {
         let until = self.valid.1;
         until - until.duration_since(self.made()) / 3
     }
 
-    /// When the certificate was issued, i.e. without the backdating.
+    /// Time at which the certificate was issued, without the backdating.
     pub(crate) fn made(&self) -> Timestamp {
         (self.valid.0 + BACKDATED).min(self.valid.1)
     }
@@ -121,7 +121,7 @@ impl Authority {
         Some(Self { certificate, expires })
     }
 
-    /// Ignores everything but the certificates.
+    /// Ignores everything except certificates.
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
         CertificateDer::pem_slice_iter(text.as_bytes())
             .filter_map(|certificate| Self::new(certificate.ok()?))

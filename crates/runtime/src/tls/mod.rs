@@ -1,8 +1,8 @@
 //! Certificates and TLS configuration of an operator's servers.
 //!
-//! Certificates can be loaded from files, which are reloaded when they change. They can also be
-//! issued in this module, either self-signed or signed by a dedicated CA (see [`issued`]). HTTP is
-//! implemented on top of this in the module `server`.
+//! Certificates are either loaded from files, which are reloaded when they change, or issued by
+//! this module, self-signed or signed by a dedicated CA (see [`issued`]). HTTP is implemented on
+//! top of this in the module `server`.
 
 mod handshake;
 mod issue;
@@ -28,8 +28,8 @@ use crate::metrics::Metrics;
 pub(crate) use handshake::check_handshake;
 use issue::issue_server_certificate;
 
-/// How often we check the files. There's no point in watching the file system, since it takes the
-/// kubelet up to a minute to update a mounted Secret.
+/// Interval between checks of the files. Watching the file system wouldn't help, since the kubelet
+/// takes up to a minute to update a mounted Secret.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
@@ -116,18 +116,18 @@ struct Contents {
     key: Vec<u8>,
 }
 
-/// The certificate for new connections. We can replace it while there are open connections.
+/// The certificate for new connections. Can be replaced while connections are open.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
-    /// Issues a self-signed certificate for `localhost`. This encrypts connections, but clients
+    /// Issues a self-signed certificate for `localhost`. Connections are encrypted, but clients
     /// can't verify the server.
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
-        // It's fine if the certificate doesn't expire (before 9999-12-30), because this process
-        // doesn't store it anywhere.
+        // The certificate needn't expire (before 9999-12-30), because it's only kept in this
+        // process.
         let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let hosts = ["localhost".to_owned()];
         let (certificate, key) = issue_server_certificate("rbuilder self-signed", &hosts, forever, None)
@@ -144,8 +144,8 @@ impl Certificates {
     /// Loads a certificate from files.
     ///
     /// The returned future reloads the files when they change, and never resolves. Only new
-    /// connections use the new certificate. If we can't use the files, we log and count this, and
-    /// keep the current certificate.
+    /// connections use the new certificate. Unusable files are logged and counted, and the current
+    /// certificate stays in use.
     pub(crate) fn from_files(
         files: Files,
         metrics: Metrics,
@@ -169,7 +169,7 @@ impl Certificates {
         })
     }
 
-    /// This doesn't affect open connections.
+    /// Open connections are not affected.
     pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
@@ -178,8 +178,8 @@ impl Certificates {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Accepts TLS 1.2 and 1.3 with this certificate. With ALPN, we offer HTTP/1.1 and, if `http2`
-    /// is set, HTTP/2 (which is preferred).
+    /// Accepts TLS 1.2 and 1.3 with this certificate. ALPN offers HTTP/1.1 and, if `http2` is set,
+    /// HTTP/2 (preferred).
     ///
     /// If `client_authorities` is set, clients must present a certificate signed by a CA in this
     /// file.
@@ -209,8 +209,8 @@ impl Certificates {
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
-            // Compare the contents and not the modification times. In a mounted Secret, the files
-            // are symlinks, which have times of their own.
+            // Compare contents rather than modification times: in a mounted Secret, the files are
+            // symlinks with times of their own.
             let read = files.read().and_then(|contents| {
                 let changed = contents != known;
                 let pair = if changed {
@@ -228,8 +228,8 @@ impl Certificates {
                     tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // If the files aren't symlinks, nobody can replace both of them at the same time.
-                // The next read is going to see a matching pair.
+                // Unless the files are symlinks, they can't be replaced atomically. The next read
+                // will see a matching pair.
                 Err(error) => {
                     tracing::error!(%error, "failed to reload certificate, keeping the current one")
                 }

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder};
 
 use super::*;
 
-/// The client trusts this certificate and nothing else.
+/// The client only trusts this certificate.
 pub(crate) fn connector_to(trusted: &CertificateDer<'static>) -> TlsConnector {
     connector_of(trusted, &[])
 }
@@ -43,7 +43,7 @@ fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, Want
     config.with_root_certificates(roots)
 }
 
-/// The CA is in PEM. It has signed the client certificate.
+/// Issues a client certificate, along with its CA in PEM.
 pub(crate) fn localhost_client() -> (String, Shown) {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -105,8 +105,8 @@ async fn client_that_trusts_the_self_signed_certificate_can_verify_it() {
         .expect_err("another key has not signed it");
 }
 
-/// Like a directory in which the kubelet mounts a Secret. The files are symlinks into `..data`,
-/// which is itself a symlink to a directory, so that it can be replaced atomically.
+/// Mimics a directory in which the kubelet mounts a Secret. The files are symlinks into `..data`,
+/// which is itself a symlink to a directory, so it can be replaced atomically.
 pub(crate) struct Secret {
     folder: TempDir,
     version: u32,
@@ -179,7 +179,7 @@ fn reads(metrics: &Metrics) -> (String, String) {
     )
 }
 
-/// The clock is paused, so it advances as soon as all tasks are idle.
+/// The paused clock advances as soon as all tasks are idle.
 async fn next_poll() {
     tokio::time::sleep(POLL_INTERVAL + Duration::from_secs(1)).await;
 }
@@ -260,8 +260,8 @@ async fn unusable_files_at_startup_are_an_error_that_names_them() {
     );
 }
 
-/// If files aren't symlinks, they can't be replaced at the same time. The old pair must be used
-/// until both of them are new.
+/// Unless they're symlinks, the files can't be replaced atomically. The old pair must stay in use
+/// until both files have changed.
 #[tokio::test(start_paused = true)]
 async fn old_pair_stays_until_both_files_have_changed() {
     let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());

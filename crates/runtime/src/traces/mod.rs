@@ -1,12 +1,12 @@
 //! OpenTelemetry traces. Requires the feature `opentelemetry`.
 //!
 //! There is a span for each reconcile and for each review by a webhook. Requests to the API server
-//! are child spans of these.
+//! are child spans.
 //!
-//! Spans are passed to the tracer provider that the operator has installed. They have nothing to do
-//! with the spans of `tracing`. Hence log filters do not affect them, and they work with any
-//! subscriber that the operator might be using. Nothing is recorded if there is no provider. If the
-//! feature is disabled, this module is just a few empty functions.
+//! Spans are passed to the tracer provider that the operator has installed; without a provider,
+//! nothing is recorded. They are unrelated to the spans of `tracing`, so log filters do not affect
+//! them, and they work with any subscriber. If the feature is disabled, this module consists of
+//! empty functions.
 
 #[cfg(not(feature = "opentelemetry"))]
 mod off;

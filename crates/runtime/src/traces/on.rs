@@ -14,19 +14,19 @@ use super::url_template::url_template;
 use crate::client::wrap_client;
 use crate::error::describe_causes;
 
-/// Backends show this as the origin of a span.
+/// Shown by backends as the origin of a span.
 const TRACER: &str = "rbuilder";
 
-/// The span of a reconcile or a review. It ends on drop. `None` if there is no tracer provider.
+/// The span of a reconcile or a review, which ends on drop. `None` without a tracer provider.
 pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
-    /// A reconcile starts a new trace.
+    /// Each reconcile starts a new trace.
     pub(crate) fn of_reconcile(reconcile: &Reconcile<'_>) -> Self {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
         let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
-        // Don't allocate attributes if there is no provider.
+        // Don't allocate attributes without a provider.
         if !span.span_context().is_valid() {
             return Self(None);
         }
@@ -36,7 +36,7 @@ impl Trace {
         Self(Some(Context::new().with_span(span)))
     }
 
-    /// If the request belongs to a trace of the API server, the span becomes part of it.
+    /// If the request belongs to a trace of the API server, the span becomes part of that trace.
     pub(crate) fn of_review(headers: &HeaderMap, path: &str) -> Self {
         let attributes = vec![
             KeyValue::new("http.request.method", "POST"),
@@ -56,7 +56,7 @@ impl Trace {
         )))
     }
 
-    /// In hex. `None` if there is no tracer provider.
+    /// In hex. `None` without a tracer provider.
     pub(crate) fn id(&self) -> Option<String> {
         let span = self.0.as_ref()?.span();
         let span = span.span_context();
@@ -68,7 +68,7 @@ impl Trace {
         future.with_context(self.0.clone().unwrap_or_default())
     }
 
-    /// Adds the result to the span, and the error if the reconcile has failed.
+    /// Adds the result to the span, and the error if the reconcile failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
         let Some(context) = self.0 else {
             return;
@@ -120,8 +120,8 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
     }
 }
 
-/// Wraps a client so that its requests get a span if they belong to one (e.g. to a reconcile).
-/// Requests in the background don't, e.g. watches.
+/// Wraps a client so that requests that belong to a span (e.g. of a reconcile) get a child span.
+/// Background requests (e.g. watches) don't.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
     let server = server.cloned();
     wrap_client(client, move |client, mut request| {

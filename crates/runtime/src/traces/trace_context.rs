@@ -1,8 +1,8 @@
 //! Headers that identify the trace of a request, according to [W3C Trace
 //! Context](https://www.w3.org/TR/trace-context/).
 //!
-//! OpenTelemetry has a propagator for this, but the operator would have to install it. We implement
-//! this ourselves, so that traces always work across processes.
+//! OpenTelemetry has a propagator for this, but the operator would have to install it. With our own
+//! implementation, traces always work across processes.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
@@ -86,7 +86,7 @@ mod tests {
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);
         assert_eq!(after, before);
-        // We don't propagate unknown flags.
+        // Unknown flags aren't propagated.
         let span = read_headers(&headers(&PARENT.replace("-01", "-ff"), "")).unwrap();
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);

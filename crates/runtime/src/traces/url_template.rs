@@ -1,9 +1,9 @@
-//! Templates for paths of the Kubernetes API. With these, all spans for the same kind of request
-//! have the same name.
+//! Templates for paths of the Kubernetes API, so that all spans of the same kind of request share a
+//! name.
 
 /// Replaces names in a path with `{namespace}` and `{name}`, e.g.
-/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Paths which aren't part of the API are
-/// returned as is.
+/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Paths outside of the API are returned as
+/// is.
 pub(super) fn url_template(path: &str) -> String {
     let mut segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let resource = match segments.first() {

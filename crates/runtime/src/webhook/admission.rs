@@ -22,7 +22,7 @@ use crate::object::{FieldError, Object, decode_value};
 pub(super) type Defaulter<K> =
     Box<dyn Fn(K, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<K, Denied>> + Send + Sync>;
 
-/// The arguments are the new and the old object.
+/// Called with the new object first, then the old one.
 pub(super) type Validator<K> = Box<
     dyn Fn(Arc<K>, Option<Arc<K>>, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<Warnings, Denied>>
         + Send
@@ -32,17 +32,17 @@ pub(super) type Validator<K> = Box<
 pub(crate) type RawHandler =
     Box<dyn Fn(AdmissionRequest) -> BoxFuture<'static, AdmissionResponse> + Send + Sync>;
 
-/// We support two versions of AdmissionReview, which have the same fields.
+/// Supported versions of AdmissionReview, which have the same fields.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// How much memory it takes to decode a review, relative to its estimated size. This accounts for
-/// the JSON and the typed objects.
+/// Memory for decoding a review, relative to its estimated size. Accounts for the JSON and the
+/// typed objects.
 const DECODED: usize = 2;
-/// Same as [`DECODED`] if we also set defaults, because we need the serialized object before and
-/// after that.
+/// Like [`DECODED`], but with defaults, which take the serialized object before and after setting
+/// them.
 const DEFAULTED: usize = 4;
 
-/// A decoded AdmissionReview, whose objects have been taken out of the request.
+/// A decoded AdmissionReview. Its objects were moved out of the request.
 struct Review {
     api_version: String,
     request: Arc<AdmissionRequest>,
@@ -107,7 +107,7 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Empty if the name hasn't been generated yet.
+    /// Empty if the name isn't generated yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -141,25 +141,25 @@ impl<K: Object> Old<K> {
     }
 }
 
-/// An object that we can't pass to the functions of a webhook.
+/// An object that can't be passed to the functions of a webhook.
 struct Unreadable {
-    /// Why the object does not match the Rust type of the version in which it was written.
+    /// Why the object does not match the Rust type of the version that it was written in.
     error: FieldError,
 }
 
 fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
     let decoded = decode_value(object);
-    // An object that wasn't converted belongs to a different version, even if we can decode it.
+    // An unconverted object belongs to a different version, even if it can be decoded.
     match Mark::of(object) {
         Some(Mark { error, .. }) => Err(Unreadable { error }),
         None => decoded.map_err(|error| Unreadable { error }),
     }
 }
 
-/// Returns a warning for requests that we allow even though the stored object doesn't match the
+/// Returns a warning for a request that is allowed although the stored object doesn't match the
 /// Rust type.
 ///
-/// If we denied them, users wouldn't be able to delete or repair the object, or to remove its
+/// Denying it would keep users from deleting or repairing the object, or from removing its
 /// finalizers.
 fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
@@ -176,9 +176,9 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
     content(new) == content(old)
 }
 
-/// Decides whether to allow an update of an undecodable object, in which case this returns a
-/// warning. The stored object must be undecodable as well, and nothing but its metadata and status
-/// may change (e.g. to remove a finalizer).
+/// Returns a warning if an update of an undecodable object should be allowed. The stored object
+/// must be undecodable as well, and only its metadata and status may change (e.g. to remove a
+/// finalizer).
 fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
@@ -191,7 +191,7 @@ fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<W
     })
 }
 
-/// Decodes a review. Before that, reserves memory for `copies` times its estimated size.
+/// Decodes a review, after reserving memory for `copies` times its estimated size.
 async fn read_review(received: &Received, copies: usize) -> Result<(Review, Reservation), Rejection> {
     let work = received
         .reserve(copies * estimate_decoded(&received.body))
@@ -226,8 +226,8 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server is going to validate the object, and reports all invalid fields. If we
-        // denied it, users would only see one of them.
+        // The API server will validate the object anyway and report every invalid field; if we
+        // denied it here, users would see only one.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
             let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");
@@ -268,8 +268,8 @@ async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review)
         Old::Absent => Ok(Warnings::new()),
         Old::Decoded(object) => {
             let old = Some(Arc::clone(&object));
-            // Validators expect that there is an object, and that a request without an old one is a
-            // creation. Since a deletion only contains the old object, pass it for both.
+            // Validators expect an object, and treat a request without an old one as a creation.
+            // Since a deletion only contains the old object, pass it for both.
             validator(object, old, Arc::clone(&review.request)).await
         }
         Old::Undecodable(error) => Ok(vec![warn_undecodable::<K>(&error, "its deletion is not checked")]),

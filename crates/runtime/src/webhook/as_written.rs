@@ -1,20 +1,20 @@
-//! Preserves the notation of values which are not affected by a conversion.
+//! Preserves the notation of values that a conversion doesn't affect.
 //!
-//! There may be several notations for the same value, but it is always serialized in the same way.
-//! For example, let's say `{"every": "24h", "on": "a"}` is decoded to a type that contains a
-//! duration. The duration is copied to the other version, which is serialized as
-//! `{"every": "86400s", "on": "b"}`. From then on, there is always a difference in `kubectl diff`,
-//! and clients that apply the object again get a conflict with themselves.
+//! A value may have several notations, but is always serialized in the same way. For example,
+//! suppose that `{"every": "24h", "on": "a"}` is decoded to a type with a duration. The duration is
+//! copied to the other version, which is serialized as `{"every": "86400s", "on": "b"}`. From then
+//! on, `kubectl diff` always shows a difference, and clients that apply the object again conflict
+//! with themselves.
 //!
-//! To find out which values were just copied, we compare the converted object with how the original
-//! is serialized by its own type. This is `{"every": "86400s", "on": "a"}`. The value of `every` is
-//! the same, so we can change it back to `24h`.
+//! To detect values that were merely copied, we compare the converted object with the original as
+//! serialized by its own type, i.e. with `{"every": "86400s", "on": "a"}`. The value of `every` is
+//! the same, so it can be restored to `24h`.
 
 use serde_json::Value;
 
-/// Restores the scalars of `written` where the converted object is the same as `serialized` (i.e.
-/// as the original when its own type serializes it). This can't help with values that have moved to
-/// another field or to another index of a list.
+/// Restores the scalars of `written` where the converted object equals `serialized`, i.e. the
+/// original as serialized by its own type. Doesn't help with values that moved to another field or
+/// to another index of a list.
 ///
 /// `serialize` decodes an object to the type of the converted object, and serializes it again.
 pub(super) fn keep_as_written(
@@ -42,8 +42,8 @@ pub(super) fn keep_as_written(
     if !differs {
         return converted;
     }
-    // The other type may reject the original notation or read it as a different value. In that
-    // case, keep the converted one.
+    // The other type may reject the original notation or read it as a different value. Keep the
+    // converted object then.
     let Ok(again) = serialize(&kept) else {
         return converted;
     };
@@ -55,7 +55,7 @@ pub(super) fn keep_as_written(
     kept
 }
 
-/// Calls a function wherever all three objects have a string or a number.
+/// Calls `call` on every leaf (string or number) that is present in all three objects.
 fn for_each_scalar(
     value: &mut Value,
     one: &Value,
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Except for `text`, the type normalizes `24h` and `1.0` in the same way as all others.
+    /// All fields except `text` normalize `24h` and `1.0`.
     #[track_caller]
     fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
         let serialize = |object: &Value| {

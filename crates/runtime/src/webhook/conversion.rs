@@ -15,7 +15,7 @@ pub(crate) enum Unconvertible {
     /// The object does not match the Rust type of its version.
     #[error("{0}")]
     Undecodable(FieldError),
-    /// The version is not known, or the conversion has failed.
+    /// The version is unknown, or the conversion failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -32,7 +32,7 @@ struct Spoke<K> {
     serialize: SerializeAgain,
 }
 
-/// Also returns the object as its own type serializes it.
+/// Also returns the object as serialized by its own type.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
 /// Decodes an object and serializes it again.
@@ -40,7 +40,7 @@ type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>
 
 pub(crate) struct Converter<K> {
     spokes: BTreeMap<String, Spoke<K>>,
-    /// Mistakes in the configuration. The manager reports them at startup.
+    /// Configuration errors, which the manager reports at startup.
     errors: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl<K: Object + Serialize> Converter<K> {
             from_hub: Box::new(|hub| encode(&V::try_from(hub).map_err(|error| error.to_string())?)),
             serialize: Box::new(serialize::<V>),
         };
-        // There's no harm in adding the hub as a spoke.
+        // Adding the hub as a spoke is harmless.
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
             self.errors
                 .push(format!("`{}` of `{version}` is added twice", V::kind(&())));
@@ -109,9 +109,9 @@ fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
     Ok(object)
 }
 
-/// The server has converters of different kinds, so it needs this trait object.
+/// Trait object for converters of different kinds.
 pub(crate) trait AnyConverter: Send + Sync {
-    /// The group comes first.
+    /// Returns group and kind.
     fn kind(&self) -> (String, String);
     fn crd_name(&self) -> String;
     fn errors(&self) -> &[String];
@@ -154,13 +154,13 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 }
 
-/// Restores all metadata except for labels and annotations, since the API server rejects a
-/// conversion that changes anything else.
+/// Restores all metadata except for labels and annotations, since the API server rejects
+/// conversions that change anything else.
 fn keep_metadata(object: &Value, converted: &mut Value) {
     let mut metadata = object["metadata"].clone();
     let returned = converted["metadata"].take();
-    // A conversion that copies the metadata includes the UID. Only then do we know that a label is
-    // missing because it was removed.
+    // A conversion that copies the metadata includes the UID. Only then does a missing label mean
+    // that it was removed.
     let is_copied = !returned["uid"].is_null() && returned["uid"] == metadata["uid"];
     for key in ["labels", "annotations"] {
         match (&returned[key], is_copied) {

@@ -1,5 +1,5 @@
-//! Handles ConversionReviews. Objects are decoded one by one, so memory does not depend on the
-//! length of the list.
+//! Handles ConversionReviews. Objects are decoded one by one, so that memory usage does not depend
+//! on the length of the list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::metrics::ConversionMetrics;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// Let other tasks on the same thread run after this many bytes.
+/// Yield to other tasks on the same thread after this many bytes.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// How much memory it takes to convert an object, relative to its estimated size. We need the
-/// object as it was written, as serialized by either type, and two more copies for comparing them.
+/// Memory for converting an object, relative to its estimated size: the object as written, as
+/// serialized by either type, and two more copies for comparing them.
 const COPIES: usize = 5;
 
 const ENVELOPE: usize = 4096;
 
 pub(super) struct ConversionEndpoint {
-    /// The keys are group and kind.
+    /// Keyed by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
     metrics: ConversionMetrics,
     failures: LogLimit,
@@ -52,7 +52,7 @@ struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     to: String,
-    /// Items are decoded one by one, so the list itself stays raw.
+    /// Stays raw, because items are decoded one by one.
     #[serde(borrow)]
     objects: &'a RawValue,
 }
@@ -82,7 +82,7 @@ impl<'a> Request<'a> {
         Items(self.objects.get().strip_prefix('[').unwrap_or_default())
     }
 
-    /// The memory for converting the largest object, plus the response.
+    /// Memory for converting the largest object, plus the response.
     fn estimate(&self) -> usize {
         let sizes = self
             .objects()
@@ -91,8 +91,8 @@ impl<'a> Request<'a> {
         self.room() + COPIES * sizes.max().unwrap_or_default()
     }
 
-    /// Initial capacity of the response. We expect its objects to be about as large as those in the
-    /// request.
+    /// Initial capacity of the response, assuming that its objects are about as large as those in
+    /// the request.
     fn room(&self) -> usize {
         let objects = self.objects.get().len();
         objects + objects / 8 + ENVELOPE
@@ -139,8 +139,8 @@ impl ConversionEndpoint {
     }
 
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
-        // If we can't convert one of the objects, the entire review fails, because that's what the
-        // API server expects.
+        // If one of the objects can't be converted, the entire review fails, as the API server
+        // expects.
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
         let converted = self.convert_all(&request, received, &mut work).await?;
@@ -158,8 +158,8 @@ impl ConversionEndpoint {
         Ok(Answer::new(body, work))
     }
 
-    /// Converts all objects and returns the response. The inner error says which object could not
-    /// be converted and why.
+    /// Converts all objects and returns the response. The inner error identifies the object that
+    /// could not be converted, and says why.
     async fn convert_all(
         &self,
         request: &Request<'_>,
@@ -183,7 +183,7 @@ impl ConversionEndpoint {
             if let Err(message) = converted {
                 return Ok(Err(message));
             }
-            // We need eight more bytes for the separator and the end of the response.
+            // Eight more bytes are for the separator and the end of the response.
             make_room(&mut answer, text.len() + 8, received, work)?;
             if index > 0 {
                 answer.push(b',');
@@ -220,8 +220,7 @@ impl ConversionEndpoint {
     }
 }
 
-/// The response may get larger than we have expected, in which case this reserves more memory for
-/// it.
+/// Reserves more memory if the response gets larger than expected.
 fn make_room(
     answer: &mut Vec<u8>,
     bytes: usize,
@@ -231,7 +230,7 @@ fn make_room(
     if answer.capacity() - answer.len() >= bytes {
         return Ok(());
     }
-    // Grow by a quarter, so that a long list doesn't have to be copied for each of its items.
+    // Grow by a quarter, so that a long list isn't copied for each of its items.
     let more = bytes.max(answer.capacity() / 4);
     if !work.try_grow(more) {
         return Err(received.too_large(work.size() + more));
@@ -240,8 +239,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. If it can't be decoded but is about to be admitted, this returns the object
-/// as written with a mark (see [`unconverted`](super::unconverted)).
+/// Converts an object. An undecodable object that is being admitted is returned as written, with a
+/// mark (see [`unconverted`](super::unconverted)).
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,
@@ -250,8 +249,8 @@ fn convert_or_relabel(
     let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
     match (converter.convert(&written, to), mark) {
         (Ok(converted), None) => Ok(converted),
-        // Some other webhook may have patched the object so that it's valid in the version of its
-        // label. But if we converted it, we'd lose what the user has written.
+        // Another webhook may have patched the object so that it's valid in the version of its
+        // label. But converting it would lose what the user has written.
         (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
             "the annotation {ANNOTATION} is set: {}",
             mark.error

@@ -1,4 +1,4 @@
-//! Denials of admission requests, as they are returned to the client by the API server.
+//! Denials of admission requests, as the API server returns them to clients.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use super::Warnings;
 use crate::error::Error;
 use crate::object::FieldError;
 
-/// The denial of an admission request. It consists of a message, an HTTP status, and possibly the
-/// paths of invalid fields.
+/// The denial of an admission request, with a message, an HTTP status, and possibly the paths of
+/// invalid fields.
 ///
 /// ```
 /// use rbuilder::Denied;
@@ -30,12 +30,12 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// Denies a request because a field is invalid. Like for built-in kinds, the status is 422 and
+    /// Denies a request because a field is invalid. As for built-in kinds, the status is 422 and
     /// the reason is `Invalid`.
     ///
     /// `field` should be a path such as `spec.ports[0].name`. The object's name is added to the
-    /// response, so it looks just like an error of the API server:
-    /// `CronJob.batch.example.com "nightly" is invalid: spec.schedule: must be a cron expression`.
+    /// response, so it looks just like an error of the API server: `CronJob.batch.example.com
+    /// "nightly" is invalid: spec.schedule: must be a cron expression`.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
         status.code = 422;
@@ -44,8 +44,7 @@ impl Denied {
 
     pub(super) fn undecodable(error: &FieldError) -> Self {
         let parent = error.field.strip_prefix('.').unwrap_or(&error.field);
-        // If a field is missing, report the path of the field and not of its parent, like the API
-        // server does.
+        // Like the API server, report the path of a missing field itself rather than of its parent.
         let missing = error
             .cause
             .strip_prefix("missing field `")
@@ -90,8 +89,8 @@ impl Denied {
         self
     }
 
-    /// Denies a request if there are any invalid fields, and allows it if there are none. Like
-    /// [`invalid`](Self::invalid), but for validators which check more than one field.
+    /// Denies a request if any fields are invalid, and allows it otherwise. Like
+    /// [`invalid`](Self::invalid), but for validators that check more than one field.
     ///
     /// ```
     /// # use rbuilder::Denied;
@@ -127,7 +126,7 @@ impl Denied {
     }
 
     /// Denies a request because it is forbidden. The status is 403 and the reason is `Forbidden`.
-    /// This is also what strings and most errors are converted to.
+    /// Strings and most errors are converted to this as well.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::with_status(403, "Forbidden", message)
     }
@@ -140,7 +139,7 @@ impl Denied {
         Self::of(Box::new(status))
     }
 
-    /// Adds a warning, which is sent to the client together with the denial. It should be shorter
+    /// Adds a warning that is sent to the client together with the denial. It should be shorter
     /// than 120 characters.
     #[must_use]
     pub fn warning(mut self, warning: impl Into<String>) -> Self {
@@ -150,9 +149,9 @@ impl Denied {
 
     /// Returns the status for a request, given the group, kind and name of its object.
     ///
-    /// If an object is invalid, clients get its kind and name from the details. Without them,
-    /// kubectl just prints "The request is invalid". We don't touch the details of a status by the
-    /// API server.
+    /// For an invalid object, clients read its kind and name from the details; without them,
+    /// kubectl just prints "The request is invalid". The details of a status from the API server
+    /// are preserved.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();
         let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
@@ -190,7 +189,7 @@ impl Denied {
     }
 }
 
-/// Formats invalid fields like the API server does.
+/// Formats invalid fields in the same way as the API server.
 fn format_causes(details: &StatusDetails, otherwise: &str) -> String {
     let errors: Vec<String> = details
         .causes
@@ -224,7 +223,7 @@ impl From<String> for Denied {
     }
 }
 
-/// Passes on an error response of the API server to the client, including its status.
+/// Passes an error response of the API server on to the client, including its status.
 impl From<kube::Error> for Denied {
     fn from(error: kube::Error) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! Handles reviews of the fake API server directly, i.e. without opening a connection.
+//! Handles reviews of the fake API server directly, without opening a connection.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::fake::WebhookHandler;
 use crate::metrics::Metrics;
 use crate::server::RequestBody;
 
-/// The handler does the same as the webhook server. `memory` is the limit for all reviews together
-/// in bytes, or `None` for the default.
+/// Returns a handler equivalent to the webhook server. `memory` is the total for all reviews in
+/// bytes, or `None` for the default.
 pub(crate) fn handler_in_process(routes: Routes, metrics: &Metrics, memory: Option<usize>) -> WebhookHandler {
     let memory = memory.unwrap_or_else(default_total);
     let handle = Arc::new(routes.into_handler(metrics, memory));
@@ -26,7 +26,7 @@ pub(crate) fn handler_in_process(routes: Routes, metrics: &Metrics, memory: Opti
             };
             let reply = handle(request).await;
             let status = reply.status().as_u16();
-            // This can't fail, since we have the entire body.
+            // Can't fail, since the body is complete.
             let body = reply
                 .into_body()
                 .collect()

@@ -1,8 +1,8 @@
-//! Matches a list's items before and after it was modified by a defaulting function.
+//! Matches the items of a list before and after a defaulting function modified it.
 //!
 //! # Example: why matching by position is not enough
 //!
-//! Let's say the function modifies `[a, b]` to `[sidecar, a, b]`. If we matched items by position,
+//! Suppose that the function modifies `[a, b]` to `[sidecar, a, b]`. Matching by position,
 //! `sidecar` would get all fields of `a` that are not part of the type, `a` would get those of `b`,
 //! and those of `b` would be lost.
 
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Fields that can identify an item. We use the first set that fits a list. These are the
+/// Fields that can identify an item; the first set that fits a list is used. These are the
 /// `x-kubernetes-list-map-keys` of built-in types, and the most common ones of custom resources.
 const KEYS: [&[&str]; 11] = [
     &["name"],
@@ -26,16 +26,15 @@ const KEYS: [&[&str]; 11] = [
     &["ip"],
 ];
 
-/// How many pairs we compare at most. In longer lists, we only match each item with the next equal
-/// one, and don't look for similar items.
+/// Maximum number of pairs to compare. In longer lists, each item is only matched with the next
+/// equal one, without looking for similar items.
 const MAX_COMPARISONS: usize = 1_000_000;
 
-/// For each item of `after`, returns the index of the corresponding item in `before` (if there is
-/// one).
+/// For each item of `after`, returns the index of the corresponding item in `before`, if any.
 ///
-/// If items have keys, we use those. Otherwise, we compute the longest common subsequence of equal
-/// items, and then look for similar items in the gaps. If both sides of a gap have the same number
-/// of items left, we match them in order.
+/// Items with keys are matched by key. Otherwise, we compute the longest common subsequence of
+/// equal items, and then look for similar items in the gaps. If both sides of a gap have the same
+/// number of items left, they are matched in order.
 pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if let Some(matched) = KEYS.iter().find_map(|keys| match_by_keys(keys, before, after)) {
         return matched;
@@ -70,7 +69,7 @@ fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
         let values: Option<Vec<&Value>> = keys.iter().map(|key| item.get(key)).collect();
         let values = values?;
         let are_scalars = values.iter().all(|value| value.is_string() || value.is_number());
-        // Compare JSON, so that a number isn't equal to a string, and two values aren't equal to a
+        // Compare JSON, so that a number doesn't equal a string, and two values don't equal a
         // single one with a comma.
         are_scalars.then(|| Value::from_iter(values.into_iter().cloned()).to_string())
     };
@@ -79,7 +78,7 @@ fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     (distinct.len() == identities.len()).then_some(identities)
 }
 
-/// At least half of the fields must be the same. This is relative to the larger object.
+/// Returns `true` if at least half of the larger object's fields are the same.
 fn are_similar(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return false;
@@ -107,7 +106,7 @@ impl Gap {
     }
 }
 
-/// Matches the longest common subsequence within a gap. Returns what's left of the gap.
+/// Matches the longest common subsequence within a gap. Returns the remaining gaps.
 fn match_subsequence(
     gap: Gap,
     before: &[Value],
@@ -122,7 +121,7 @@ fn match_subsequence(
     let mut gaps = Vec::new();
     let mut start = (0, 0);
     let end = (old.len(), new.len());
-    // The end counts as a match, so there's a last gap in front of it.
+    // Treat the end as a match, so that the last gap precedes it.
     for (at_old, at_new) in common_subsequence(old, new, are_same).into_iter().chain([end]) {
         if start.0 < at_old || start.1 < at_new {
             gaps.push(Gap {
@@ -143,8 +142,7 @@ fn common_subsequence(
     new: &[Value],
     are_same: impl Fn(&Value, &Value) -> bool,
 ) -> Vec<(usize, usize)> {
-    // Skip what both have in common at the start and the end, since a function rarely changes more
-    // than a few items.
+    // Skip the common prefix and suffix, since a function rarely changes more than a few items.
     let shorter = old.len().min(new.len());
     let prefix = (0..shorter)
         .take_while(|at| are_same(&old[*at], &new[*at]))
@@ -195,8 +193,8 @@ fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bo
     places
 }
 
-/// Matches each new item with the next old one that is equal. This is close to the longest common
-/// subsequence, unless there are many duplicates.
+/// Matches each new item with the next equal old one. Close to the longest common subsequence,
+/// unless there are many duplicates.
 fn next_equal(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in old.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Estimates how much memory JSON takes after it was decoded.
+//! Estimates the memory usage of JSON after decoding.
 //!
-//! It can be a hundred times as much as the text. For example, `{"a":0}` is 7 bytes long, but takes
-//! more than 600 bytes as a [`Value`], since maps are allocated with enough space for eleven
+//! It can be a hundred times the size of the text. For example, `{"a":0}` is 7 bytes long, but
+//! takes more than 600 bytes as a [`Value`], since maps are allocated with enough space for eleven
 //! fields. Without an estimate, 2 MiB of JSON would be enough to exceed the memory limit of a
 //! container.
 
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 /// A map with up to eleven fields, which is a single B-tree node.
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
-/// Size of each field in a larger map, assuming that nodes are half full.
+/// Size per field of a larger map, assuming that nodes are half full.
 const FIELD: usize = MAP / 6;
-/// A short list, which always has room for four items.
+/// A short list, which always has capacity for four items.
 const LIST: usize = 4 * size_of::<Value>();
-/// Size of each item in a longer list, whose capacity may just have been doubled.
+/// Size per item of a longer list, whose capacity may just have been doubled.
 const ITEM: usize = 2 * size_of::<Value>();
-/// Includes the overhead of the allocator.
+/// Overhead of the allocator included.
 const STRING: usize = 24;
 
-/// Estimates the size of a [`Value`] in bytes, given its text. It's usually smaller than that.
+/// Estimates the size of a [`Value`] in bytes, given its text. Usually an overestimate.
 pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     let (mut maps, mut fields, mut lists, mut commas, mut strings) = (0usize, 0usize, 0, 0, 0);
     let mut bytes = text.iter();

@@ -1,17 +1,17 @@
-//! Limits how much memory reviews may use. This is a share of the process's memory, and is split
-//! into two pools.
+//! Limits the memory usage of reviews to a share of the process's memory, which is split into two
+//! pools.
 //!
 //! The first pool is for request bodies, from their first byte until the response. The second is
-//! for decoding them, and for responses until they have been sent. Thanks to this separation, a
-//! complete body never has to wait for an incomplete one, and two complete bodies cannot deadlock.
+//! for decoding them, and for responses until they were sent. The separation ensures that a
+//! complete body never waits for an incomplete one, and that two complete bodies cannot deadlock.
 //!
 //! # Example: clients that hold memory and send nothing
 //!
 //! The pool for bodies has 20 MiB. Three clients send 6 MiB each and then stall. There's a new
-//! review of 4 MiB, but just 2 MiB are left. So we close the connection of the client that has
-//! stalled for the longest time, provided that it has been more than a second. Without this limit,
-//! a process that is busy would close connections just because it has not got around to reading
-//! from them.
+//! review of 4 MiB, but only 2 MiB are left, so we close the connection of the client that has
+//! stalled the longest, provided that it has stalled for more than a second. Without this minimum,
+//! a busy process would close connections merely because it has not got around to reading from
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,21 +27,21 @@ use crate::memory_limit;
 use crate::server::Connection;
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// Bytes per permit of the semaphore. We can't use single bytes, because `acquire_many` is limited
-/// to `u32::MAX` permits.
+/// Bytes per permit of the semaphore. Single bytes aren't possible, because `acquire_many` is
+/// limited to `u32::MAX` permits.
 const UNIT: usize = 1024;
-/// How long a client may stall before we close its connection.
+/// How long a client may stall before its connection can be closed.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a review waits for memory. For most webhooks, the API server only waits for 10 s.
+/// Timeout for a review to get memory. For most webhooks, the API server only waits 10 s.
 const MAX_WAIT: Duration = Duration::from_secs(8);
-/// The default is at most this, which is enough for the largest ConversionReview.
+/// Upper bound for the default, large enough for the biggest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// Default if we don't know how much memory the machine has.
+/// Default if the machine's memory is unknown.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
-/// The total is at least this, which is enough for small reviews.
+/// Lower bound for the total, large enough for small reviews.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// By default, reviews may use half of the process's memory limit, but at most 1 GiB.
+/// Half of the process's memory limit, but at most 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
@@ -52,7 +52,7 @@ pub(super) struct Memory {
     total: usize,
     /// A third of the total. Holds request bodies until their response.
     pub(super) bodies: Arc<Pool>,
-    /// Two thirds of the total. Holds decoded objects, and also responses until they've been sent.
+    /// Two thirds of the total. Holds decoded objects, and responses until they were sent.
     pub(super) work: Arc<Pool>,
 }
 
@@ -79,8 +79,7 @@ impl Memory {
     }
 }
 
-/// Memory that reviews share. If a review needs more than what's left, it has to wait in FIFO
-/// order.
+/// Memory that reviews share. Reviews that need more than what's left wait in FIFO order.
 pub(super) struct Pool {
     size: usize,
     free: Arc<Semaphore>,
@@ -91,7 +90,8 @@ pub(super) struct Pool {
 struct Holder {
     connection: Connection,
     units: usize,
-    /// While a review is waiting for more memory, others may be waiting for the part that it holds.
+    /// Set while the review is waiting for more memory. Others may be waiting for the memory it
+    /// holds.
     is_waiting: bool,
 }
 
@@ -134,8 +134,8 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes connections of slow clients until `units` are freed. The first to go is the one that
-    /// has kept us waiting for the longest time.
+    /// Closes connections of slow clients until `units` are freed, starting with the client that
+    /// has kept us waiting the longest.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
         let holders = self.holders();
@@ -156,7 +156,7 @@ impl Pool {
         }
     }
 
-    /// Nobody is going to release memory if all those who hold some are waiting for more.
+    /// Returns `true` if all holders of memory are waiting for more, so that none will be released.
     fn is_stuck(&self) -> bool {
         let holders = self.holders();
         let mut holding = holders.values().filter(|holder| holder.units > 0).peekable();
@@ -166,7 +166,7 @@ impl Pool {
 
 impl Reservation {
     /// Waits until more memory is available. Fails after eight seconds, or immediately if all other
-    /// reservations are waiting as well.
+    /// reservations are waiting too.
     pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), Rejection> {
         let units = bytes.div_ceil(UNIT);
         self.set_waiting(true);
@@ -180,7 +180,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Doesn't wait. Returns `false` if the memory isn't available right now.
+    /// Returns `false` if the memory isn't available right now.
     #[must_use]
     pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(UNIT));
@@ -222,7 +222,7 @@ impl Reservation {
                 return None;
             }
             pool.close_slow(units);
-            // By then, more clients may have become slow.
+            // More clients may be slow by then.
             next = Instant::now() + PATIENCE / 4;
         }
     }
@@ -249,8 +249,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // Release the memory first, because as long as it's in use, there must be a registered
-        // holder.
+        // Release the memory first: memory in use must have a registered holder.
         self.permit = None;
         self.pool.holders().remove(&self.id);
     }

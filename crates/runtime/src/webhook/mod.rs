@@ -1,9 +1,9 @@
 //! Admission and conversion webhooks with typed functions.
 //!
-//! A [`Webhook`] contains the functions for a kind. All webhooks are served by the manager on the
-//! same port, with the same paths as in controller-runtime. In order to be called, a webhook has to
-//! be listed in a webhook configuration, which selects kinds and operations and refers to these
-//! paths. `rbuilder manifests` generates them from `#[webhook]`. The HTTPS server is implemented in
+//! A [`Webhook`] contains the functions for a kind. The manager serves all webhooks on the same
+//! port, with the same paths as in controller-runtime. To be called, a webhook must be listed in a
+//! webhook configuration, which selects kinds and operations and refers to these paths. `rbuilder
+//! manifests` generates configurations from `#[webhook]`. The HTTPS server is implemented in
 //! `server` and `tls`.
 
 mod admission;
@@ -47,15 +47,13 @@ use admission::{Defaulter, RawHandler, Validator};
 pub(crate) use conversion::AnyConverter;
 pub(crate) use conversion::Converter;
 
-/// An admission request, which is defined by kube. It contains the operation and the user, among
-/// others.
+/// An admission request, as defined by kube. Contains the operation and the user, among others.
 ///
-/// The functions of a [`Webhook`] get the objects as separate arguments, so `object` and
+/// The functions of a [`Webhook`] receive the objects as separate arguments, so `object` and
 /// `old_object` are empty. They are only set for [raw](crate::Manager::raw_webhook) webhooks.
 pub type AdmissionRequest = kube::core::admission::AdmissionRequest<DynamicObject>;
 
-/// Warnings which the API server sends to the client. Each of them should be shorter than 120
-/// characters.
+/// Warnings for the client, sent by the API server. Each should be shorter than 120 characters.
 pub type Warnings = Vec<String>;
 
 /// Admission and conversion webhooks for objects of kind `K`.
@@ -79,8 +77,8 @@ pub type Warnings = Vec<String>;
 /// # }
 /// ```
 ///
-/// If one of the functions panics, the response has the status 500. It then depends on the
-/// `failurePolicy` in the webhook configuration what the API server does.
+/// If one of the functions panics, the response has status 500, and the `failurePolicy` in the
+/// webhook configuration determines what the API server does.
 #[must_use = "pass it to `Manager::webhook`"]
 pub struct Webhook<K: Object> {
     defaulter: Option<Defaulter<K>>,
@@ -97,7 +95,7 @@ impl<K: Object + Serialize> Default for Webhook<K> {
 }
 
 impl<K: Object + Serialize> Webhook<K> {
-    /// Creates a webhook that doesn't have any functions yet.
+    /// Creates a webhook without any functions.
     pub fn new() -> Self {
         Self {
             defaulter: None,
@@ -108,20 +106,20 @@ impl<K: Object + Serialize> Webhook<K> {
         }
     }
 
-    /// Sets the defaulting function. It can modify an object when it is created or updated, before
+    /// Sets the defaulting function. It can modify an object that is created or updated, before
     /// it's validated.
     ///
-    /// Either return nothing, or a `Result` if you want to deny requests. The function has to be
-    /// idempotent: if the object is modified by other webhooks, it may be called again. It is not
+    /// Either return nothing, or a `Result` to be able to deny requests. The function must be
+    /// idempotent, since it may be called again if other webhooks modify the object. It is not
     /// called for deletions.
     ///
-    /// Changes are sent to the API server as a patch. This preserves fields which are not part of
-    /// the type. For lists, this works even if items are inserted or removed. They're matched by
+    /// Changes are sent to the API server as a patch, which preserves fields that are not part of
+    /// the type. This even works for lists with inserted or removed items, which are matched by
     /// fields such as `name`, or by similarity.
     ///
     /// If an object cannot be decoded into `K` (e.g. there is a typo in an enum), the function
-    /// isn't called either. The object is admitted unchanged, with a warning. The API server is
-    /// then going to validate it with the schema, and reports all invalid fields.
+    /// isn't called, and the object is admitted unchanged, with a warning. The API server then
+    /// validates it against the schema, and reports all invalid fields.
     ///
     /// The path is `/mutate-<group>-<version>-<kind>` in lower case, where the dots of the group
     /// are replaced with dashes.
@@ -137,9 +135,9 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets an async defaulting function. In contrast to [`defaulter`](Self::defaulter), it takes
-    /// the object by value and returns it. The API server waits up to `timeoutSeconds`, which is
-    /// part of the webhook configuration.
+    /// Sets an async defaulting function. Unlike [`defaulter`](Self::defaulter), it takes the
+    /// object by value and returns it. The API server waits up to `timeoutSeconds`, which is part
+    /// of the webhook configuration.
     pub fn defaulter_async<F, Fut, E>(mut self, default: F) -> Self
     where
         F: Fn(K, Arc<AdmissionRequest>) -> Fut + Send + Sync + 'static,
@@ -156,13 +154,13 @@ impl<K: Object + Serialize> Webhook<K> {
     /// Sets the validating function. It is called with the new object and, for updates and
     /// deletions, the old object.
     ///
-    /// Return a `Result<(), E>`, or a `Result<Warnings, E>` if you want to send warnings to the
-    /// client. Errors deny the request, using the message and the status of [`Denied`].
+    /// Return a `Result<(), E>`, or a `Result<Warnings, E>` to send warnings to the client. Errors
+    /// deny the request, using the message and the status of [`Denied`].
     ///
-    /// For deletions, both arguments are the object that is about to be deleted. You can
-    /// distinguish this by the `operation` of the request. If an object conforms to the schema but
-    /// cannot be decoded into `K`, it is denied with status 422 and the name of the field, without
-    /// calling the function.
+    /// For deletions, both arguments are the object that is about to be deleted; check the
+    /// `operation` of the request to detect this. If an object conforms to the schema but cannot be
+    /// decoded into `K`, it is denied with status 422 and the name of the field, without calling
+    /// the function.
     ///
     /// The path is `/validate-<group>-<version>-<kind>` in lower case, where the dots of the group
     /// are replaced with dashes.
@@ -204,12 +202,12 @@ impl<K: Object + Serialize> Webhook<K> {
 
     /// Adds conversions between `K`, which is the hub, and `V`, which is another version of the
     /// same kind (a spoke). Conversions from one spoke to another go through the hub. The path is
-    /// `/convert`, and the `conversion` of the CRD has to refer to it.
+    /// `/convert`, and the CRD's `conversion` must refer to it.
     ///
-    /// Both directions must exist, which is checked by the compiler. A conversion can modify labels
-    /// and annotations, while all other metadata is preserved. If it copies the metadata (which we
-    /// can tell from the UID), its labels and annotations replace the original ones. If it does
-    /// not, they're added to the original ones.
+    /// The compiler checks that both directions exist. A conversion can modify labels and
+    /// annotations; all other metadata is preserved. If the conversion copies the metadata (i.e. if
+    /// the UID is set), its labels and annotations replace the original ones. Otherwise, they're
+    /// added to the original ones.
     ///
     /// ```
     /// # use kube::CustomResource;
@@ -314,8 +312,8 @@ where
     routes.add(path, None, admission::raw_endpoint(handler));
 }
 
-/// Return type of a defaulter. This is either nothing, or a `Result` whose error can be converted
-/// to [`Denied`]. This trait is sealed.
+/// Return type of a defaulter: nothing, or a `Result` whose error can be converted to [`Denied`].
+/// This trait is sealed.
 pub trait Defaulted: sealed::Sealed {
     #[doc(hidden)]
     fn into_result(self) -> Result<(), Denied>;
@@ -333,8 +331,8 @@ impl<E: Into<Denied>> Defaulted for Result<(), E> {
     }
 }
 
-/// Return type of a validator. This is either `Result<(), E>` or `Result<Warnings, E>`, whose error
-/// can be converted to [`Denied`]. This trait is sealed.
+/// Return type of a validator: `Result<(), E>` or `Result<Warnings, E>`, whose error can be
+/// converted to [`Denied`]. This trait is sealed.
 pub trait Validated: sealed::Sealed {
     #[doc(hidden)]
     fn into_result(self) -> Result<Warnings, Denied>;

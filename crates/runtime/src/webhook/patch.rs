@@ -1,21 +1,20 @@
 //! Applies the changes of a typed defaulting function to the original object from the API server.
 //!
-//! The object may contain fields which aren't part of the type. On the other hand, the type may
-//! serialize fields which the object does not contain. For example, let's say
-//! `{"size": 1, "new": true}` is decoded to a type that doesn't have the field `new`, but has a
-//! field `on` with the default `false`. The function sets `size` to 2, so the result is
-//! `{"size": 2, "on": false}`. If we just compared this to the original object, we'd remove `new`
-//! and add `on`.
+//! The object may contain fields that aren't part of the type, and the type may serialize fields
+//! that the object does not contain. For example, suppose that `{"size": 1, "new": true}` is
+//! decoded to a type without the field `new`, but with a field `on` that defaults to `false`. The
+//! function sets `size` to 2, so the result is `{"size": 2, "on": false}`. Comparing this to the
+//! original object would remove `new` and add `on`.
 //!
-//! What we do instead is to serialize the typed object both before and after the call. This gives
-//! us `{"size": 1, "on": false}` and `{"size": 2, "on": false}`, and we only apply the difference
-//! between these two.
+//! Instead, we serialize the typed object both before and after the call. This results in `{"size":
+//! 1, "on": false}` and `{"size": 2, "on": false}`, and we only apply the difference between these
+//! two.
 
 use serde_json::{Map, Value};
 
 use super::items::match_items;
 
-/// Changes `object` in the same way in which `after` differs from `before`.
+/// Applies the difference between `before` and `after` to `object`.
 pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return object.clone();
@@ -24,8 +23,7 @@ pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value
         (Value::Object(object), Value::Object(before), Value::Object(after)) => {
             Value::Object(carry_over_map(object, before, after))
         }
-        // With different lengths, we wouldn't know which items of `object` and `before` belong
-        // together.
+        // If the lengths differ, we can't tell which items of `object` and `before` correspond.
         (Value::Array(object), Value::Array(before), Value::Array(after)) if object.len() == before.len() => {
             let items = after.iter().zip(match_items(before, after));
             let carried = items.map(|(after, origin)| match origin {
@@ -46,7 +44,7 @@ fn carry_over_map(
     let mut carried = object.clone();
     for (key, after) in after {
         match (object.get(key), before.get(key)) {
-            // The function hasn't changed this field, so keep what the object has, even if the type
+            // The function hasn't changed this field, so keep the object's value, even if the type
             // reads it differently.
             (_, Some(before)) if before == after => {}
             (Some(object), Some(before)) => {

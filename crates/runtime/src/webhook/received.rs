@@ -13,19 +13,18 @@ use super::memory::{Memory, Reservation};
 use super::routes::Rejection;
 use crate::server::{Connection, RequestBody};
 
-/// How long to wait for the body of a review. The API server doesn't wait for the response any
-/// longer than that.
+/// Timeout for the body of a review. The API server doesn't wait any longer for the response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Received {
     pub(super) body: Vec<u8>,
-    /// We release this after the response was sent.
+    /// Released once the response was sent.
     _held: Reservation,
     connection: Connection,
     memory: Arc<Memory>,
 }
 
-/// A response, which holds on to its memory while it's being sent.
+/// A response that holds on to its memory until it was sent.
 pub(super) struct Answer {
     body: Vec<u8>,
     _held: Reservation,
@@ -58,8 +57,8 @@ impl Received {
         })
     }
 
-    /// Waits for the memory that it takes to decode and process the review. Fails if this exceeds
-    /// the limit for all reviews together, or if the memory doesn't become available in time.
+    /// Waits for the memory to decode and process the review. Fails if it exceeds the total for all
+    /// reviews, or if the memory doesn't become available in time.
     pub(super) async fn reserve(&self, bytes: usize) -> Result<Reservation, Rejection> {
         let work = &self.memory.work;
         if bytes > work.size() {
@@ -87,7 +86,7 @@ impl Answer {
         Self { body, _held: held }
     }
 
-    /// The memory is released together with the last reference to the bytes.
+    /// The memory is released along with the last reference to the bytes.
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -126,7 +125,7 @@ async fn receive_body(
     held: &mut Reservation,
 ) -> Result<Vec<u8>, Rejection> {
     let limit = max.min(memory.bodies.size());
-    // Without a length, assume the worst.
+    // Assume the worst if the length is unknown.
     let declared = body.size_hint().exact().map(usize::try_from);
     let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
     let too_large = || match limit == max {
@@ -166,8 +165,8 @@ async fn reserve_room(
     if length <= capacity {
         return Ok(());
     }
-    // At most double the buffer, so that a client has to send something in order to use memory.
-    // It's not enough to announce a length.
+    // At most double the buffer, so that clients must send data to use memory; announcing a length
+    // isn't enough.
     let doubled = (2 * capacity).min(declared).max(length);
     let missing = doubled.saturating_sub(held.size());
     if missing > 0 {

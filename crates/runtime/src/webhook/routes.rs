@@ -24,17 +24,17 @@ use crate::server::{Reply, RequestBody, text_reply};
 use crate::traces::Trace;
 
 /// In bytes, same as in controller-runtime. Objects can have up to 3 MiB, and an update contains
-/// two of them.
+/// two objects.
 const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 
 /// Maximum size of a ConversionReview. There is no limit in controller-runtime.
 ///
-/// A review contains those objects of a list that aren't stored in the requested version. Clients
-/// that use pages (e.g. kubectl) request up to 500 objects at once. But the API server lists the
+/// A review contains the objects of a list that aren't stored in the requested version. Clients
+/// that use paging (e.g. kubectl) request up to 500 objects at once, but the API server lists the
 /// entire kind for its watch cache. Each object can be as large as the limit in etcd, which is 1.5
 /// MiB.
 ///
-/// If we reject a review, the list fails for all clients, so legitimate uses must never reach this
+/// Rejecting a review makes the list fail for all clients, so legitimate uses must never reach this
 /// limit. It allows 10,000 objects of 25 KiB, or 170 objects of the maximum size.
 const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
@@ -71,15 +71,15 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
 #[derive(Default)]
 pub(crate) struct Routes {
     endpoints: BTreeMap<String, Endpoint>,
-    /// If there is no configuration of these kinds, the API server doesn't call the webhooks.
+    /// Without a configuration of these kinds, the API server doesn't call the webhooks.
     needed: BTreeSet<ConfigurationKind>,
-    /// The keys are group and kind.
+    /// Keyed by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
     errors: Vec<String>,
 }
 
 impl Routes {
-    /// A webhook that may be in either kind of configuration has no `kind`.
+    /// `kind` is `None` for a webhook that may be in either kind of configuration.
     pub(super) fn add(&mut self, path: String, kind: Option<ConfigurationKind>, endpoint: Endpoint) {
         self.needed.extend(kind);
         if !path.starts_with('/') || path == CONVERT {
@@ -130,8 +130,8 @@ impl Routes {
         self.errors.first().map(String::as_str)
     }
 
-    /// Returns the handler for all requests, which also counts them. All reviews together may use
-    /// about `memory` bytes.
+    /// Returns a handler that processes and counts all requests. Reviews may use about `memory`
+    /// bytes in total.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
@@ -203,7 +203,7 @@ impl Route {
             .follow(answering.catch_unwind())
             .instrument(span.clone())
             .await;
-        // Everything that's logged from here on belongs to the span as well.
+        // Everything logged from here on belongs to the span as well.
         let _entered = span.enter();
         let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
@@ -229,7 +229,7 @@ impl Route {
     }
 
     fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
-        // Limit the rate, because any client can cause these.
+        // Rate-limited, because any client can cause these.
         if let Some(left_out) = self.rejections.permit() {
             tracing::warn!(path, %status, reason, left_out, "rejected webhook request");
         }

@@ -1,30 +1,29 @@
-//! Objects that are admitted in a different version than the one they were written in, but cannot
-//! be converted to it.
+//! Objects that are admitted in a version other than the one they were written in, but cannot be
+//! converted to it.
 //!
 //! # Example: a typo, and a webhook for the other version
 //!
-//! Let's say there is a webhook for `v1`, and a user creates a `v2` object with `mode: Wekly`.
-//! kube-apiserver first asks `/convert` for the object in version `v1`. It then calls the mutating
-//! webhooks, and converts the object back if one of them has returned a patch. After all that, it
-//! validates the object with the schema for `v2`. If we let the conversion fail, the response would
-//! be a 500 (which clients retry) and not a 422 with all the invalid fields.
+//! Suppose there is a webhook for `v1`, and a user creates a `v2` object with `mode: Wekly`.
+//! kube-apiserver first calls `/convert` to get the object in version `v1`. It then calls the
+//! mutating webhooks, and converts the object back if one of them returned a patch. Only
+//! afterwards, it validates the object against the schema for `v2`. If we let the conversion fail,
+//! the response would be a 500 (which clients retry) instead of a 422 with all the invalid fields.
 //!
-//! This is why we return the object as it was written, but with `v1` in its label, and an
-//! annotation so that we know about it. It is ignored by the defaulting webhooks of this operator.
-//! If it is patched by another webhook, the conversion in the other direction restores the label
-//! and removes the annotation. In the end, the object is rejected because of the schema for `v2`.
+//! Therefore, we return the object as written, but with `v1` in its label and an annotation that
+//! marks it. The defaulting webhooks of this operator ignore it. If another webhook patches it, the
+//! conversion in the other direction restores the label and removes the annotation. In the end, the
+//! object is rejected by the schema for `v2`.
 //!
 //! We must never do this for objects that are read from or written to storage, since the result
-//! does not have the right shape. Objects are stored by kube-apiserver without their resource
-//! version. For new objects, it generates a UID after calling the mutating webhooks. So if an
-//! object has no UID, or if it has a resource version, this isn't about storage.
+//! does not have the right shape. kube-apiserver stores objects without their resource version, and
+//! generates the UID of new objects after calling the mutating webhooks. So an object without a
+//! UID, or with a resource version, isn't related to storage.
 
 use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// Marks objects that were not converted. Contains the version in which the object was written, and
-/// the reason.
+/// Marks unconverted objects. Contains the version in which the object was written, and the reason.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
 #[derive(Clone, Debug, PartialEq)]

@@ -10,14 +10,14 @@
 //! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
 //! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
 //!
-//! We cannot just serve `c2` immediately, because it would be rejected by API servers that have not
-//! observed the new bundle yet. We also can't drop `ca1` from the bundle on day 60, since replica B
-//! may still be serving `c1`.
+//! We cannot serve `c2` immediately, because API servers that have not observed the new bundle yet
+//! would reject it. Nor can we drop `ca1` from the bundle on day 60, since replica B may still be
+//! serving `c1`.
 //!
-//! What if somebody deletes the Secret on day 30? We still do not need a new certificate: the first
-//! replica to notice this restores `c1`, which it is serving. The only replica that would issue a
-//! new certificate is one that has just been started and is not serving anything. In that case, the
-//! other replicas add their CA to the bundle.
+//! If the Secret is deleted on day 30, this still takes no new certificate: the first replica to
+//! observe the deletion restores `c1`, which it is serving. Only a replica that was just started
+//! and isn't serving anything would issue a new certificate. In that case, the other replicas add
+//! their CA to the bundle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// The service for which the certificate was issued. A Secret that isn't empty and lacks this
-/// annotation belongs to someone else.
+/// Service for which the certificate was issued. A non-empty Secret without this annotation belongs
+/// to another application.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
@@ -41,20 +41,20 @@ const BUNDLE: &str = "ca.crt";
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) issued: Arc<Issued>,
-    /// The CA of this certificate comes first. The others are for previous certificates, which
-    /// other replicas may still be using.
+    /// The CA of this certificate comes first. Others are for previous certificates that other
+    /// replicas may still be serving.
     bundle: Vec<Authority>,
 }
 
 #[derive(Debug)]
 pub(super) struct StoredContents {
-    /// If we can't use the certificate, this is the reason.
+    /// The error says why the certificate can't be used.
     issued: Result<Arc<Issued>, String>,
     bundle: Vec<Authority>,
 }
 
 impl StoredContents {
-    /// Returns `None` if the Secret contains data for something else.
+    /// Returns `None` if the Secret contains unrelated data.
     pub(super) fn read(secret: &Secret, service: &str) -> Option<Self> {
         let text = |key: &str| {
             let value = secret.data.as_ref().and_then(|data| data.get(key));
@@ -82,8 +82,8 @@ impl StoredContents {
 }
 
 impl Contents {
-    /// Returns what the Secret should contain, given what it contains now and which certificate
-    /// this process is serving.
+    /// Returns the desired contents of the Secret, given its current contents and the certificate
+    /// that this process is serving.
     pub(super) fn desired(
         stored: Option<&StoredContents>,
         serving: Option<&Arc<Issued>>,
@@ -94,8 +94,7 @@ impl Contents {
         let is_usable = |issued: &&Arc<Issued>| now < issued.due() && issued.verify(&host, now).is_ok();
         let current = stored.and_then(|stored| stored.issued.as_ref().ok());
         // Prefer what all replicas can see. If the certificate in the Secret is missing or due for
-        // renewal, restore the one that we're serving, so that a deleted Secret doesn't lead to a
-        // new CA.
+        // renewal, restore the one being served, so that a deleted Secret doesn't lead to a new CA.
         let issued = match current.filter(is_usable).or(serving.filter(is_usable)) {
             Some(usable) => Arc::clone(usable),
             None => Arc::new(Issued::new(&settings.hosts(), settings.lifetime, now)?),
@@ -132,14 +131,14 @@ impl Contents {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// When to look again, because the certificate has to be renewed or a CA expires.
+    /// When to check again, because the certificate is due for renewal or a CA expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// How long it takes until the certificate reaches the given age. This doesn't matter for the
-    /// first certificate, which doesn't replace another one, so we return zero.
+    /// Time until the certificate reaches the given age. Zero for the first certificate, whose age
+    /// doesn't matter because it doesn't replace another one.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;
@@ -179,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Simulates replicas that reconcile a Secret at certain times.
+    /// Simulates replicas that reconcile a Secret at given times.
     struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
@@ -198,7 +197,7 @@ mod tests {
         }
 
         /// `serving` is the certificate served by the replica. Also returns whether the contents
-        /// were changed.
+        /// changed.
         fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
             let stored = self.stored();
@@ -248,7 +247,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // The other replicas notice this before their certificate expires.
+        // The other replicas observe this before their certificate expires.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

@@ -26,7 +26,7 @@ use crate::list_watch::{ListLimit, ListWatch};
 use super::{KeeperError, Settings, post_params};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// cert-manager injects CA bundles into objects with such an annotation.
+/// Prefix of annotations on objects into which cert-manager injects CA bundles.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,19 +49,18 @@ impl ConfigurationKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
     pub(crate) admission: bool,
-    /// Configurations of these kinds have to exist, otherwise some of the webhooks aren't called.
+    /// Kinds of configurations that must exist for all webhooks to be called.
     pub(crate) needed: BTreeSet<ConfigurationKind>,
-    /// The CRDs that this operator has conversions for.
+    /// CRDs for which this operator has conversions.
     pub(crate) crds: Vec<String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InjectionCounts {
-    /// How many objects refer to the service.
+    /// Number of objects that refer to the service.
     pub(super) found: usize,
     pub(super) changed: usize,
-    /// Why the API server doesn't call some of the webhooks, e.g. because a configuration is
-    /// missing.
+    /// Reasons why the API server doesn't call some of the webhooks, e.g. a missing configuration.
     pub(super) unreferenced: Vec<String>,
 }
 
@@ -74,7 +73,7 @@ impl Targets {
     ) -> Result<InjectionCounts, KeeperError> {
         let bundle = STANDARD.encode(bundle);
         let mut counts = InjectionCounts::default();
-        // After an error, continue with the other objects and return the first error at the end.
+        // After an error, continue with the other objects, and return the first error at the end.
         let mut result = Ok(());
         for kind in self.configurations() {
             let before = counts.found;
@@ -99,7 +98,7 @@ impl Targets {
     }
 
     fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
-        // Look for both kinds, because a raw webhook may be in either of them.
+        // Look for both kinds, because a raw webhook may be in either.
         let kinds = ConfigurationKind::ALL.into_iter();
         kinds.filter(|_| self.admission)
     }
@@ -142,12 +141,12 @@ fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String
     }
 }
 
-/// Selects a single object. RBAC rules with `resourceNames` permit this.
+/// Selects a single object, which RBAC rules with `resourceNames` permit.
 pub(super) fn only_named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// The stream yields an item for every change.
+/// The stream yields an item per change.
 pub(super) fn watch_changes<K>(
     api: Api<PartialObjectMeta<K>>,
     config: watcher::Config,
@@ -218,7 +217,7 @@ async fn inject_configurations(
     };
     let mut result = Ok(());
     for mut object in objects {
-        // The items of a list have no `apiVersion` and `kind`.
+        // Items of a list lack `apiVersion` and `kind`.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),
@@ -231,7 +230,7 @@ async fn inject_configurations(
     result
 }
 
-/// If the CRD doesn't exist yet, we'll be notified when it is created.
+/// Injects the bundle into a CRD. If it doesn't exist yet, a watch reports its creation.
 async fn inject_crd(
     client: &Client,
     name: &str,
@@ -296,7 +295,7 @@ async fn update_object(
 ) -> Result<(), KeeperError> {
     let what = || format!("{} {}", kind.kind, object.name_any());
     counts.found += usize::from(change.found);
-    // If we injected our bundle as well, we'd undo each other's changes forever.
+    // Injecting our bundle as well would undo each other's changes in a hot loop.
     if change.found
         && object
             .annotations()
@@ -307,7 +306,7 @@ async fn update_object(
     }
     if change.changed {
         counts.changed += 1;
-        // The object includes its resource version, so this can't overwrite concurrent changes.
+        // The object includes its resource version, so concurrent changes aren't overwritten.
         let (name, params) = (object.name_any(), post_params());
         send_request("update", what, api.replace(&name, &params, object)).await?;
         tracing::info!(object = what(), "injected CA bundle");

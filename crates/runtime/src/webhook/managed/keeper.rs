@@ -1,4 +1,4 @@
-//! Keeps the Secret, the certificate that's being served, and the CA bundles consistent.
+//! Keeps the Secret, the served certificate, and the CA bundles consistent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
 
-/// How often to check everything, in case a watch has missed something.
+/// Interval between full checks, in case a watch has missed something.
 const RESYNC: Duration = Duration::from_secs(60);
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// There are often several changes at once, so wait for this long after the first one.
+/// Delay after a change, because changes often come in bursts.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// How often to try again if there are conflicts.
+/// Maximum number of attempts after conflicts.
 const WRITE_ATTEMPTS: usize = 5;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Injection {
     /// Contains the most recent error, if any.
     Pending(Option<String>),
-    /// The bundle was injected, but the API server doesn't call some of the webhooks. The reason is
-    /// that an object is missing or doesn't refer to the service.
+    /// The bundle was injected, but the API server doesn't call some of the webhooks, because an
+    /// object is missing or doesn't refer to the service.
     Unreferenced(String),
-    /// The bundle was injected. This is final, even if someone deletes a configuration later. If
-    /// the process became unready, it couldn't serve conversions either.
+    /// The bundle was injected. This is final, even if a configuration is deleted later: an unready
+    /// process couldn't serve conversions either.
     Done,
 }
 
@@ -47,15 +47,15 @@ pub(crate) struct Keeper {
     metrics: Metrics,
     serving: Arc<Issued>,
     certificates: Arc<Certificates>,
-    /// The certificate whose CA was injected everywhere, and when this happened.
+    /// The certificate whose CA was injected everywhere, and when.
     injected: Option<(Arc<Issued>, Instant)>,
-    /// How many objects the last check has found, and why some webhooks aren't called.
+    /// Number of objects found by the last check, and why some webhooks aren't called.
     found: Option<(usize, Vec<String>)>,
     injection: watch::Sender<Injection>,
 }
 
 impl Keeper {
-    /// Gets the certificate from the Secret, or issues one if necessary. Retries errors until
+    /// Reads the certificate from the Secret, or issues one if necessary. Retries errors until
     /// `timeout`.
     pub(crate) async fn new(
         certificate: ManagedCertificate,
@@ -138,8 +138,8 @@ impl Keeper {
                         }
                         Injection::Unreferenced(_) | Injection::Done => false,
                     });
-                    // Don't return early if something changes, since we'd just run into the same
-                    // error.
+                    // Don't return early when something changes, since the same error would just
+                    // occur again.
                     sleep(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
@@ -152,7 +152,7 @@ impl Keeper {
         }
     }
 
-    /// Checks everything and makes the necessary changes. Returns when to do this again.
+    /// Checks everything and makes the necessary changes. Returns the delay until the next check.
     async fn reconcile(&mut self) -> Result<Duration, KeeperError> {
         let contents = reconcile_secret(&self.secrets, &self.settings, Some(&self.serving)).await?;
         let injected = self
@@ -161,7 +161,7 @@ impl Keeper {
             .await;
         let now = Timestamp::now();
         if injected.is_err() && now >= self.serving.valid.1 {
-            // The old certificate has expired, so we have nothing to lose with the new one.
+            // The old certificate has expired, so serving the new one can only help.
             self.serve(&contents.issued);
         }
         let injected = injected?;
@@ -171,9 +171,8 @@ impl Keeper {
         if propagation.is_zero() {
             self.serve(&contents.issued);
         }
-        // A replica that was started during a rotation serves the new certificate immediately. Make
-        // it wait before it becomes ready, so that the API servers have enough time to observe the
-        // new CA.
+        // A replica started during a rotation serves the new certificate immediately. Delay its
+        // readiness, so that the API servers have time to observe the new CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
             self.set_injected(unreferenced);
@@ -196,7 +195,7 @@ impl Keeper {
         });
     }
 
-    /// How long we have to wait until all API servers have observed the CA of this certificate.
+    /// Returns the delay until all API servers have observed the CA of this certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
@@ -220,8 +219,8 @@ impl Keeper {
         }
     }
 
-    /// Logs how many objects refer to the service, and what's missing. Only does so if this has
-    /// changed.
+    /// Logs the number of objects that refer to the service, and what's missing, whenever this
+    /// changes.
     fn log_found(&mut self, found: usize, unreferenced: Vec<String>) {
         let seen = (found, unreferenced);
         if self.found.as_ref() == Some(&seen) {
@@ -242,8 +241,8 @@ impl Keeper {
     }
 }
 
-/// Updates the Secret and returns its contents. All replicas get the same certificate, since they
-/// read it from there.
+/// Updates the Secret and returns its contents. All replicas read it, so they get the same
+/// certificate.
 async fn reconcile_secret(
     secrets: &Api<Secret>,
     settings: &Settings,
@@ -287,7 +286,7 @@ async fn reconcile_secret(
                 send_request("create", what, tolerate_status(&[409], created)).await?
             }
         };
-        // Otherwise another replica was faster, so look at what it has written.
+        // Otherwise another replica was faster, so read what it has written.
         if is_written {
             return Ok(desired);
         }
@@ -295,8 +294,8 @@ async fn reconcile_secret(
     Err(KeeperError::RepeatedConflicts(full_name()))
 }
 
-/// Returns `false` if a write has failed with one of the given status codes. This means that
-/// another replica has created, modified or deleted the object.
+/// Returns `false` if a write failed with one of the given status codes, i.e. if another replica
+/// has created, modified or deleted the object.
 async fn tolerate_status<T>(
     codes: &[u16],
     write: impl Future<Output = kube::Result<T>>,

@@ -1,11 +1,10 @@
-//! Webhook certificates that are issued and rotated by the operator itself. They require neither
-//! cert-manager nor files.
+//! Webhook certificates that are issued and rotated by the operator itself, without cert-manager or
+//! files.
 //!
 //! All replicas serve the same certificate, since it's stored in a Secret. If the Secret is empty
-//! or the certificate is due for renewal, the first replica to notice this writes a new one. If two
-//! of them try at the same time, one gets a conflict. Additionally, each replica watches the
-//! Secret, and maintains the CA bundle in webhook configurations and CRDs that refer to the
-//! operator's service.
+//! or the certificate is due for renewal, the first replica to observe this writes a new one. If
+//! two replicas try concurrently, one gets a conflict. Each replica also watches the Secret, and
+//! maintains the CA bundle in webhook configurations and CRDs that refer to the operator's service.
 //!
 //! [`contents`] determines the contents of the Secret, [`inject`] updates CA bundles, and
 //! [`keeper`] runs both.
@@ -24,10 +23,10 @@ use crate::leader_election::pod_namespace;
 pub(super) use inject::{ConfigurationKind, Targets};
 pub(super) use keeper::{Injection, Keeper};
 
-/// Same as what kubebuilder uses for cert-manager.
+/// Same name as kubebuilder uses with cert-manager.
 const SECRET: &str = "webhook-server-cert";
 const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
-/// The default of cert-manager.
+/// Same default as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// A webhook certificate that is issued and rotated by the manager. See
@@ -42,14 +41,13 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 ///
 /// All replicas serve the same certificate, since it's stored in a Secret. The manager sets its CA
 /// as the `caBundle` of all webhook configurations that refer to the service, and of CRDs with
-/// conversions. If the bundle gets lost, e.g. because someone runs `kubectl apply` for the
-/// manifests, it is restored. While an object is missing or doesn't refer to the service, `/readyz`
-/// fails with its name.
+/// conversions. A lost bundle is restored, e.g. after `kubectl apply` of the manifests. While an
+/// object is missing or doesn't refer to the service, `/readyz` fails with its name.
 ///
 /// The certificate is rotated after two thirds of its lifetime, without any failed requests or
-/// restarts. From then on, the new CA is trusted in addition to the old one, until that expires.
-/// The new certificate is not served immediately, because it takes some time until all API servers
-/// have observed the new CA.
+/// restarts. From then on, the new CA is trusted in addition to the old one, until the old one
+/// expires. The new certificate is not served immediately, because it takes some time until all API
+/// servers have observed the new CA.
 ///
 /// # Permissions
 ///
@@ -88,9 +86,8 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// # fn rights() {}
 /// ```
 ///
-/// If the permission for `create` is missing, the Secret has to exist, and can be empty. If it
-/// contains data which was not written by the manager, it's not modified and the manager does not
-/// start.
+/// Without the permission for `create`, the Secret must exist, and may be empty. If it contains
+/// data that was not written by the manager, it's not modified and the manager does not start.
 #[derive(Clone, Debug)]
 #[must_use = "pass it to `Manager::webhook_certificate`"]
 pub struct ManagedCertificate {
@@ -121,16 +118,14 @@ impl ManagedCertificate {
     }
 
     /// Sets the name of the `MutatingWebhookConfiguration`. By default, the manager maintains all
-    /// configurations that refer to the service. If you set a name, it doesn't need permissions for
-    /// others.
+    /// configurations that refer to the service. With a name, it needs no permissions for others.
     pub fn mutating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.mutating = Some(name.into());
         self
     }
 
     /// Sets the name of the `ValidatingWebhookConfiguration`. By default, the manager maintains all
-    /// configurations that refer to the service. If you set a name, it does not need permissions
-    /// for others.
+    /// configurations that refer to the service. With a name, it needs no permissions for others.
     pub fn validating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.validating = Some(name.into());
         self
@@ -149,14 +144,14 @@ impl ManagedCertificate {
         self
     }
 
-    /// Sets the lifetime of certificates, which defaults to 90 days. Rotation will happen after two
-    /// thirds of this time.
+    /// Sets the lifetime of certificates. Defaults to 90 days. They are rotated after two thirds of
+    /// their lifetime.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// Returns the certificate that the flags ask for, if any.
+    /// Returns the certificate requested by the flags, if any.
     pub(crate) fn from_args(args: &ManagerArgs) -> Option<Self> {
         let service = args
             .webhook_cert_service
@@ -214,7 +209,7 @@ impl Settings {
         format!("{}/{}", self.namespace, self.service)
     }
 
-    /// The API server uses this host name.
+    /// Host name that the API server uses.
     fn host(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)
     }
@@ -229,7 +224,7 @@ impl Settings {
         ]
     }
 
-    /// How long to wait until all replicas of the API server have observed a new CA bundle.
+    /// Delay until all replicas of the API server have observed a new CA bundle.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
@@ -242,7 +237,7 @@ pub(super) enum KeeperError {
         verb: &'static str,
         what: String,
         reason: String,
-        /// The client has already logged that it couldn't reach the API server.
+        /// Set if the API server was unreachable, which the client has already logged.
         is_unreachable: bool,
     },
     #[error(
@@ -262,7 +257,7 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
-    /// The client has already logged this.
+    /// Returns `true` if the API server was unreachable, which the client has already logged.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -273,13 +268,13 @@ impl KeeperError {
         )
     }
 
-    /// It's pointless to retry these errors until somebody intervenes.
+    /// Retrying these errors is pointless without manual intervention.
     fn is_terminal(&self) -> bool {
         matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
     }
 }
 
-/// Empty unless the error is due to a missing permission.
+/// Empty unless the reason is a missing permission.
 fn permission_hint(reason: &str) -> &'static str {
     if reason.contains("forbidden") {
         "; the documentation of `ManagedCertificate` lists the permissions it needs"

@@ -1,7 +1,7 @@
 //! Startup, readiness and certificate of the webhook server.
 //!
 //! With a managed certificate, the process only becomes ready once all webhooks are referenced by a
-//! configuration (until then, the check will report what is missing). From then on it stays ready.
+//! configuration; until then, the check reports what is missing. From then on it stays ready.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -30,16 +30,16 @@ pub(crate) const NAME: &str = "the webhook server";
 
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
-    /// Set in the code of the operator.
+    /// Certificate set in the operator's code.
     pub(crate) certificate: Option<ManagedCertificate>,
-    /// We only accept client certificates of the CAs in this file.
+    /// File with the CAs of accepted client certificates.
     pub(crate) client_authorities: Option<&'a Path>,
     pub(crate) client: Client,
     pub(crate) metrics: Metrics,
     /// Includes the time for injecting the CA bundle of a managed certificate.
     pub(crate) timeout: Duration,
     pub(crate) max_connections: usize,
-    /// For all reviews together, in bytes. `None` for the default.
+    /// Total for all reviews, in bytes. `None` for the default.
     pub(crate) memory: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn start_server(
     })
 }
 
-/// IPv6 addresses need brackets.
+/// Adds the brackets that IPv6 addresses need.
 fn bind_address(args: &ManagerArgs) -> String {
     let port = args.webhook_port;
     match args.webhook_host.as_deref() {
@@ -113,13 +113,13 @@ fn bind_address(args: &ManagerArgs) -> String {
 
 struct Source {
     certificates: Arc<Certificates>,
-    /// Reloads or rotates the certificate, and never returns.
+    /// Reloads or rotates the certificate. Never returns.
     upkeep: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// We look for a certificate in this order: the files in the flags, a managed certificate (from
-/// flags or code), and the default files of controller-runtime.
+/// Looks for a certificate in this order: the files in the flags, a managed certificate (from flags
+/// or code), and controller-runtime's default files.
 async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
     let args = setup.args;
     let asked = ManagedCertificate::from_args(args);
@@ -166,7 +166,7 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
     })
 }
 
-/// Returns a hint for a missing certificate. In a cluster, the file usually exists, but hardly ever
+/// Returns a hint for a missing certificate. The file usually exists in a cluster, but hardly ever
 /// on a developer's machine.
 fn advice_for(error: &CertificateError) -> &'static str {
     match error {
@@ -177,7 +177,7 @@ fn advice_for(error: &CertificateError) -> &'static str {
     }
 }
 
-/// Without a `folder`, we use the same directory as controller-runtime.
+/// `folder` defaults to the same directory as in controller-runtime.
 fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
     let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("k8s-webhook-server/serving-certs"));
     Files {
@@ -187,10 +187,10 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 }
 
 impl Started {
-    /// Waits until the CA bundle was injected everywhere. Before that, the API server doesn't trust
-    /// this server, so it can't call the conversion webhooks which our caches need.
+    /// Waits until the CA bundle was injected everywhere. Until then, the API server doesn't trust
+    /// this server, so it can't call the conversion webhooks that our caches need.
     ///
-    /// Make sure to poll [`serving`](Self::serving) at the same time.
+    /// [`serving`](Self::serving) must be polled concurrently.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
         let injection = self.injection.clone();
         async move {
@@ -199,7 +199,7 @@ impl Started {
             };
             let done = injection.wait_for(|injection| !matches!(injection, Injection::Pending(_)));
             if timeout(limit, done).await.is_ok() {
-                // We also get here if the keeper has exited, which the manager is going to report.
+                // Also reached if the keeper has exited, which the manager will report.
                 return Ok(());
             }
             let reason = match &*injection.borrow() {
@@ -218,8 +218,7 @@ impl Readiness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
     }
 
-    /// Checks that the CA bundle was injected, and that our certificate is the one that clients
-    /// see.
+    /// Checks that the CA bundle was injected, and that clients see our current certificate.
     pub(crate) async fn check(&self) -> Result<(), String> {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(listening) = listening else {

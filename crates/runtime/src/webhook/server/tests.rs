@@ -98,7 +98,7 @@ async fn server_is_ready_while_the_handshake_succeeds() {
     assert!(said.starts_with("cannot connect to "), "{said}");
 }
 
-/// The check doesn't use a client certificate, even if the API server has to.
+/// The check doesn't use a client certificate, even if the API server must.
 #[tokio::test]
 async fn readiness_check_needs_no_client_certificate() {
     let (certificate, key) = localhost_pem();

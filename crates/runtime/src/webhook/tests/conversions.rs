@@ -135,7 +135,7 @@ async fn unconverted_value_keeps_its_notation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
-    // In the other version, this is a string, so the notation must not change.
+    // This is a string in the other version, so its notation must not change.
     object["spec"]["limit"] = "1h".into();
     let there = convert(&served, "v2", json!([object])).await;
     let converted = &there["convertedObjects"];
@@ -145,8 +145,7 @@ async fn unconverted_value_keeps_its_notation() {
     assert_eq!(back["convertedObjects"][0]["spec"]["every"], "24h");
 }
 
-/// In contrast to an AdmissionReview with one or two objects, a ConversionReview contains an entire
-/// list.
+/// Unlike an AdmissionReview with one or two objects, a ConversionReview contains an entire list.
 #[tokio::test]
 async fn conversion_reviews_may_exceed_the_admission_limit() {
     let served = served().await;
@@ -189,7 +188,7 @@ async fn results_are_counted() {
     assert!(served.count(requests), "{}", served.metrics.text());
 }
 
-/// Objects must not get lost if there is white space, or if fields are in a different order.
+/// White space or a different order of fields must not lose objects.
 #[tokio::test]
 async fn field_order_and_white_space_do_not_matter() {
     let served = served().await;
@@ -235,7 +234,7 @@ async fn convert_typo(metadata: Value) -> Value {
     convert(&served().await, "v2", json!([object])).await
 }
 
-/// Objects have a UID but no resource version when they're read from storage or written to it.
+/// Objects have a UID but no resource version when they're read from or written to storage.
 #[tokio::test]
 async fn undecodable_stored_object_fails_the_review_and_names_the_field() {
     let answer = convert_typo(json!({ "name": "a", "namespace": "b", "uid": "1" })).await;

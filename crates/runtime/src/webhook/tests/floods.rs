@@ -34,8 +34,8 @@ async fn assert_answered(served: &Served) {
     assert_eq!(served.ask(VALIDATE, request).await["allowed"], true);
 }
 
-/// The paused clock only advances if all tasks are idle. So if a review had to wait for a timeout,
-/// we'd see that in the elapsed time.
+/// The paused clock only advances if all tasks are idle, so the elapsed time would show if a review
+/// had to wait for a timeout.
 #[tokio::test(start_paused = true)]
 async fn slow_bodies_do_not_delay_reviews() {
     let served = serve(validating()).await;
@@ -64,7 +64,7 @@ async fn incomplete_bodies_do_not_exhaust_review_memory() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let spaces = vec![b' '; 3 * MEBIBYTE];
     let mut held = Vec::new();
-    // There is room for two of these.
+    // Two of these fit.
     for _ in 0..3 {
         held.push(begin_review(&served, 7_000_000, &spaces).await);
         sleep(Duration::from_millis(100)).await;
@@ -85,7 +85,7 @@ async fn incomplete_bodies_do_not_exhaust_review_memory() {
     assert_eq!(String::from_utf8_lossy(&rest), "", "closed without a response");
 }
 
-/// The declared length is enough to reject a review. We do not have to receive the body.
+/// The declared length is enough to reject a review, without receiving the body.
 #[tokio::test]
 async fn too_large_review_is_rejected_with_advice() {
     let served = serve_within(validating(), 6 * MEBIBYTE).await;
@@ -101,7 +101,7 @@ async fn too_large_review_is_rejected_with_advice() {
     assert!(answer.contains(advice), "{answer}");
 }
 
-/// Each map is seven bytes long, but takes more than 500 bytes after it's decoded.
+/// Each map is seven bytes long, but takes more than 500 bytes when decoded.
 #[tokio::test]
 async fn review_that_is_too_large_when_decoded_is_rejected() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
@@ -117,7 +117,7 @@ async fn review_that_is_too_large_when_decoded_is_rejected() {
     assert_answered(&served).await;
 }
 
-/// There are far more reviews than fit into the memory, so this only works if memory is released.
+/// There are far more reviews than fit into memory, so this only works if memory is released.
 #[tokio::test]
 async fn reviews_wait_for_memory() {
     let served = Arc::new(serve_within(validating(), 12 * MEBIBYTE).await);

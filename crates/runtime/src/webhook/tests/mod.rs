@@ -51,7 +51,7 @@ impl Served {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The server may close the connection before we've sent all of a body that's too large.
+        // The server may close the connection before all of an oversized body was sent.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -252,7 +252,7 @@ async fn validator_allows_warns_and_denies() {
     );
 }
 
-/// It's an error of the API with the original status, and includes all warnings.
+/// An API error with the original status, including all warnings.
 #[tokio::test]
 async fn denial_keeps_its_status_and_warnings() {
     async fn ask(
@@ -297,7 +297,7 @@ async fn missing_body_times_out_after_30_seconds() {
     assert_eq!(started.elapsed().as_secs(), 30);
 }
 
-/// A missing old object would mean that this is a creation.
+/// Without an old object, this would look like a creation.
 #[tokio::test]
 async fn deletion_validator_receives_the_old_object() {
     fn validate(

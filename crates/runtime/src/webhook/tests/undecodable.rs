@@ -7,7 +7,7 @@ fn stored(text: Value, finalizer: Option<&str>) -> Value {
     json!({ "metadata": { "name": "a", "finalizers": finalizer.as_slice() }, "data": { "text": text } })
 }
 
-/// Both endpoints must allow the request. Returns the warnings of the validating one.
+/// Asserts that both endpoints allow the request. Returns the warnings of the validating endpoint.
 async fn assert_let_through(operation: &str, new: Value, old: Value) -> Vec<String> {
     let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
     let served = webhook(webhooks).await;
@@ -47,7 +47,7 @@ async fn undecodable_object_can_be_repaired() {
     );
 }
 
-/// The API server is going to validate it, and reports all invalid fields.
+/// The API server will validate it, and report all invalid fields.
 #[tokio::test]
 async fn undecodable_new_object_is_admitted_without_defaults() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
@@ -87,7 +87,7 @@ async fn validator_denies_updates_that_leave_or_make_an_object_undecodable() {
     }
 }
 
-/// It belongs to a different version, even though it can be decoded.
+/// Belongs to a different version, even though it can be decoded.
 #[tokio::test]
 async fn unconverted_object_is_neither_defaulted_nor_valid() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate).defaulter(default)).await;
