@@ -205,8 +205,8 @@ impl<K: Object + Serialize> Webhook<K> {
     /// `/convert`, and the CRD's `conversion` must refer to it.
     ///
     /// The compiler checks that both directions exist. A conversion can modify labels and
-    /// annotations; all other metadata is preserved. If the conversion copies the metadata (i.e. if
-    /// the UID is set), its labels and annotations replace the original ones. Otherwise, they're
+    /// annotations; all other metadata is preserved. If the conversion copies the metadata (as its
+    /// UID shows), its labels and annotations replace the original ones. Otherwise, they are
     /// added to the original ones.
     ///
     /// ```
