@@ -1,5 +1,4 @@
-//! Checks that the types which the generator suggests in place of schemars' derive actually
-//! compile.
+//! Compiles the types that the generator suggests in place of schemars' derive.
 
 #[path = "../../generator/tests/advice/after.rs"]
 mod after;

@@ -1,6 +1,6 @@
 //! Deletes an owner with each of the propagation policies, while a controller keeps applying its
-//! children. The test is run with the garbage collector of kube-controller-manager, and with the
-//! one of the fake server.
+//! children. The test runs with both kube-controller-manager's garbage collector and the fake
+//! server's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 
 /// The machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
-/// After this long, we assume that nothing else is going to happen.
+/// After this long, we assume that nothing else will happen.
 const QUIET: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct Counts {
-    /// Reconciles of an owner that's being deleted.
+    /// Reconciles of a terminating owner.
     terminating: AtomicUsize,
     /// Errors that were retried and logged.
     failures: AtomicUsize,
@@ -34,8 +34,8 @@ struct State {
     counts: Arc<Counts>,
 }
 
-/// Applies the children without checking for a deletion timestamp, like a scaffolded reconcile
-/// function does.
+/// Applies the children without checking for a deletion timestamp, as in a scaffolded reconcile
+/// function.
 async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     if owner.meta().deletion_timestamp.is_some() {
         ctx.counts.terminating.fetch_add(1, SeqCst);
@@ -51,8 +51,8 @@ async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Adopts the children with a plain apply. That's what `apply_owned` did before it checked for a
-/// deletion timestamp.
+/// Adopts the children with a plain apply, as `apply_owned` did before it checked for a deletion
+/// timestamp.
 async fn adopt(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     for number in 0..ctx.children {
         let mut child = child(number);
@@ -82,7 +82,7 @@ fn manager(client: &Client, namespace: &str) -> Manager {
     Manager::with_client("cascades.example.com", client.clone(), args)
 }
 
-/// The name, the UID and the number of owners of each child.
+/// Returns the name, the UID and the number of owners of each child.
 async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
     let list = maps.list(&ListParams::default()).await.unwrap();
     let children = list
@@ -93,7 +93,7 @@ async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
         .collect()
 }
 
-/// The owner has `count` children. Returns them as they were before and after the deletion.
+/// Deletes an owner with `count` children. Returns the children before and after the deletion.
 async fn delete_owner(
     client: &Client,
     namespace: &str,
@@ -108,7 +108,7 @@ async fn delete_owner(
     owner.metadata.name = Some("owner".to_owned());
     secrets.create(&PostParams::default(), &owner).await.unwrap();
     eventually(SOON, || async { children(&maps).await.len() == count }).await;
-    // Wait, because the garbage collector has to learn about the children from its own watches.
+    // The garbage collector has to learn about the children from its own watches.
     tokio::time::sleep(QUIET).await;
     let before = children(&maps).await;
     secrets.delete("owner", policy).await.unwrap();
@@ -151,7 +151,7 @@ async fn check_cascades(client: Client, namespaces: &[String]) {
 
 const COUNTS: [usize; 3] = [1, 5, 20];
 
-/// Each propagation policy, and whether it keeps the children.
+/// Each propagation policy, and whether it orphans the children.
 fn policies() -> [(DeleteParams, bool); 3] {
     [
         (DeleteParams::background(), false),
@@ -180,8 +180,8 @@ async fn fake_server_follows_the_propagation_policy() {
     check_cascades(server.client(), &namespaces).await;
 }
 
-/// An operator that adopts orphaned children makes the garbage collector delete them together with
-/// the owner. Check that it is the same on the fake server.
+/// If an operator adopts orphaned children, the garbage collector deletes them together with the
+/// owner. Check that the fake server does the same.
 #[tokio::test(start_paused = true)]
 async fn readopted_children_are_deleted_on_the_fake_server() {
     let server = ApiServer::new().collecting_garbage();

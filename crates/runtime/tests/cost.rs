@@ -1,8 +1,8 @@
 //! Measures memory per cached object and per queued key, and the number of allocations per
-//! reconcile. Neither depends on the machine, so we can check that they do not increase. Everything
-//! else is measured by `cargo xtask bench-operator`.
+//! reconcile. None of these depend on the machine, so the test can fail if they increase.
+//! Everything else is measured by `cargo xtask bench-operator`.
 //!
-//! There is only a single test because the counting allocator is shared by all tests in a program.
+//! This is a single test because all tests in a program share the counting allocator.
 
 #![allow(clippy::disallowed_macros)] // prints the measurements
 
@@ -30,20 +30,20 @@ use tokio::task::JoinHandle;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum size of a cached ConfigMap that has 200 bytes of data, two labels and an annotation.
-/// Maps account for two thirds of this, because even an almost empty node of a `BTreeMap<String,
-/// String>` takes 544 bytes.
+/// Maximum size of a cached ConfigMap with 200 bytes of data, two labels and an annotation. Maps
+/// account for two thirds of it, because even an almost empty node of a `BTreeMap<String, String>`
+/// takes 544 bytes.
 const BYTES_PER_OBJECT: usize = 2800;
-/// Maximum size of the cached metadata of a Deployment that has three labels, an annotation and an
+/// Maximum size of the cached metadata of a Deployment with three labels, an annotation and an
 /// owner. Controllers cache this for the kinds that they own.
 const BYTES_PER_METADATA: usize = 220;
 /// Maximum number of allocations per object for listing this metadata from a cache. Reading a
 /// single object takes a few more, because it's cloned while the cache is locked.
 const ALLOCATIONS_PER_LISTED: usize = 25;
-/// Maximum number of allocations of a reconcile that doesn't do anything, including the queue.
+/// Maximum number of allocations of a no-op reconcile, including the queue.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
 /// Maximum number of allocations of a reconcile that applies a Deployment. The response has 50
-/// managed fields of the controller.
+/// managed fields owned by the controller.
 const ALLOCATIONS_PER_APPLY: usize = 660;
 /// Maximum size of a queued key.
 const BYTES_PER_KEY: usize = 260;
@@ -53,7 +53,7 @@ const BYTES_AFTER_BURST: usize = 1 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// This is what the API server sends. Operators need less than half of it.
+/// Objects as the API server sends them. Operators need less than half of this.
 fn config_maps(count: usize) -> Bytes {
     let object = |number: usize| {
         let fields =
@@ -131,8 +131,8 @@ fn child(name: &str, round: usize) -> Deployment {
     serde_json::from_value(object).unwrap()
 }
 
-/// Returns the response to the apply of a child. The API server has added a default and some
-/// metadata.
+/// Returns the response to the apply of a child, to which the API server has added a default and
+/// some metadata.
 fn applied_child(number: usize) -> Bytes {
     let name = name_of(number);
     let mut answer = serde_json::to_value(child(&name, 0)).unwrap();
@@ -302,7 +302,7 @@ impl Operator {
     }
 }
 
-/// Counts the bytes that were allocated since `before` and have not been freed.
+/// Returns the number of bytes allocated since `before` and not freed yet.
 fn in_use(before: &Region<System>) -> usize {
     let change = before.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
@@ -334,7 +334,7 @@ async fn cost_of_applies(objects: usize) -> usize {
 }
 
 /// Returns the bytes in use, and the allocations for listing all owned objects and for reading each
-/// one.
+/// of them.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,

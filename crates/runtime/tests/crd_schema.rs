@@ -1,5 +1,5 @@
-//! Tests `derive(CrdSchema)` in combination with kube's `CustomResource`, by looking at the result
-//! of `Kind::crd()`.
+//! Tests `derive(CrdSchema)` in combination with kube's `CustomResource`, based on the result of
+//! `Kind::crd()`.
 #![allow(
     missing_docs,
     reason = "a field without a comment is a case: it gets no description"
@@ -304,7 +304,7 @@ mod on_a_server {
 
     use super::*;
 
-    /// The spec is valid, except for the field that's replaced.
+    /// Returns an object with a valid spec, except for the replaced field.
     fn shape(field: &str, value: Value) -> DynamicObject {
         let mut spec = json!({
             "external": {"A": {"x": true}}, "mixed": "Off", "internal": {"type": "git", "url": "u"},

@@ -154,7 +154,7 @@ async fn extra_arguments_reach_both_servers() {
     assert!(error.contains("unknown flag: --no-such-flag"), "{error}");
 }
 
-/// After a SIGKILL, there is no chance to clean up.
+/// A SIGKILL leaves no chance to clean up.
 #[rbuilder::envtest::test]
 async fn servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {
@@ -204,7 +204,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A zombie isn't alive.
+/// A zombie doesn't count as alive.
 fn is_alive(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| {
@@ -217,7 +217,7 @@ fn is_alive(id: &str) -> bool {
 /// Set in the child process, which has an existing cluster but no server binaries.
 const GUEST: &str = "RBUILDER_ENVTEST_GUEST";
 
-/// The child process connects to our server with a kubeconfig, like kubectl would.
+/// The child process connects to our server with a kubeconfig, as kubectl would.
 #[rbuilder::envtest::test]
 async fn existing_cluster_is_used_and_cleaned_up() {
     if std::env::var_os(GUEST).is_some() {
@@ -245,8 +245,8 @@ async fn existing_cluster_is_used_and_cleaned_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&guest.stderr);
     assert!(guest.status.success(), "{said}");
-    // Everything that the guest has installed is deleted, but the server and older objects are
-    // still there. It takes a moment to delete a CRD, since its objects are deleted first.
+    // Everything that the guest installed was deleted, but the server and older objects still
+    // exist. Deleting a CRD takes a moment, since its objects are deleted first.
     eventually_eq(
         Duration::from_secs(20),
         vec!["memos.controllers.example.com".to_owned()],
@@ -313,7 +313,7 @@ async fn error_about_missing_cluster_says_where_it_looked() {
     const HERE: &str = "error_about_missing_cluster_says_where_it_looked";
     const CHILD: &str = "RBUILDER_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        // Use a child process, because environment variables select the cluster.
+        // Use a child process, because the cluster is selected by environment variables.
         let started = Environment::builder().existing_cluster(true).start().await;
         panic!("{}", started.unwrap_err());
     }
@@ -351,7 +351,7 @@ async fn operator_has_the_permissions_of_its_roles(env: Environment) {
     let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
     assert_eq!(code(&format!("{maps}/mine")).await, 404);
     assert_eq!(code(&format!("{maps}/other")).await, 403);
-    // Roles without a binding don't grant anything.
+    // Roles without a binding grant nothing.
     assert_eq!(
         code(&format!("/api/v1/namespaces/{namespace}/secrets")).await,
         403

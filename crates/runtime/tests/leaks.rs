@@ -1,6 +1,6 @@
 //! Checks for leaks after stopping a manager, by comparing the number of tasks, open files, threads
-//! and connections with the numbers before. This needs a process of its own, because other tests
-//! would also change these numbers. Ignored unless `KUBEBUILDER_ASSETS` is set.
+//! and connections with the numbers before. Runs in its own process, because other tests would
+//! change these numbers. Ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // prints the counts
 
@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// tokio's blocking threads exit after being idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
-/// What the process is using.
+/// Resources that the process is using.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     tasks: usize,
@@ -103,7 +103,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Sets the holder of the lease. An empty one releases it.
+    /// Sets the holder of the lease. An empty holder releases it.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -196,7 +196,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
     fails(ended, "did not stop within the grace period");
-    // Nobody has released the lease.
+    // The lease was never released.
     place.give_lease("").await;
 }
 
@@ -208,14 +208,14 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
         called(&calls, 1).await;
         proxy.fall_silent();
     };
-    // The manager may have been unable to send its events or to release its lease.
+    // The manager may be unable to send its events or to release its lease.
     let _ = manager.start_until(cut_off).await;
-    // Now the proxy can tell again when a connection is closed.
+    // Only now can the proxy detect closed connections again.
     proxy.restore();
     place.give_lease("").await;
 }
 
-/// The runtime stays when the manager is dropped.
+/// The runtime outlives the dropped manager.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -226,7 +226,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Checks that managers don't leak anything. The first one doesn't count.
+/// Checks that managers don't leak anything, not counting the first one.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {
@@ -274,7 +274,7 @@ async fn stopped_managers_leak_nothing(env: Environment) {
     leave_nothing(&place, "before it leads", 5, before_it_leads).await;
     leave_nothing(&place, "dropped", 5, dropped).await;
     leave_nothing(&place, "behind a silent network", 2, behind_a_silent_network).await;
-    // Run this one last, because its webhook stays in the namespace.
+    // Keep this last, because its webhook stays in the namespace.
     leave_nothing(
         &place,
         "with a reconcile that hangs",

@@ -1,5 +1,4 @@
-//! Tests an environment with controllers and nodes, where workloads make progress like in a
-//! cluster.
+//! Tests an environment with controllers and nodes, where workloads make progress as in a cluster.
 
 use std::time::Duration;
 
@@ -70,7 +69,7 @@ async fn workloads_start_and_stop_as_in_a_cluster() {
         assert!(node.is_some_and(|node| node.starts_with("node-")), "{node:?}");
     }
 
-    // The garbage collector has to delete the Pods of the Deployment, and a ConfigMap owned by it.
+    // The garbage collector must delete the Pods of the Deployment, and a ConfigMap owned by it.
     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
     let mut map = ConfigMap::default();
     map.metadata.name = Some("owned".to_owned());

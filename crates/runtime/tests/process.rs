@@ -1,6 +1,6 @@
-//! Tests an operator that has its own process, like in a Pod: flags, signals, the lease, the exit
-//! status and the log. The child process is this program, which is started as the operator and
-//! connects to a real API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests an operator in its own process, as in a Pod: flags, signals, the lease, the exit status
+//! and the log. The child process is this program, started as the operator and connected to a real
+//! API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "process/fencing.rs"]
 mod fencing;
@@ -44,9 +44,9 @@ use serde_json::{Value, json};
 use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
 use program::{Ended, Program};
 
-/// Nothing takes longer than this, not even on a busy machine.
+/// Upper bound for anything to happen, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// How long an idle process may take to exit.
+/// Time for an idle process to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 struct Place {
@@ -106,7 +106,7 @@ impl Place {
         self.maps().create(&PostParams::default(), &map).await.unwrap();
     }
 
-    /// The reconciles of this object are going to block.
+    /// Makes reconciles of this object block.
     async fn hold(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: "true" } }));
         self.maps()
@@ -115,7 +115,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Sets a different holder for the lease, which is never going to renew it.
+    /// Sets a different holder that never renews the lease.
     async fn steal_lease(&self) {
         let thief = Patch::Merge(json!({ "spec": { "holderIdentity": "thief" } }));
         self.leases()
@@ -132,7 +132,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Which process (by ID) has set the annotation `mark`.
+    /// Returns the process (by ID) that has set the annotation `mark`.
     async fn mark(&self, name: &str, mark: &str) -> Option<String> {
         self.maps()
             .get(name)
@@ -163,8 +163,8 @@ impl Place {
     }
 }
 
-/// After the first signal, reconciles can finish but no new ones are started. The process releases
-/// the lease, and exits with status 0.
+/// After the first signal, running reconciles can finish but no new ones are started. The process
+/// releases the lease, and exits with status 0.
 #[rbuilder::envtest::test]
 async fn first_signal_lets_reconciles_finish() {
     if operator::is_this_process() {
@@ -231,7 +231,7 @@ async fn second_signal_exits_immediately() {
     }
 }
 
-/// The process must not wait for its reconciles, because another one may already be the leader.
+/// The process must not wait for its reconciles, because another process may already be the leader.
 #[rbuilder::envtest::test]
 async fn leader_that_loses_its_lease_exits_with_an_error() {
     let place = Place::new().await;
@@ -260,8 +260,8 @@ async fn leader_that_loses_its_lease_exits_with_an_error() {
 /// On a developer's machine, the cluster may not be running or the kubeconfig may be wrong.
 #[rbuilder::envtest::test]
 async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
-    // Bind the port without listening on it, so that connections are refused and no other process
-    // can grab the port.
+    // Bind the port without listening, so that connections are refused and no other process can
+    // grab it.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = format!("http://{}", closed.local_addr().unwrap());
@@ -285,7 +285,7 @@ async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
     assert_eq!(log.matches("Connection refused").count(), 1, "{log}");
 }
 
-/// The process has to exit before another one may acquire the lease.
+/// The process must exit before another one may acquire the lease.
 #[rbuilder::envtest::test]
 async fn leader_without_api_server_exits_before_its_lease_expires() {
     let env = Environment::builder().start().await.unwrap();
@@ -296,7 +296,7 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
 
     let asked = Instant::now();
     env.stop().await.unwrap();
-    // The renew deadline is 10 s and the lease duration is 15 s. Stopping takes some of the
+    // The renew deadline is 10 s and the lease duration is 15 s. Stopping takes part of the
     // difference.
     let ended = program.ended(Duration::from_secs(15)).await;
     assert_eq!(ended, Ended::with(1), "{}", program.log());
@@ -317,7 +317,7 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
     );
 }
 
-/// A leader that's killed doesn't release its lease. The standby has to wait until it expires, and
+/// A killed leader doesn't release its lease. The standby must wait until the lease expires, and
 /// stays ready.
 #[rbuilder::envtest::test]
 async fn standby_takes_over_from_a_killed_leader() {
@@ -340,12 +340,12 @@ async fn standby_takes_over_from_a_killed_leader() {
     place.create("second", &[]).await;
     place.marked_by("second", ENDED, &standby).await;
     let waited = killed.elapsed();
-    // The last renewal was at most 2 s earlier.
+    // The last renewal was at most 2 s before.
     assert!(waited >= Duration::from_secs(12), "{waited:?}\n{}", standby.log());
     assert!(standby.get(probes, "/readyz").await.is_ok());
 }
 
-/// These are the flags in kubebuilder's manifests and patches, except for the ports.
+/// The flags in kubebuilder's manifests and patches, except for the ports.
 #[rbuilder::envtest::test]
 async fn operator_accepts_kubebuilders_flags() {
     let place = Place::new().await;
@@ -383,7 +383,8 @@ async fn operator_accepts_kubebuilders_flags() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// In text format, an error is a single line with the object, the message, and when it's retried.
+/// In text format, an error is a single line with the object, the message, and the time of the
+/// retry.
 #[rbuilder::envtest::test]
 async fn failed_reconcile_logs_one_line() {
     let place = Place::new().await;

@@ -1,5 +1,5 @@
-//! Tests the round trip test for conversions, which is available to operators. It has to find data
-//! that is lost, report the field, and show a minimal object.
+//! Tests the round trip test for conversions that operators can use. It must detect lost data,
+//! report the field, and show a minimal object.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -227,7 +227,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// The hubs don't have the data that this spoke drops on purpose.
+/// Removes the data that this spoke drops on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;
@@ -342,7 +342,7 @@ fn panic_counts_as_a_failed_conversion() {
     assert!(said.contains("v1 to trips.example.com/v4: it panicked"), "{said}");
 }
 
-/// Random objects must also be different from each other, and the same in every run.
+/// Random objects must differ from each other, and be the same in every run.
 #[test]
 fn random_objects_decode_into_their_type() {
     let objects = RandomObjects::new(&Tour::crd(), "v1")
@@ -374,8 +374,8 @@ fn random_objects_decode_into_their_type() {
     assert!(objects.admit(json!({ "spec": {} })).is_err());
 }
 
-/// kube parses durations as floating point numbers. With years in them, it's impossible to preserve
-/// nanoseconds.
+/// kube parses durations as floating point numbers, so nanoseconds can't be preserved in durations
+/// of years.
 #[test]
 fn random_durations_survive_kubes_encoding() {
     #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! What a tracer provider gets to see: reconciles with their requests, and webhooks. The API server
-//! is a fake.
+//! Spans that a tracer provider receives: reconciles with their requests, and webhooks. The API
+//! server is a fake.
 
 #[allow(dead_code)] // each program uses a part of it
 mod tls_client;
@@ -24,7 +24,7 @@ use serde_json::json;
 
 use tls_client::{ask, review_of_a_config_map, write_certificate};
 
-/// Nothing takes longer than this, not even on a busy machine.
+/// Upper bound for anything to happen, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
 /// The spans of all tests, since a process can only have one provider.
@@ -176,8 +176,8 @@ async fn reconcile_trace_includes_its_requests() {
 #[tokio::test]
 async fn request_span_names_the_server() {
     LazyLock::force(&SPANS);
-    // Bind the port without listening on it, so that connections are refused and no other process
-    // can grab the port.
+    // Bind the port without listening, so that connections are refused and no other process can
+    // grab it.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();

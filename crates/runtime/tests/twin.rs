@@ -1,9 +1,9 @@
-//! There are two front ends for the schema builder: compiled kinds (`Kind::crd()`) and
-//! `rbuilder manifests`. This test compares the resulting CRDs for the same source.
+//! Compares the CRDs of the two front ends of the schema builder, compiled kinds (`Kind::crd()`)
+//! and `rbuilder manifests`, for the same source.
 
-// They're part of a library that no program uses.
+// Part of a library that no program uses.
 #![allow(dead_code, missing_docs, unreachable_pub)]
-// Both front ends must be able to parse this, because users may write such code.
+// Both front ends must parse this, because users may write such code.
 #![allow(clippy::duplicated_attributes, clippy::empty_docs, clippy::vec_box)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +159,7 @@ fn both_front_ends_agree_on_every_kind() {
 }
 
 /// [`crd_differences`] ignores a version that only exists on one side, since the left side may be
-/// just one of many versions. So we compare the versions ourselves.
+/// just one of many versions. So versions are compared separately.
 fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
     let versions = crd["spec"]["versions"].as_array().expect("versions");
     versions

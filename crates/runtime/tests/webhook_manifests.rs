@@ -23,7 +23,7 @@ fn generated(files: &[(&str, &str)]) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Returns the configurations that we generate for a package.
+/// Returns the configurations generated for a package.
 fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
     let Generated {
         files, diagnostics, ..
@@ -181,7 +181,7 @@ mod server {
     use rbuilder::envtest::Environment;
     use serde_json::Value;
 
-    /// These sources use all arguments of the marker. The tests of the generator use them, too.
+    /// Sources that use all arguments of the marker. The tests of the generator use them, too.
     const SOURCES: [(&str, &str); 3] = [
         (
             "src/lib.rs",
@@ -243,7 +243,7 @@ mod server {
         }
         assert!(said.is_empty(), "{}", said.join("\n"));
 
-        // Make sure that the server actually validates objects.
+        // Verify that the server actually validates objects.
         let mut wrong = configurations[0].clone();
         wrong["metadata"]["name"] = "wrong".into();
         wrong["webhooks"][0]["name"] = "short.name".into();

@@ -1,8 +1,7 @@
 //! The memory for converting a review must not depend on the number of its objects.
 //!
-//! There's only a single test because the counting allocator is shared by all tests in a program.
-//! You can measure the resident memory for lists with other lengths, using the default memory
-//! limit:
+//! There's only a single test because all tests in a program share the counting allocator. To
+//! measure the resident memory for lists of other lengths, with the default memory limit, run:
 //!
 //! ```sh
 //! RBUILDER_CONVERSION_OBJECTS=10000,25000,1000000 cargo test -p rbuilder-runtime --test webhook_memory -- --nocapture
@@ -34,19 +33,19 @@ use tls_client::{connector, write_certificate};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How much memory a conversion may use, relative to the size of the body. This is for the body
-/// itself, the response, and a single object.
+/// Maximum memory of a conversion relative to the size of the body: the body itself, the response,
+/// and a single object.
 const MULTIPLE: usize = 3;
-/// The connection may use this many bytes in addition.
+/// Additional bytes that the connection may use.
 const BESIDES: usize = 1 << 20;
-/// After that, this many bytes may still be in use.
+/// Bytes that may still be in use afterwards.
 const AFTER: usize = 1 << 20;
-/// The memory limit for reviews is the same as in the scaffold, where the total is 128 MiB.
+/// Memory limit for reviews, same as in the scaffold, where the total is 128 MiB.
 const MEMORY: usize = 64 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// The most bytes that were in use while converting an object.
+/// Maximum number of bytes in use while converting an object.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn in_use() -> usize {
@@ -152,7 +151,7 @@ impl Served {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let receiving = async {
             let (mut buffer, mut length, mut first) = (vec![0; 64 * 1024], 0, String::new());
-            // Drop the response, since it would count towards the memory.
+            // Drop the response, which would count towards the memory.
             while let Ok(read) = reader.read(&mut buffer).await
                 && read > 0
             {
@@ -169,8 +168,7 @@ impl Served {
         };
         let sending = async {
             writer.write_all(head.as_bytes()).await?;
-            // The server may close the connection before we have sent all of a review that it
-            // rejects.
+            // The server may close the connection before all of a rejected review was sent.
             let _ = writer.write_all(body.as_bytes()).await;
             let _ = writer.flush().await;
             Ok::<_, std::io::Error>(())
@@ -218,7 +216,7 @@ fn status(field: &str) -> String {
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));
-        // This resets the peak.
+        // Resets the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = status("VmRSS");
         let answer = served.send(&body).await;
@@ -254,14 +252,15 @@ async fn conversion_memory_is_a_small_multiple_of_the_review() {
         served.check(2_000).await;
         served.check(20_000).await;
 
-        // A single object with as many small values as possible, which would take about 500 MiB.
+        // A single object with as many small values as possible, which would take about 500 MiB
+        // decoded.
         let dense = vec![json!({ "a": 0 }); 300_000];
         let object =
             json!({ "apiVersion": "memory.example.com/v1", "kind": "Backup", "spec": { "database": dense } });
         let body = review_of(&object, 1);
         let (_, first) = served.send(&body).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
-        // The body of this one is too large.
+        // A body that is too large.
         let (_, first) = served.send(&review(150_000)).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
         served.check(2_000).await;

@@ -1,6 +1,6 @@
-//! How a real API server responds to invalid objects. The response must be the same with and
-//! without a defaulting webhook, a validating webhook and a conversion. The tests are ignored
-//! unless `KUBEBUILDER_ASSETS` is set.
+//! How a real API server responds to invalid objects, which must be the same with and without a
+//! defaulting webhook, a validating webhook and a conversion. The tests are ignored unless
+//! `KUBEBUILDER_ASSETS` is set.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn validate(new: &Backup, old: Option<&Backup>, request: &AdmissionRequest) -> R
     Ok(Warnings::new())
 }
 
-/// This webhook belongs to some other operator.
+/// A webhook of another operator.
 async fn label(request: AdmissionRequest) -> AdmissionResponse {
     let object = request.object.as_ref().unwrap();
     let has_labels = object.metadata.labels.is_some();
@@ -134,7 +134,7 @@ struct Served {
     ended: JoinHandle<Result<()>>,
 }
 
-/// Stores an object that can't be decoded into its Rust type. Call this before there are any
+/// Stores an object that can't be decoded into its Rust type. Must be called before installing any
 /// webhooks.
 async fn store_bad(env: &Environment, namespace: &str, name: &str) {
     let backups: Api<DynamicObject> = Api::namespaced_with(env.client(), namespace, &resource("v1"));
@@ -212,7 +212,7 @@ fn status_of(error: kube::Error) -> Box<Status> {
     }
 }
 
-/// The API server must report exactly these fields.
+/// Asserts that the API server reports exactly these fields.
 #[track_caller]
 fn assert_invalid(result: Result<DynamicObject, Box<Status>>, expected: &[&str]) {
     let status = result.expect_err("an invalid object");
@@ -282,7 +282,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
         assert_invalid(served.patch("v2", "good", spec).await, &[&expected]);
     }
 
-    // The schema permits the value, so it's the validator that reports the field.
+    // The schema permits the value, so the validator reports the field.
     let denied = served
         .create("v1", "bad", json!({ "database": "db", "every": "x" }))
         .await;
@@ -291,8 +291,8 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     assert_invalid(denied, &["spec.every"]);
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
-    // After validating the schema, the API server converts an object of the other version, because
-    // that's how it's stored. That's impossible here.
+    // After validating the schema, the API server converts an object of the other version to the
+    // storage version, which is impossible here.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await
@@ -304,7 +304,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     );
     assert!(failed.message.contains(&expected), "{failed:?}");
 
-    // An invalid object that already exists can be fixed or deleted.
+    // An existing invalid object can be fixed or deleted.
     let corrected = served.patch("v1", "corrected", json!({ "every": "1h" })).await;
     assert_eq!(corrected.unwrap().data["spec"]["every"], "1h");
     for name in ["corrected", "deleted"] {

@@ -108,7 +108,7 @@ fn letter(name: &str, to: &str) -> Letter {
     Letter::new(name, LetterSpec { to, copies: None })
 }
 
-/// A running operator. Its webhooks are only called for a single namespace.
+/// A running operator whose webhooks are only called for a single namespace.
 struct Served {
     env: Environment,
     namespace: String,
@@ -177,7 +177,7 @@ fn status_of(error: kube::Error) -> kube::core::Status {
 }
 
 /// Guarantee 16: webhooks set defaults and preserve unknown fields, errors contain the field, and
-/// validators receive an object that's about to be deleted.
+/// validators receive objects that are about to be deleted.
 #[rbuilder::envtest::test]
 async fn admission_webhooks_run_before_storage(env: Environment) {
     let admission =
@@ -213,7 +213,7 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
         (causes[0].field.as_str(), causes[0].message.as_str()),
         ("spec.to", "wanted `name, street`")
     );
-    // Without these, kubectl just prints "The request is invalid".
+    // Without the details, kubectl just prints "The request is invalid".
     assert_eq!((&*details.kind, &*details.name), ("Letter", "wrong"));
     let said = format!("Letter.{} \"wrong\" is invalid: spec.to: wanted", details.group);
     assert!(
@@ -241,8 +241,7 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
 }
 
 /// Guarantee 12: the cache of a kind that the operator converts itself can sync, because webhooks
-/// are served first. Objects that are stored in one version can be read and written in the other
-/// one.
+/// are served first. Objects stored in one version can be read and written in the other version.
 #[rbuilder::envtest::test]
 async fn operator_starts_with_stored_objects_of_the_other_version(env: Environment) {
     async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
@@ -252,7 +251,7 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let namespace = env.namespace("conversions").await.unwrap();
     let first: Api<Letter> = Api::namespaced(env.client(), &namespace);
-    // Nobody is serving the conversion webhook at this point.
+    // The conversion webhook isn't running yet.
     first
         .create(&PostParams::default(), &letter("old", "Ada, Main Street"))
         .await
@@ -339,7 +338,7 @@ async fn users_have_the_permissions_that_rbac_grants(env: Environment) {
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
 }
 
-/// A developer's machine doesn't have a certificate, and the API server can't call webhooks there.
+/// A developer's machine has no certificate, and the API server can't call webhooks there.
 #[rbuilder::envtest::test]
 async fn webhooks_can_be_disabled(env: Environment) {
     let start = async |enable_webhooks| {

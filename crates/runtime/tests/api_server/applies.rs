@@ -81,7 +81,7 @@ async fn apply_creates_a_missing_object(server: Server) {
         (entry.manager.as_deref(), entry.operation.as_deref()),
         (Some("one"), Some("Apply"))
     );
-    // Fields set by a default don't have a manager.
+    // Fields set by a default have no manager.
     assert_eq!(
         owned(&made, "one"),
         json!({ "f:spec": { "f:size": {}, "f:tags": { "v:\"x\"": {} } } })
@@ -161,7 +161,7 @@ async fn emptied_map_is_null(server: Server) {
         "Jar.apiserver.example.com \"a\" is invalid: spec.free: Invalid value: \"null\": spec.free in body \
          must be of type object: \"null\"",
     );
-    // A map that was applied as empty from the beginning stays.
+    // A map that was applied as empty from the beginning is kept.
     let created = apply(&place.jars(), "b", "one", jar("b", json!({ "free": {} })))
         .await
         .unwrap();
@@ -283,7 +283,7 @@ async fn force_takes_over_fields(server: Server) {
     );
     assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
     assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
-    // The manager doesn't own the field anymore, so it can't remove it.
+    // The manager no longer owns the field, so it can't remove it.
     let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
         .await
         .unwrap();
@@ -442,7 +442,7 @@ async fn status_has_separate_managers(server: Server) {
         entry.fields_v1.as_ref().unwrap().0,
         json!({ "f:status": { "f:text": {} } })
     );
-    // Without a status, it's left alone.
+    // Without a status, the existing status is kept.
     let kept = apply(&place.jars(), "a", "one", jar("a", json!({ "size": 2 })))
         .await
         .unwrap();
@@ -579,7 +579,7 @@ async fn applied_string_data_becomes_data(server: Server) {
     let mut versions = Vec::new();
     for word in ["sesame", "sesame", "other", "sesame"] {
         let secret = apply(&secrets, "a", "one", wanted(word)).await.unwrap();
-        // Wait, because timestamps of managers have a resolution of one second.
+        // Timestamps of managers have a resolution of one second.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         assert_eq!(secret.data.as_ref().unwrap()["word"].0, word.as_bytes());
         assert_eq!(secret.string_data, None);

@@ -15,8 +15,7 @@ on_both_servers!(
 );
 
 /// Creates an object and sends each merge patch as a dry run. The server must reject the patch with
-/// the given message, or accept it if that's empty. `…` at the end of a message stands for any
-/// text.
+/// the given message, or accept it if the message is empty. A trailing `…` stands for any text.
 async fn check(place: &Place, api: &str, plural: &str, object: Value, patches: &[(Value, &str)]) {
     let folder = format!("/{api}/namespaces/{{ns}}/{plural}");
     let headers = [("content-type", "application/json")];

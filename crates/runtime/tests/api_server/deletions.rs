@@ -35,7 +35,7 @@ async fn deleted_object_is_gone(server: Server) {
     );
     let again = place.jar("a", json!({})).await;
     assert_ne!(again.uid(), made.uid());
-    // Versions aren't specific to an object, so they also increase when it's recreated.
+    // Versions aren't per object, so they also increase when it's recreated.
     let version = |jar: &DynamicObject| jar.resource_version().unwrap().parse::<u64>().unwrap();
     assert!(version(&again) > version(&made));
 }
@@ -87,7 +87,7 @@ async fn finalizer_delays_the_deletion(server: Server) {
         changed.data["spec"]["size"], 3,
         "what is going can still be changed"
     );
-    // Nothing holds it back anymore.
+    // Without finalizers, the object is deleted right away.
     finalizers(json!(null)).await.unwrap();
     assert!(place.jars().get_opt("a").await.unwrap().is_none());
 }
@@ -184,7 +184,7 @@ async fn terminating_namespace_rejects_new_objects(server: Server) {
     );
     assert_eq!(status.message, expected);
     assert_eq!(status.details.unwrap().causes[0].reason, "NamespaceTerminating");
-    // There's no namespace controller that would delete what's in it.
+    // There's no namespace controller to delete the contents.
     assert!(place.maps().get("kept").await.is_ok());
 }
 
@@ -195,7 +195,7 @@ async fn scheduled_pod_terminates_gracefully(server: Server) {
         let spec = json!({ "nodeName": node, "containers": [{ "name": "c", "image": "x" }] });
         serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
     };
-    // A Pod that isn't on any node can be deleted immediately.
+    // A Pod without a node can be deleted immediately.
     pods.create(&PostParams::default(), &pod("free", None))
         .await
         .unwrap();
@@ -207,7 +207,7 @@ async fn scheduled_pod_terminates_gracefully(server: Server) {
     pods.delete("placed", &DeleteParams::default()).await.unwrap();
     let going = pods.get("placed").await.unwrap();
     assert_eq!(going.metadata.deletion_grace_period_seconds, Some(30));
-    // This is what the kubelet does when all containers have stopped.
+    // The kubelet does this once all containers have stopped.
     pods.delete("placed", &DeleteParams::default().grace_period(0))
         .await
         .unwrap();

@@ -105,7 +105,7 @@ async fn initial_objects_are_stored() {
         (kettle.spec.clone(), kettle.status.clone())
     );
     assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
-    // There's no conflict with the initial object, because the value is the same.
+    // No conflict with the initial object, because the value is the same.
     let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
         "spec": { "size": 1 } });
     kettles
@@ -122,7 +122,7 @@ async fn initial_object_of_an_unknown_kind_panics() {
     let _ = ApiServer::new().object(&Kettle::new("k", KettleSpec { size: 1 }));
 }
 
-/// Tests only fill in what they are about.
+/// Tests only fill in the fields they need.
 #[tokio::test]
 async fn initial_object_may_lack_what_a_server_requires() {
     let mut set = ReplicaSet::default();
@@ -289,7 +289,7 @@ async fn dropped_watch_resumes_and_expired_watch_relists() {
     server.drop_watches();
     place.map("c", json!({})).await;
     assert!(matches!(next().await, Ok(watcher::Event::Apply(map)) if map.name_any() == "c"));
-    // The watch has continued where it was, without another list.
+    // The watch resumed from its last version, without a relist.
     assert_eq!((lists(), watches()), (1, 2));
 
     server.expire_watches();
@@ -306,7 +306,7 @@ async fn dropped_watch_resumes_and_expired_watch_relists() {
     assert_eq!((lists(), watches()), (2, 3));
 }
 
-/// For this, a real server would need a recent version of etcd.
+/// A real server would need a recent version of etcd.
 #[tokio::test]
 async fn watch_can_start_with_a_streaming_list() {
     let (server, place) = place().await;
@@ -351,7 +351,7 @@ async fn idle_watch_sends_bookmarks() {
         .unwrap();
     let mut events = pin!(maps.watch(&WatchParams::default(), &version).await.unwrap());
     let start = Instant::now();
-    // This is a new version, but the watch doesn't get to see the object.
+    // This results in a new version, but the watch doesn't receive the object.
     place.server.namespace("other").await;
     let Some(Ok(WatchEvent::Bookmark(mark))) = events.next().await else {
         panic!("no bookmark");
@@ -377,7 +377,7 @@ async fn deleting_a_crd_ends_its_watches() {
     assert_eq!(refusal(place.jars().get("a").await).code, 404);
 }
 
-/// The child blocks the deletion of its owner.
+/// Creates a child that blocks the deletion of its owner.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{
@@ -423,7 +423,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
-    // In a foreground deletion, the owner has to wait for a dependent that has a finalizer.
+    // In a foreground deletion, the owner must wait for a dependent with a finalizer.
     let owner = place.map("owner", json!({})).await;
     child(&place, "held", &owner).await;
     let finalizers = async |names: serde_json::Value| {
@@ -467,7 +467,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     assert!(names().await.is_empty());
 }
 
-/// Watches must see the same steps as in a cluster, in the same order.
+/// Watches must observe the same steps as in a cluster, in the same order.
 #[tokio::test(start_paused = true)]
 async fn garbage_collector_works_in_visible_steps() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
@@ -505,7 +505,7 @@ async fn garbage_collector_works_in_visible_steps() {
         };
         assert_eq!(seen, expected);
         if name == "orphan" {
-            // Nobody else is going to delete these, since they don't have an owner anymore.
+            // These have no owner anymore, so the garbage collector won't delete them.
             maps.delete("a", &DeleteParams::default()).await.unwrap();
             maps.delete("b", &DeleteParams::default()).await.unwrap();
             for _ in 0..2 {
@@ -515,7 +515,7 @@ async fn garbage_collector_works_in_visible_steps() {
     }
 }
 
-/// As long as there's another owner, only the reference to the deleted one is removed.
+/// While there's another owner, only the reference to the deleted one is removed.
 #[tokio::test(start_paused = true)]
 async fn object_is_collected_after_its_last_owner() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
@@ -539,7 +539,7 @@ async fn object_is_collected_after_its_last_owner() {
         let list = maps.list(&ListParams::default()).await.unwrap();
         list.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
     };
-    // The server doesn't know the kind of `unknown`'s owner, so it never deletes that one.
+    // The server doesn't know the kind of the owner of `unknown`, so it never deletes `unknown`.
     let left = delete("first", DeleteParams::foreground()).await;
     assert_eq!(left, ["second", "shared", "unknown"]);
     let owners = maps.get("shared").await.unwrap().owner_references().to_vec();

@@ -1,5 +1,5 @@
-//! What's rejected or completed by the server, and what it warns about: rules, field validation,
-//! types of applied fields, and versions with different schemas.
+//! What the server rejects, completes and warns about: rules, field validation, types of applied
+//! fields, and versions with different schemas.
 
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
@@ -50,8 +50,8 @@ async fn create(place: &Place, spec: Value) -> kube::Result<DynamicObject> {
     lamps(place, "v1").create(&PostParams::default(), &lamp).await
 }
 
-/// The write must be rejected because of these causes. They're sorted, since the server checks
-/// fields in random order.
+/// Asserts that a write is rejected because of these causes, sorted since the server checks fields
+/// in random order.
 #[track_caller]
 fn check_causes(answer: kube::Result<DynamicObject>, expected: &[&str]) {
     let status = refusal(answer);
@@ -115,8 +115,8 @@ async fn transition_rules_compare_with_the_stored_object(server: Server) {
     lamps.patch("a", &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// Creates an object that violates the schema of one version, by means of a version that permits
-/// it.
+/// Uses a version with a more permissive schema to create an object that violates the schema of the
+/// other one.
 async fn violating(place: &Place) -> DynamicObject {
     let lamp = lamp("v1beta1", "a", json!({ "host": "UPPER", "watts": 40 }));
     let made = lamps(place, "v1beta1")
@@ -161,7 +161,7 @@ async fn status_is_validated(server: Server) {
         lamps.patch_status("a", &PatchParams::default(), &patch).await,
         &[expected],
     );
-    // Nothing else in the object is validated.
+    // The rest of the object isn't validated.
     stored.data["status"] = json!({ "hours": 2, "days": 1 });
     let written = lamps
         .replace_status("a", &PostParams::default(), &stored)
@@ -498,7 +498,7 @@ async fn changed_schema_applies_to_stored_objects(server: Server) {
             .ok()
     };
     rbuilder::testing::eventually_eq(soon, Some(expected), spec).await;
-    // The object only looks different when it's read. What's stored is still the same.
+    // The object only looks different when read; the stored object is unchanged.
     let read = shades.get("a").await.unwrap();
     assert_eq!(read.metadata.resource_version, made.metadata.resource_version);
 }

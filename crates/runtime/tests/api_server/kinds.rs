@@ -122,7 +122,7 @@ async fn cluster_scoped_kinds_have_no_namespace(server: Server) {
     assert_eq!(made.data, json!({ "spec": { "any": [1] } }));
     let misplaced: Api<DynamicObject> = Api::namespaced_with(place.client.clone(), &place.namespace, &kind);
     assert_eq!(refusal(misplaced.get(&place.namespace).await).code, 404);
-    // Without a status subresource, the status is just an ordinary field.
+    // Without a status subresource, the status is an ordinary field.
     let patch = kube::api::Patch::Merge(json!({ "status": { "x": 1 } }));
     let changed = shelves
         .patch(&place.namespace, &Default::default(), &patch)

@@ -1,4 +1,4 @@
-//! Lists of a single namespace or of all, with selectors, with pages, and of metadata.
+//! Lists of a single namespace or of all namespaces, with selectors, with pages, and of metadata.
 
 use std::time::Duration;
 
@@ -173,7 +173,7 @@ async fn all_pages_of_a_list_have_one_version(server: Server) {
     let first = place.maps().list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(first.metadata.remaining_item_count, Some(3));
     let token = first.metadata.continue_.unwrap();
-    // The list must not show changes that happen between two pages.
+    // The list must not show changes made between two pages.
     place.maps().delete("d", &Default::default()).await.unwrap();
     place.map("f", json!({})).await;
     let next = ListParams::default().limit(2).continue_token(&token);
@@ -201,7 +201,7 @@ async fn list_can_require_a_version(server: Server) {
         .limit(9);
     let then = place.maps().list(&exact).await.unwrap();
     assert_eq!(names(then.items), ["a"]);
-    // If we accept any version, the API server responds from memory, which may be behind.
+    // A list that accepts any version is served from memory, which may lag behind.
     let any = ListParams::default().match_any();
     eventually_eq(Duration::from_secs(20), 2, || async {
         place.maps().list(&any).await.unwrap().items.len()

@@ -1,5 +1,5 @@
-//! Tests of the API that's used by controllers. They are run with both `rbuilder::fake` and
-//! kube-apiserver, to make sure that these behave in the same way.
+//! Tests of the API that controllers use. They run with both `rbuilder::fake` and kube-apiserver,
+//! to ensure that both behave in the same way.
 
 #[path = "../servers/mod.rs"]
 mod servers;

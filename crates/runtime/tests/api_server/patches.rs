@@ -46,7 +46,7 @@ async fn json_patch_is_applied(server: Server) {
     assert_eq!(changed.metadata.labels.unwrap()["a.b/c"], "d");
 }
 
-/// kube's `finalizer` uses such a patch to add the first finalizer.
+/// kube's `finalizer` adds the first finalizer with such a patch.
 async fn json_patch_tests_for_absent_fields(server: Server) {
     let place = Place::new(server).await;
     place.map("a", json!({ "k": "1" })).await;
@@ -151,7 +151,7 @@ async fn strategic_patch_merges_lists_by_key(server: Server) {
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
-    // The images are the only part of a Pod's spec that can be modified.
+    // The images are the only mutable part of a Pod's spec.
     let patch = Patch::Strategic(json!({
         "metadata": { "finalizers": ["a.example.com/b"] },
         "spec": { "containers": [{ "name": "two", "image": "y" }] },

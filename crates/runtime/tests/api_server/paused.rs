@@ -1,5 +1,5 @@
-//! Managers and the fake server with a paused clock, where hours of requeues, backoff and watches
-//! pass in no time.
+//! Managers and the fake server with a paused clock, so that hours of requeues, backoff and watches
+//! pass instantly.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Diary {
             .collect()
     }
 
-    /// How much time there was between the reconciles of an object.
+    /// Returns the intervals between the reconciles of an object.
     fn pauses(&self, name: &str) -> Vec<Duration> {
         self.times(name)
             .windows(2)
@@ -84,7 +84,7 @@ async fn requeue_happens_after_its_delay() {
     running.stop().await;
 }
 
-/// Watches are restarted every few minutes, without another list and without missing any events.
+/// Watches are restarted every few minutes, without a relist and without missing any events.
 #[tokio::test(start_paused = true)]
 async fn day_of_watches_costs_one_list() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -131,7 +131,7 @@ async fn back_off_doubles_after_each_error() {
     running.stop().await;
 }
 
-/// The manager has to retry until the server is available again.
+/// The manager must keep retrying until the server is available again.
 #[tokio::test(start_paused = true)]
 async fn manager_survives_an_outage_of_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -195,7 +195,7 @@ async fn second_replica_leads_when_the_lease_expires() {
     second.stop().await;
 }
 
-/// This is the example in `docs/testing.md`.
+/// The example in `docs/testing.md`.
 #[tokio::test(start_paused = true)]
 async fn lost_secret_is_restored_within_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {

@@ -23,7 +23,7 @@ const USER: &str = "system:serviceaccount:default:controller-manager";
 const JARS: &str = "/apis/apiserver.example.com/v1/namespaces/{ns}/jars";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces";
 
-/// The roles are bound to the service account of this client.
+/// Returns a client whose service account has the roles.
 async fn operator(place: &Place) -> Client {
     let environment = match &place.server {
         Server::Fake(server) => return server.clone().role_from(ROLES).client(),
@@ -44,7 +44,7 @@ async fn operator(place: &Place) -> Client {
         assert!(matches!(code, 200 | 201), "{text}");
     }
     let client = environment.user(USER, &[]).unwrap().client();
-    // Give the authorizer some time, because it has to watch roles.
+    // The authorizer watches roles, so it takes a moment to observe them.
     rbuilder::testing::eventually(std::time::Duration::from_secs(20), || async {
         let leases = format!("{LEASES}/default/leases");
         let request = http::Request::get(leases).body(Body::empty()).unwrap();
@@ -274,7 +274,7 @@ async fn missing_permission_is_reported_with_its_marker() {
     server.assert_role_fits();
 }
 
-/// The child process fails while it's waiting, so it never gets to compare the permissions.
+/// The child process fails while waiting, so it never gets to compare the permissions.
 #[tokio::test]
 async fn failing_test_prints_missing_permissions_once() {
     const FAILS: &str = "RBUILDER_TEST_LACKS_A_PERMISSION";

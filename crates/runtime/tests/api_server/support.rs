@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::servers::Server;
 
-/// The CRD of `Jar` uses most of the features.
+/// `Jar` has a CRD that uses most of the features.
 pub(crate) fn jar_kind(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", version, "Jar"),

@@ -151,7 +151,7 @@ async fn deleted_event_has_a_new_version(server: Server) {
     assert_eq!(first.resource_version(), made.resource_version());
     assert!(version(first) < version(going) && version(going) < version(last));
     assert!(going.metadata.deletion_timestamp.is_some());
-    // The event contains what was stored last.
+    // The event contains the last stored state.
     assert_eq!(last.finalizers(), ["x.example.com/y"]);
 }
 
@@ -239,7 +239,7 @@ async fn watch_delivers_the_requested_api_version(server: Server) {
     assert_eq!(second.get("a").await.unwrap().data, seen.data);
 }
 
-/// kube's watcher gets the same configuration as in our caches.
+/// kube's watcher with the same configuration as in our caches.
 async fn kubes_watcher_receives_every_change(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c"] {

@@ -1,5 +1,5 @@
-//! Admission webhooks. They are called over HTTPS by kube-apiserver, and within the process by the
-//! fake server.
+//! Admission webhooks, called over HTTPS by kube-apiserver, and within the process by the fake
+//! server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ struct Hooks {
     running: Option<Running>,
 }
 
-/// Each webhook does what's in its path.
+/// Registers webhooks that do what their path says.
 fn operator(place: &Place, args: ManagerArgs) -> Manager {
     let ready = |phase: &'static str| {
         move |request: AdmissionRequest| {
@@ -64,13 +64,13 @@ fn operator(place: &Place, args: ManagerArgs) -> Manager {
         .raw_webhook("/patch", async |request| patch(&request))
 }
 
-/// An annotation on the object determines the response.
+/// Reads the annotation that determines the response.
 fn wish(request: &AdmissionRequest, name: &str) -> Option<Value> {
     let object = request.object.as_ref().or(request.old_object.as_ref())?;
     serde_json::from_str(object.annotations().get(name)?).ok()
 }
 
-/// The annotation contains the status.
+/// Denies the request with the status in the annotation.
 fn deny(request: &AdmissionRequest) -> AdmissionResponse {
     let mut response = AdmissionResponse::from(request);
     if let Some(status) = wish(request, "deny") {
@@ -80,7 +80,7 @@ fn deny(request: &AdmissionRequest) -> AdmissionResponse {
     response
 }
 
-/// The warning describes the request.
+/// Returns a warning that describes the request.
 fn describe(request: &AdmissionRequest) -> AdmissionResponse {
     let object = |object: &Option<kube::api::DynamicObject>| match object {
         None => "-".to_owned(),
@@ -130,7 +130,7 @@ fn append(request: &AdmissionRequest, letter: &str) -> AdmissionResponse {
     )
 }
 
-/// The annotation contains the patch.
+/// Responds with the patch in the annotation.
 fn patch(request: &AdmissionRequest) -> AdmissionResponse {
     respond(request, wish(request, "patch").unwrap_or(json!([])))
 }
@@ -302,7 +302,7 @@ async fn denials_have_the_words_of_the_server(server: Server) {
     }
     assert_eq!(hooks.place.maps().get_opt("a").await.unwrap(), None);
     hooks.create(MAPS, "a", json!({}), "").await;
-    // The object already exists, but the denial comes before the conflict.
+    // The object already exists, but the denial precedes the conflict.
     let annotations = json!({ "deny": json!({ "message": "no" }).to_string() });
     let (code, ..) = hooks.create(MAPS, "a", annotations, "").await;
     assert_eq!(code, 400);
@@ -386,14 +386,14 @@ async fn reviews_describe_the_request(server: Server) {
         let warnings: Vec<String> = warnings.iter().map(|text| without_suffix(text)).collect();
         assert_eq!(warnings, expected, "{method} {path}");
     }
-    // Reviews don't contain a name when a collection is deleted.
+    // When a collection is deleted, reviews don't contain a name.
     let (_, warnings, _) = hooks.send("DELETE", JARS, Value::Null).await;
     let expected = "Delete jars/ Jar ns/ dry:false - Jar+name+uid+version {kind:DeleteOptions}";
     assert_eq!(warnings, [expected]);
     hooks.stop().await;
 }
 
-/// Generated names end with a random suffix.
+/// Strips the random suffix of a generated name.
 fn without_suffix(text: &str) -> String {
     match text.split_once("/g-") {
         Some((before, after)) => format!("{before}/g-xxxxx{}", &after[5..]),
@@ -517,8 +517,8 @@ async fn selectors_and_conditions_select_objects(server: Server) {
         "configmaps \"a\" is forbidden: expression 'object.data.absent == 'x' && object.data.probe == ''' resulted in \
          error: no such key: absent"
     );
-    // The server also evaluates the selector for the old object. So you can't get around it by
-    // removing the label.
+    // The server evaluates the selector for the old object as well, so removing the label can't
+    // bypass the webhook.
     let create = json!({ "metadata": { "name": "b", "labels": { "guarded": "yes" } } });
     assert_eq!(hooks.send("POST", MAPS, create).await.0, 201);
     let escape = json!({ "metadata": { "labels": null, "annotations": { "deny": no } } });
@@ -598,8 +598,8 @@ async fn mutations_are_ordered_and_repeated_if_needed(server: Server) {
         .unwrap();
     let order = |map: &ConfigMap| map.data.as_ref().unwrap()["order"].clone();
     assert_eq!(order(&created), "abcac");
-    // A field that a webhook has modified belongs to the client which has set it, or else to
-    // nobody.
+    // A field modified by a webhook is owned by the client that set it, or has no owner if there is
+    // none.
     let managers: Vec<_> = created
         .managed_fields()
         .iter()
@@ -650,7 +650,7 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
         "Jar.apiserver.example.com \"b\" is invalid: spec.size: Invalid value: 9: spec.size in body should be less than \
          or equal to 5"
     );
-    // A null either becomes the default or is rejected.
+    // A null is either replaced by the default or rejected.
     let (_, jar) = create(
         "c",
         json!([{ "op": "add", "path": "/spec/colour", "value": null }]),
@@ -759,7 +759,7 @@ async fn deletions_cannot_be_changed(server: Server) {
     hooks.stop().await;
 }
 
-/// Even though time passes, and others use names in the meantime.
+/// Even though time passes, and other clients use names meanwhile.
 #[tokio::test(start_paused = true)]
 async fn slow_webhook_is_called_once_for_a_write() {
     let server = rbuilder::fake::ApiServer::new();

@@ -47,7 +47,7 @@ async fn new_object_gets_server_metadata(server: Server) {
     assert_eq!(made.data, json!({ "spec": { "size": 2, "colour": "white" } }));
     assert_eq!(place.jars().get("a").await.unwrap(), made);
 
-    // Built-in kinds don't necessarily have a generation.
+    // Built-in kinds may not have a generation.
     let map = place.map("m", json!({ "k": "v" })).await;
     assert_eq!(map.metadata.generation, None);
     assert_ne!(map.uid(), made.uid());
@@ -211,7 +211,7 @@ async fn object_of_another_kind_is_rejected(server: Server) {
         .raw("POST", maps, &json, r#"{"metadata":{"name":"bare"}}"#)
         .await;
     assert_eq!(code, 201, "the path says what it is");
-    // For custom resources, the body has to contain the kind.
+    // For custom resources, the body must contain the kind.
     let jars = "/apis/apiserver.example.com/v1/namespaces/{ns}/jars";
     let (code, text) = place
         .raw("POST", jars, &json, r#"{"metadata":{"name":"bare"}}"#)

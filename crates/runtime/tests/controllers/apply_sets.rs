@@ -1,5 +1,4 @@
-//! Sets of objects. They are applied in order, and deleted when they aren't part of the set
-//! anymore.
+//! Sets of objects, which are applied in order, and deleted once they leave the set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,8 +113,8 @@ async fn foreign_objects_are_left_alone(server: Server) {
             _ => matches!(error.downcast_ref(), Some(OwnershipError::NotOwned { .. })),
         };
         assert!(expected, "{error:?}");
-        // The object is recorded, because the process could have crashed right after the apply. It
-        // must not be deleted, though.
+        // The object is recorded, because the process could have crashed right after the apply.
+        // Still, it must not be deleted.
         assert!(place.record("owner").await.unwrap().contains(&name));
         assert!(
             place
@@ -127,8 +126,8 @@ async fn foreign_objects_are_left_alone(server: Server) {
         assert_eq!(api.get(&name).await.unwrap(), foreign);
     }
 
-    // Someone else recreates one of the objects (with the same owner), and a different controller
-    // takes over another one.
+    // Another client recreates one of the objects (with the same owner), and a different controller
+    // takes over another object.
     drop(
         place
             .apply_set("owner", maps(&["mine", "again", "taken"]))
@@ -180,7 +179,7 @@ async fn kept_objects_are_not_deleted(server: Server) {
     assert_eq!(place.map_names().await, ["kept", "marked"]);
     assert_eq!(place.record("owner").await, None);
     assert!(api.get("marked").await.unwrap().owner_references().is_empty());
-    // The object can become part of the set again.
+    // The object can rejoin the set.
     let set = maps(&[]).add_kept(config_map("kept", "2"));
     assert!(place.apply_set("owner", set).await.unwrap().is_complete());
     assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
@@ -321,7 +320,7 @@ struct GadgetSpec {}
 )]
 struct WidgetSpec {}
 
-/// The flags say which versions are served.
+/// The flags specify which versions are served.
 fn crd(kind: &str, versions: &[(&str, bool)]) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     let versions: Vec<_> = versions
@@ -366,7 +365,7 @@ async fn custom_resource_is_applied_after_its_crd(server: Server) {
     })
     .await;
     place.api::<Gadget>().get("one").await.unwrap();
-    // Deleting the CRD comes first, which deletes all of its objects as well.
+    // The CRD is deleted first, along with all of its objects.
     eventually(SOON, || async {
         let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
         applied.is_complete()
@@ -492,7 +491,7 @@ async fn invalid_set_is_a_terminal_error() {
     assert!(place.map_names().await.is_empty());
 }
 
-/// If nothing has changed, a manager doesn't make any requests.
+/// A manager makes no requests if nothing has changed.
 #[tokio::test(start_paused = true)]
 async fn unchanged_set_costs_no_request() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -529,11 +528,11 @@ async fn unchanged_set_costs_no_request() {
 enum Failure {
     /// The request isn't delivered.
     Before,
-    /// The server processes the request, but its response is lost.
+    /// The server processes the request, but the response is lost.
     After,
 }
 
-/// The client fails at the given request, which is just like a crash.
+/// Returns a client that fails at the given request, which is equivalent to a crash.
 fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -554,8 +553,9 @@ fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Ar
     (Client::new(service, "default"), count)
 }
 
-/// Whichever request fails, and whatever the set contains after that, the next call has to complete
-/// it. It must delete all objects that aren't part of the set, and leave those of others alone.
+/// Whichever request fails, and whatever the set contains afterwards, the next call must complete
+/// the change: delete all objects that aren't part of the set, and leave other owners' objects
+/// alone.
 #[tokio::test]
 async fn interrupted_change_is_completed_by_the_next_call() {
     let before = ["a", "b", "c"];

@@ -24,7 +24,7 @@ on_both_servers!(
     every_list_strategy_delivers_all_objects,
 );
 
-/// Two of the memos (depending on their name) add a watch for a kind that doesn't exist.
+/// Two of the memos (by name) add a watch for a kind that doesn't exist.
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let ghosts = || Watch::mapped_dynamic(&ghosts(), to_nothing);
     match memo.name_any().as_str() {
@@ -50,8 +50,7 @@ async fn caches_have_metrics(server: Server) {
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))
-            // There is one per memo, plus the CA certificate that Kubernetes adds to each
-            // namespace.
+            // One per memo, plus the CA certificate that Kubernetes adds to each namespace.
             && !text.contains(&format!("rbuilder_cache_objects{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_own_writes{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_watch_errors_total{memos} 0\n"))
@@ -150,9 +149,9 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
             place.manager().list_semantic(ListSemantic::Any).list_page_size(0),
         ),
     ];
-    // For streaming lists, kube-apiserver asks etcd for progress notifications, which Debian's etcd
-    // 3.4 doesn't support. Set `TEST_ASSET_ETCD` to use a different etcd (e.g. the one that `cargo
-    // xtask bench-operator` builds).
+    // For streaming lists, kube-apiserver requests progress notifications from etcd, which Debian's
+    // etcd 3.4 doesn't support. Set `TEST_ASSET_ETCD` to use a different etcd (e.g. the one built
+    // by `cargo xtask bench-operator`).
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((
@@ -232,7 +231,7 @@ impl Probed {
         .await;
     }
 
-    /// How many seconds ago the caches of a kind have last received data.
+    /// Returns how many seconds ago the caches of a kind last received data.
     fn since_contact(&self, kind: &str) -> f64 {
         let text = self.metrics.text();
         let start = format!("rbuilder_cache_seconds_since_contact{{kind=\"{kind}\"");
@@ -241,8 +240,8 @@ impl Probed {
         value.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns the readiness at a time when a kind hasn't received data for three seconds, but a
-    /// memo has just arrived.
+    /// Returns the readiness after a kind hasn't received data for three seconds, but a memo has
+    /// just arrived.
     async fn readiness_without(&self, kind: &str) -> String {
         eventually(SOON, || async { self.since_contact(kind) > 3.0 }).await;
         self.place.create(memo("news", "")).await;
@@ -251,7 +250,7 @@ impl Probed {
     }
 }
 
-/// Without webhooks, a process that doesn't receive any data isn't ready.
+/// Without webhooks, a process that receives no data isn't ready.
 #[tokio::test]
 async fn process_without_any_data_is_not_ready() {
     let place = Place::new(Server::fake()).await;
@@ -352,7 +351,7 @@ fn forbidden() -> http::Response<Body> {
         .unwrap()
 }
 
-/// A reconcile can tell an empty cache from one that hasn't synced.
+/// A reconcile can distinguish an empty cache from one that hasn't synced.
 #[tokio::test]
 async fn manager_starts_without_an_optional_kind() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

@@ -42,7 +42,7 @@ fn secret(name: &str, label: &str) -> Secret {
     }
 }
 
-/// What a controller has read from its caches, with the most recent text first.
+/// Texts that a controller has read from its caches, most recent first.
 type Read = Arc<Mutex<Vec<String>>>;
 
 /// Guarantee 14: controllers can look up objects in a cache by name, index and label.
@@ -183,7 +183,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     })
     .await;
     assert_eq!((seen.count("theirs"), *kept.lock().unwrap()), (0, 1));
-    // To the controller, it looks like a deletion if the label is removed.
+    // Removing the label looks like a deletion to the controller.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "shard": null } } }));
     place
         .api::<Memo>()
@@ -196,7 +196,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Kinds that are only known at runtime work like all others.
+/// Dynamic kinds work like all others.
 async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
@@ -249,7 +249,7 @@ async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// By default, caches drop metadata that takes lots of memory and is rarely needed.
+/// By default, caches drop large metadata that is rarely needed.
 async fn large_metadata_is_dropped_unless_configured(server: Server) {
     let place = Place::new(server).await;
     let mut note = memo("note", "");
@@ -351,7 +351,7 @@ async fn operator_waits_for_a_missing_crd(server: Server) {
         .unwrap();
 }
 
-/// A manager that's stopped while it waits for a cache exits immediately.
+/// A manager stopped while waiting for a cache exits immediately.
 async fn stopping_does_not_wait_for_a_cache(server: Server) {
     let place = Place::new(server).await;
     let ghost = DynamicKind::namespaced(ApiResource::from_gvk(&GroupVersionKind::gvk(
@@ -367,7 +367,7 @@ async fn stopping_does_not_wait_for_a_cache(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The manager has created these caches.
+/// Caches created by the manager.
 struct Readers {
     whole: Cached<ConfigMap>,
     metadata: Cached<PartialObjectMeta<ConfigMap>>,
@@ -408,7 +408,7 @@ async fn manager_hands_out_its_caches(server: Server) {
         read: Arc::clone(&read),
     };
     assert!(readers.whole.is_empty(), "nothing is watched yet");
-    // Options also apply to caches that were requested before.
+    // Options also apply to caches requested earlier.
     let manager = manager.keep_managed_fields();
     let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
     let operator = Operator::start(manager.controller(controller));

@@ -1,5 +1,4 @@
-//! Kinds that are only known at runtime, as owners and as children. They have the same features as
-//! typed objects.
+//! Dynamic kinds as owners and as children, with the same features as typed objects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -241,7 +240,7 @@ impl Paths {
     }
 }
 
-/// A reconcile can use other kinds than those of the controller and its watches. Each of them is
+/// A reconcile can use kinds other than those of the controller and its watches. Each kind is
 /// looked up once.
 async fn served_kind_is_discovered_once(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -285,12 +284,12 @@ async fn served_kind_is_discovered_once(server: Server) {
     })
     .await;
     assert_eq!(paths.count("/api/v1"), 1);
-    // A kind that isn't served is looked up every time, since its CRD might have been installed.
+    // A kind that isn't served is looked up every time, since its CRD may have been installed.
     assert_eq!(paths.count("/apis/controllers.example.com/v1"), 4);
     operator.stop().await.unwrap();
 }
 
-/// The owner of a cluster-scoped object can't be in a namespace.
+/// A cluster-scoped object can't have an owner in a namespace.
 async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("note", "1")).await;
@@ -316,7 +315,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
         refused.unwrap_err(),
         &format!("{note} cannot own ConfigMap default/mine: an owner must be"),
     );
-    // A dynamic owner without a namespace is cluster-scoped, so it can own everything.
+    // A dynamic owner without a namespace is cluster-scoped, so it can own any object.
     let namespace = Api::<DynamicObject>::all_with(place.env.client(), namespaces.resource());
     let namespace = namespace.get(&place.namespace).await.unwrap();
     let child = maps().object("of-namespace").within(&place.namespace);
@@ -329,8 +328,8 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     assert_eq!(posted.unwrap().namespace(), Some(place.namespace.clone()));
 }
 
-/// Missing watches are started, and those that aren't in the set anymore are stopped. The others
-/// must not notice anything.
+/// Missing watches are started, and those that left the set are stopped. The others must not be
+/// affected.
 async fn set_watches_replaces_the_previous_watches(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let mut watches = Watches::new();

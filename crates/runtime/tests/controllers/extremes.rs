@@ -1,5 +1,5 @@
-//! The library must not panic, no matter which values are configured. These tests use the fake API
-//! server and a paused clock.
+//! The library must not panic, whatever values are configured. These tests use the fake API server
+//! and a paused clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{SOON, Seen, config_map};
 
-/// These durations might cause an overflow.
+/// Durations that might cause an overflow.
 const EXTREMES: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -30,7 +30,7 @@ const EXTREMES: [Duration; 7] = [
 
 type Reconciled = Controller<ConfigMap, Seen>;
 
-/// Always returns the same delay, or panics if there is none.
+/// Always returns the same delay, or panics if it's `None`.
 struct Fixed(Option<Duration>);
 
 impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
@@ -48,7 +48,7 @@ impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
     }
 }
 
-/// Objects are retried until they succeed, no matter what the rate limiter returns.
+/// Objects are retried until they succeed, whatever the rate limiter returns.
 #[tokio::test(start_paused = true)]
 async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     async fn fail_twice(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -65,7 +65,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
         let server = ApiServer::new().object(&map);
         let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
         let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
-        // It's enough to check this every hour, because delays are limited to a day.
+        // Checking once an hour is enough, because delays are limited to a day.
         let done = async {
             while seen.count("map") < 3 {
                 tokio::time::sleep(Duration::from_secs(60 * 60)).await;
@@ -111,7 +111,7 @@ async fn any_duration_is_valid_for_a_controller() {
             .await
             .unwrap();
     }
-    // With a timeout of zero, it's the reconcile that fails and not the manager.
+    // With a timeout of zero, the reconcile fails rather than the manager.
     for time in EXTREMES {
         run(|controller| controller.reconcile_timeout(time), |manager| manager)
             .await
@@ -136,13 +136,13 @@ async fn any_duration_is_valid_for_a_manager() {
     }
 }
 
-/// The only error that's allowed is that there was not enough time.
+/// Only accepts errors about a lack of time.
 fn only_late(error: String) -> Result<(), String> {
     let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
     if is_late { Ok(()) } else { Err(error) }
 }
 
-/// Inconsistent durations are an error, but all others are fine.
+/// Inconsistent durations are an error; all others are valid.
 #[tokio::test(start_paused = true)]
 async fn any_duration_is_valid_for_a_lease() {
     for time in EXTREMES {
@@ -218,8 +218,8 @@ async fn any_back_off_is_valid() {
     }
 }
 
-/// A change reconciles an object even if it was requeued with an arbitrary delay. We don't use
-/// short delays, because the clock is paused and nothing else would get to run.
+/// A change reconciles an object even if it was requeued with an arbitrary delay. Short delays are
+/// excluded: with a paused clock, nothing else would get to run.
 #[tokio::test(start_paused = true)]
 async fn any_delay_is_valid_for_a_requeue() {
     for delay in EXTREMES.into_iter().filter(|delay| delay.as_secs() > 0) {

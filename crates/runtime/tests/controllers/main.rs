@@ -1,5 +1,5 @@
-//! Tests for controllers and their manager. Each test is about a single guarantee, and runs on the
-//! fake API server as well as a real one. The latter is ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests for controllers and their manager. Each test covers a single guarantee, and runs on both
+//! the fake API server and a real one. The latter is ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod apply_sets;
 mod cache_health;

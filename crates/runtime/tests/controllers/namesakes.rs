@@ -1,4 +1,4 @@
-//! Writes to an object that was deleted. They must not affect a new object with the same name.
+//! Writes to a deleted object, which must not affect a new object with the same name.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,8 +25,7 @@ fn status(copied: &str) -> MemoStatus {
     }
 }
 
-/// Returns two objects with the same name. The second one was created after the first one was
-/// deleted.
+/// Returns two objects with the same name, the second one created after the first was deleted.
 async fn namesakes(place: &Place) -> [Memo; 2] {
     let first = place.create(memo("memo", "1")).await;
     let memos = place.api::<Memo>();
@@ -47,7 +46,7 @@ async fn status_is_not_applied_to_a_namesake(server: Server) {
         );
         assert_eq!(memos.get("memo").await.unwrap().status, None);
     }
-    // The object may be older than its status, e.g. if a reconcile updates it twice.
+    // The object may be older than its status, e.g. if a reconcile updates the status twice.
     for text in ["second", "again"] {
         let applied = ctx.apply_status(&second, status(text)).await.unwrap();
         assert_eq!(applied.status, Some(status(text)));
@@ -113,8 +112,8 @@ async fn patch_does_not_reach_a_namesake(server: Server) {
     assert_eq!(patched.unwrap().status, Some(status("second")));
 }
 
-/// The object is deleted and recreated while the cleanup is running. The new object needs a cleanup
-/// of its own.
+/// The object is deleted and recreated during the cleanup. The new object needs a cleanup of its
+/// own.
 async fn finalizer_of_a_namesake_is_kept(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     /// Texts of the objects that were cleaned up.

@@ -1,5 +1,4 @@
-//! If a reconcile deletes, patches or applies an object, the result is immediately visible in the
-//! cache.
+//! Results of a reconcile's deletions, patches and applies are immediately visible in the cache.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,10 +22,10 @@ on_both_servers!(
     typed_and_dynamic_caches_show_own_writes,
 );
 
-/// With a single object, the watch might just be faster than the read, so try this many.
+/// With a single object, the watch might happen to be faster than the read.
 const ROUNDS: usize = 20;
 
-/// Errors that we have found, and the number of reconciles without errors.
+/// Errors that were found, and the number of reconciles without errors.
 #[derive(Clone, Default)]
 struct Findings(Arc<Mutex<(Vec<String>, usize)>>);
 
@@ -73,7 +72,7 @@ async fn create_memos(place: &Place) {
     }
 }
 
-/// The ConfigMap has the name of the memo.
+/// Creates a ConfigMap with the name of the memo.
 async fn create_map(memo: &Memo, ctx: &Ctx<Findings>) -> Result<ConfigMap> {
     ctx.create_owned(memo, config_map(&memo.name_any(), "1")).await
 }
@@ -106,7 +105,7 @@ async fn deleted_object_leaves_the_cache_immediately(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // It's fine to delete it twice.
+        // Deleting it again is fine.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -146,8 +145,7 @@ async fn cache_shows_the_deletion_of_an_object_with_a_finalizer(server: Server) 
     operator.stop().await.unwrap();
 }
 
-/// When the last finalizer is removed, the response contains the object although it doesn't exist
-/// anymore.
+/// The response to removing the last finalizer contains the object, although it no longer exists.
 async fn removing_the_last_finalizer_removes_the_object_from_the_cache(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
@@ -240,7 +238,7 @@ async fn namesake_is_not_deleted(server: Server) {
     };
     ctx.delete_with(&other, &tried).await.unwrap();
     assert!(place.api::<Memo>().get_opt("one").await.unwrap().is_some());
-    // Without a UID, this deletes any object that has the name.
+    // Without a UID, this deletes any object with this name.
     let mut named = memo("one", "");
     named.metadata.namespace = Some(place.namespace.clone());
     assert!(ctx.delete(&named).await.unwrap().is_none());
@@ -271,7 +269,7 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
         map
     };
     let gentle = ctx.without_force();
-    // A field can have two managers as long as both apply the same value.
+    // Two managers can share a field as long as both apply the same value.
     gentle.apply(wanted("1")).await.unwrap();
     for refused in [
         gentle.apply(wanted("2")).await.unwrap_err(),
@@ -310,7 +308,7 @@ fn dynamic_maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// The same ConfigMap is cached as a Rust type and as a `DynamicObject`. Both caches must show the
+/// The same ConfigMap is cached as a Rust type and as a `DynamicObject`. Both caches must show
 /// writes of either type.
 async fn typed_and_dynamic_caches_show_own_writes(server: Server) {
     fn texts(ctx: &Ctx<Findings>, memo: &Memo) -> Result<[Option<String>; 2]> {

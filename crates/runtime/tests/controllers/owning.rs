@@ -1,4 +1,4 @@
-//! Owned objects which are only created once.
+//! Owned objects that are only created once.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -46,7 +46,7 @@ async fn foreign_object_is_neither_adopted_nor_changed(server: Server) {
             "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
             place.namespace
         );
-        // We find the conflict either in the cache, or in the response of the server.
+        // The conflict shows either in the cache or in the server's response.
         let cached = Ctx::new(place.env.client(), "memo", ()).caching([present.clone()]);
         for ctx in [&ctx, &cached] {
             let error = ctx

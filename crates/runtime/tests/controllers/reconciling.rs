@@ -121,7 +121,7 @@ async fn changes_of_owned_objects_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A reconcile that doesn't change anything results in neither an event nor another reconcile.
+/// A no-op reconcile results in neither an event nor another reconcile.
 async fn reconciling_ends_when_nothing_changes(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -140,13 +140,12 @@ async fn reconciling_ends_when_nothing_changes(server: Server) {
     let reconciles = seen.count("calm");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(seen.count("calm"), reconciles);
-    // There is one for creating the object, one for creating the child, and one for updating the
-    // status.
+    // One for creating the object, one for creating the child, and one for updating the status.
     assert!(reconciles <= 4, "{reconciles} reconciles for one change");
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 5 and 6: panics are retried like errors, and other objects don't notice them.
+/// Guarantees 5 and 6: panics are retried like errors, and other objects are not affected.
 async fn panic_does_not_affect_other_objects(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -197,8 +196,7 @@ async fn terminal_errors_wait_for_a_change(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// With a stale cache, an update results in a conflict. It succeeds as soon as the cache has caught
-/// up.
+/// With a stale cache, an update results in a conflict. It succeeds once the cache has caught up.
 async fn conflicts_are_retried(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
@@ -253,7 +251,7 @@ async fn requeued_object_is_reconciled_without_a_change(server: Server) {
 async fn finalizer_is_removed_after_the_cleanup(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     let place = Place::new(server).await;
-    /// Whether the reconcile has seen the finalizer, and how many cleanups there were.
+    /// Whether the reconcile has seen the finalizer, and the number of cleanups.
     #[derive(Clone, Default)]
     struct Life {
         held_at_reconcile: Arc<AtomicBool>,
@@ -265,7 +263,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
         Ok(Action::await_change())
     }
     async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
-        // It must be possible to remove the finalizer after the cleanup has updated the status.
+        // Removing the finalizer must work even though the cleanup has updated the status.
         let mut status = memo.status.clone().unwrap_or_default();
         conditions::set(
             &mut status.conditions,
@@ -310,7 +308,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
 
 async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
     const NAMES: [&str; 3] = ["network", "disk", "account"];
-    /// The cleanups, and the finalizers that the object had at that time.
+    /// Each cleanup with the object's finalizers at that time.
     type Cleanups = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
     fn finalizer(name: &str) -> String {
         format!("controllers.example.com/{name}")
@@ -320,7 +318,7 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
     }
     let place = Place::new(server).await;
     let mut held_by_another = memo("held", "1");
-    // Somebody might have added one of them in a different order.
+    // Finalizers may have been added in a different order.
     let before = vec!["other.example.com/finalizer".to_owned(), finalizer("disk")];
     held_by_another.metadata.finalizers = Some(before);
     place.create(held_by_another).await;
@@ -331,8 +329,8 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
             move |memo: Arc<Memo>, ctx: Ctx<Cleanups>| async move {
                 let mut cleanups = ctx.lock().unwrap();
                 cleanups.push((name, memo.finalizers().to_vec()));
-                // The second cleanup fails once. We must not repeat the first one, and the third
-                // one has to wait.
+                // The second cleanup fails once. The first one must not be repeated, and the third
+                // one must wait.
                 let has_failed = cleanups.iter().filter(|(cleaned, _)| *cleaned == "disk").count() > 1;
                 match name {
                     "disk" if !has_failed => Err(Error::new("the disk is in use")),
@@ -427,7 +425,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // The object doesn't have a controller yet, so it's adopted.
+    // The object has no controller yet, so it's adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -494,7 +492,7 @@ async fn owner_change_reconciles_both_owners(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Mapping functions can use the state. Everything keeps running if one of them panics.
+/// Mapping functions can use the state. If one of them panics, everything keeps running.
 async fn watched_objects_are_mapped(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -574,8 +572,8 @@ async fn workers_start_when_all_caches_are_synced(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 1 and 2 for an entire controller. In spite of lots of changes and workers, no two of
-/// them ever work on the same object.
+/// Guarantees 1 and 2 for an entire controller: despite lots of changes and workers, no object is
+/// ever reconciled concurrently.
 async fn object_is_never_reconciled_concurrently(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -608,7 +606,7 @@ async fn object_is_never_reconciled_concurrently(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: the watch of a kind that isn't served is retried. If this takes too long, the error
+/// Guarantee 8: the watch of a kind that isn't served is retried. After the timeout, the error
 /// contains the name of the kind.
 async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
@@ -640,7 +638,7 @@ async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     );
 }
 
-/// Guarantee 10: reconciles can finish after the manager is stopped, but no new ones start.
+/// Guarantee 10: running reconciles can finish after the manager is stopped, but no new ones start.
 async fn stopping_lets_reconciles_finish(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -674,11 +672,11 @@ async fn stopping_lets_reconciles_finish(server: Server) {
     assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
 }
 
-/// Guarantees 10 and 11: a reconcile that takes too long to finish is cancelled, and the error says
-/// so. It doesn't leave any tasks behind.
+/// Guarantees 10 and 11: a reconcile that takes too long to finish is cancelled, with an error that
+/// says so, and leaves no tasks behind.
 async fn hanging_reconcile_is_cancelled_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
-    /// Set when the future of the reconcile (and therefore its task) is dropped.
+    /// Set when the reconcile's future (and therefore its task) is dropped.
     #[derive(Clone, Default)]
     struct Hanging {
         started: Arc<AtomicBool>,
@@ -840,7 +838,7 @@ async fn events_of_the_last_reconcile_are_sent(server: Server) {
     );
 }
 
-/// Guarantee 13: the manager is live from the start, and ready when its caches have synced.
+/// Guarantee 13: the manager is live from the start, and ready once its caches have synced.
 async fn manager_is_live_before_it_is_ready(server: Server) {
     let place = Place::new(server).await;
     let reserved = ReservedPort::reserve().unwrap();
@@ -892,8 +890,7 @@ async fn manager_is_live_before_it_is_ready(server: Server) {
     assert!(get(&address, "/healthz").await.is_err());
 }
 
-/// Guarantee 9: only one manager is active at a time. The next one takes over as soon as it's
-/// stopped.
+/// Guarantee 9: only one manager is active at a time. The next one takes over once it's stopped.
 async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
@@ -918,7 +915,7 @@ async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let asked = Instant::now();
     leader.stop().await.unwrap();
     eventually(SOON, || async { second.count("led") > 0 }).await;
-    // This is a retry period and its jitter. It would take 15 s if the lease wasn't released.
+    // A retry period plus jitter. It would be 15 s if the lease weren't released.
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     standby.stop().await.unwrap();
 }

@@ -1,5 +1,5 @@
-//! Counts requests per object. The operator should only make those needed to write the desired
-//! state.
+//! Counts requests per object. The operator should only make the requests needed to write the
+//! desired state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ impl Requests {
     }
 }
 
-/// Writes all objects that aren't in the caches.
+/// Writes all objects that are missing from the caches.
 async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
     let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -96,7 +96,7 @@ async fn reconcile_does_not_repeat_its_writes(server: Server) {
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
 }
 
-/// Applies the copy every time, like most reconcile functions do. Records the text of the result.
+/// Applies the copy every time, as most reconcile functions do. Records the text of the result.
 async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let text = memo.spec.text.clone().unwrap_or_default();
     let copy = ctx
@@ -117,7 +117,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    // We only have to keep the responses if the cache doesn't contain whole objects.
+    // Responses only have to be kept if the cache doesn't contain whole objects.
     for is_whole in [false, true] {
         let (requests, seen) = (Requests::default(), Seen::default());
         let controller = Controller::new(apply, seen.clone()).resync_every(Duration::from_millis(100));
@@ -131,7 +131,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         let is_settled = |name: &String| seen.count(&format!("{name}: 1")) >= 5;
         eventually(SOON, || async { names.iter().all(is_settled) }).await;
         operator.stop().await.unwrap();
-        // A restart forgets everything, so each apply has to be sent once.
+        // Nothing is remembered after a restart, so each apply is sent once.
         assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
     }
 }
@@ -187,7 +187,7 @@ async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Unchanged children don't cost any requests, even if they're watched by label.
+/// Unchanged children cost no requests, even if they're watched by label.
 async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -220,7 +220,7 @@ async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     }
 }
 
-/// Creates the copy unless it exists. Another controller caches a selection of the same kind.
+/// Creates the copy if it doesn't exist. Another controller caches a selection of the same kind.
 async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     let written = ctx
@@ -263,7 +263,7 @@ async fn unselected_children_of_another_controller_cost_no_request(server: Serve
     eventually(SOON, || async { names.iter().all(is_settled) }).await;
     operator.stop().await.unwrap();
     assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
-    // Each of the three caches has a list and a watch, and each object is looked up before it's
+    // Each of the three caches has a list and a watch, and each object is looked up before being
     // created.
     let gets = requests.of("GET configmaps");
     assert!(gets <= 6 + MEMOS, "{gets} requests");
@@ -281,7 +281,7 @@ async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// We only keep responses if there is a cache of whole Secrets, which has to be requested
+/// Responses are only kept if there is a cache of whole Secrets, which must be requested
 /// explicitly.
 async fn secrets_are_applied_without_keeping_them(server: Server) {
     let place = Place::new(server).await;
@@ -305,13 +305,13 @@ async fn secrets_are_applied_without_keeping_them(server: Server) {
         let (sent, reconciles) = (requests.of("PATCH secrets"), seen.count("memo: true"));
         match is_whole {
             true => assert_eq!(sent, 1),
-            // A reconcile that was cancelled may have sent another one.
+            // A cancelled reconcile may have sent another one.
             false => assert!(sent >= reconciles, "{sent} of {reconciles}"),
         }
     }
 }
 
-/// Calls every method that writes something. The cleanup succeeds, so the finalizer is removed.
+/// Calls every method that writes. The cleanup succeeds, so the finalizer is removed.
 async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     ctx.apply_owned(&*memo, config_map(&name, "1")).await?;

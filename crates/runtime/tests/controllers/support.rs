@@ -23,7 +23,7 @@ mod servers;
 pub(crate) use servers::{Server, on_both_servers};
 
 pub(crate) const CRDS: &str = "tests/controllers/crds";
-/// Nothing takes longer than this, not even on a busy machine.
+/// Upper bound for anything to happen, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A text, which the operator copies to a ConfigMap.
@@ -48,7 +48,7 @@ pub(crate) struct MemoStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// Most tests use this reconcile function.
+/// The reconcile function of most tests.
 pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.spec.text.clone().unwrap_or_default();
@@ -107,14 +107,13 @@ pub(crate) struct Place {
 
 /// Installs a subscriber that ignores everything.
 ///
-/// This works around a problem in tracing. If an event occurs for the first time while there is no
-/// subscriber, its callsite may be disabled for good, even though another thread is just about to
-/// collect its log.
+/// Works around a problem in tracing: if an event first occurs without a subscriber, its callsite
+/// may be disabled for good, even though another thread is just about to collect its log.
 fn enable_callsites() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO);
-        // This fails if there already is a subscriber, which is just as good.
+        // Fails if there already is a subscriber, which is just as good.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });
 }
@@ -135,7 +134,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// The manager only watches this namespace.
+    /// Returns a manager that only watches this namespace.
     pub(crate) fn manager(&self) -> Manager {
         let args = ManagerArgs {
             watch_namespace: self.namespace.clone(),

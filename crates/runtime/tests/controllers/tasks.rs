@@ -26,7 +26,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The manager takes part in leader election.
+/// Returns a manager that takes part in leader election.
 fn elected(place: &Place) -> Manager {
     let args = ManagerArgs {
         leader_elect: true,
@@ -49,7 +49,7 @@ async fn start_leader(place: &Place) -> Operator {
     leader
 }
 
-/// Records when the task is started, and when it's told to shut down.
+/// Records when the task is started, and when it's asked to shut down.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
     Task::new(name, move |shutdown| async move {
@@ -60,7 +60,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// A replica that isn't the leader only runs the tasks and controllers that run on every replica.
+/// A replica without leadership only runs the tasks and controllers that run on every replica.
 async fn every_replica_runs_without_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
@@ -94,8 +94,8 @@ async fn every_replica_runs_without_the_lease(server: Server) {
     assert_eq!(waiting.count("waiting told to end"), 1);
 }
 
-/// The client for leaders rejects writes both before the lease is acquired and after it was
-/// released. Controllers that run on every replica can always write.
+/// The client for leaders rejects writes before the lease is acquired and after it is released.
+/// Controllers that run on every replica can always write.
 async fn only_the_leader_writes(server: Server) {
     let place = Place::new(server).await;
     let leader = start_leader(&place).await;
@@ -136,8 +136,8 @@ async fn only_the_leader_writes(server: Server) {
     );
 }
 
-/// A task that fails or panics stops the manager, and the error contains its name. It's fine for a
-/// task to finish.
+/// A task that fails or panics stops the manager, with an error that contains its name. A task may
+/// finish early.
 async fn failed_task_stops_the_manager(server: Server) {
     let place = Place::new(server).await;
     async fn ends_with(place: &Place, task: Task) -> String {
@@ -174,8 +174,8 @@ async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     reasons
 }
 
-/// A queue keeps the events until the manager is started. Replicas that aren't the leader send
-/// them, too. On shutdown, the remaining ones are sent.
+/// Events are queued until the manager is started. Replicas without leadership send them, too. On
+/// shutdown, the remaining ones are sent.
 async fn events_are_queued_until_the_manager_starts(server: Server) {
     let place = Place::new(server).await;
     let note = place.create(memo("note", "1")).await;
@@ -209,7 +209,7 @@ async fn events_are_queued_until_the_manager_starts(server: Server) {
     );
     leader.stop().await.unwrap();
 
-    // It's fine to drop a recorder.
+    // Dropping a recorder is fine.
     let mut manager = place.manager();
     drop(manager.events("dropped"));
     let seen = Seen::default();

@@ -1,4 +1,4 @@
-//! Objects that are being deleted. They aren't reconciled, and cannot own new objects.
+//! Terminating objects, which aren't reconciled and cannot own new objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ on_both_servers!(
     terminating_objects_are_reconciled_on_request,
 );
 
-/// This is what's in the cache of a controller that owns the kind.
+/// Returns the object as cached by a controller that owns its kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -32,7 +32,7 @@ fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     }
 }
 
-/// A finalizer keeps the memo around.
+/// Deletes a memo that is held back by a finalizer.
 async fn delete_held(place: &Place, memo: &Memo) -> Memo {
     let memos = place.api::<Memo>();
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
@@ -81,11 +81,11 @@ async fn terminating_owner_gets_no_new_objects(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// The caches of these contexts haven't noticed that an object was released:
+/// Returns contexts whose caches haven't observed that an object was orphaned:
 ///
 /// - There is no cache at all.
 /// - The cache doesn't contain the object.
-/// - The cache contains the released object.
+/// - The cache contains the orphaned object.
 /// - The cache contains the object as it was before.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
@@ -98,8 +98,8 @@ async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     ]
 }
 
-/// An object that the garbage collector has released (`kubectl delete --cascade=orphan`) must stay
-/// released. The caches may have noticed neither this nor the deletion of the owner.
+/// An object that the garbage collector has orphaned (`kubectl delete --cascade=orphan`) must stay
+/// orphaned, even if the caches have observed neither this nor the deletion of the owner.
 async fn orphaned_object_is_not_adopted_again(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
@@ -153,8 +153,8 @@ async fn deleted_owner_does_not_adopt(server: Server) {
     assert_eq!(maps.get("free").await.unwrap(), free);
 }
 
-/// Every change by someone else makes the resource version of an apply outdated, so we have to send
-/// it again with the current one.
+/// Every concurrent change makes the resource version of an apply stale, so the apply is sent again
+/// with the current version.
 async fn status_changes_do_not_block_applies(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
@@ -217,7 +217,7 @@ async fn only_an_adoption_reads_the_owner() {
     let requests = async |name: &str, text: &str| {
         server.forget_requests();
         let applied = ctx.apply_owned(&owner, config_map(name, text)).await.unwrap();
-        // This is what the watch of a manager does.
+        // As the watch of a manager would do.
         drop(ctx.clone().caching([metadata_of(&applied)]));
         let [patches, gets, lists] = [Verb::Patch, Verb::Get, Verb::List].map(|verb| count(&server, verb));
         assert_eq!(patches + gets + lists, server.requests().len());
@@ -230,11 +230,11 @@ async fn only_an_adoption_reads_the_owner() {
     assert_eq!(requests("free", "2").await, (1, 0, 0), "updated");
 }
 
-/// If the owner is deleted, its reconcile doesn't fail, and it's not retried either.
+/// If the owner is deleted, its reconcile neither fails nor is it retried.
 #[tokio::test(start_paused = true)]
 async fn reconcile_of_a_terminating_object_does_not_fail() {
     let place = Place::new(Server::fake()).await;
-    /// Deletes its own object, as somebody else could do at any time, and then adopts another one.
+    /// Deletes its own object, as another client could at any time, and then adopts another object.
     async fn adopt(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note("reconciles");
         let memos = ctx.api::<Memo>(&*memo);
@@ -260,8 +260,8 @@ async fn reconcile_of_a_terminating_object_does_not_fail() {
     assert!(metrics.text().contains(errors), "{}", metrics.text());
 }
 
-/// If the error is about another owner, there may not be an event when that one can own objects
-/// again. So it has to be retried.
+/// There may be no event when another owner can own objects again, so an error about it must be
+/// retried.
 #[tokio::test(start_paused = true)]
 async fn error_about_another_terminating_owner_is_retried() {
     let place = Place::new(Server::fake()).await;

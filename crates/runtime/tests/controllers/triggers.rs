@@ -56,7 +56,7 @@ async fn predicate_filters_changes(server: Server) {
     .await;
     label(&place, "note", "once").await;
     eventually(SOON, || async { either.count("note") == 2 }).await;
-    // The label has changed before the text. So if that triggered a reconcile, we'd get three.
+    // The label changed before the text. If it had triggered a reconcile, there would be three.
     place.change_text("note", "2").await;
     eventually(SOON, || async { either.count("note") == 3 }).await;
     eventually(SOON, || async { spec.count("note") >= 2 }).await;
@@ -111,7 +111,7 @@ async fn watch_has_its_own_predicates(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Mapping functions can tell creations, updates and deletions apart, and decide which of them
+/// Mapping functions can distinguish creations, updates and deletions, and decide which of them
 /// trigger a reconcile.
 async fn mapping_function_sees_the_kind_of_change(server: Server) {
     let place = Place::new(server).await;
@@ -194,7 +194,7 @@ async fn trigger_reconciles_the_named_object(server: Server) {
     trigger.send(reference("b")).await;
 }
 
-/// An object that hasn't changed is reconciled once the resync period is over, and not earlier.
+/// An unchanged object is reconciled once the resync period has passed, and not earlier.
 async fn resync_reconciles_every_object_again(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
@@ -211,7 +211,7 @@ async fn resync_reconciles_every_object_again(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// This reconciles all owners, not just the controller.
+/// Reconciles all owners, not just the controller.
 async fn by_any_owner_reconciles_every_owner(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "")).await;

@@ -1,4 +1,4 @@
-//! Objects which cannot be decoded into their Rust type. They must not affect any other objects.
+//! Objects that cannot be decoded into their Rust type, which must not affect other objects.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ async fn count(timer: Arc<Timer>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Timers as other programs write them.
+/// Timers as written by other programs.
 struct Timers(Api<DynamicObject>);
 
 impl Timers {
@@ -87,7 +87,7 @@ async fn undecodable_object_does_not_stop_others(server: Server) {
     let operator = Operator::start(place.manager().controller(Controller::new(count, seen.clone())));
     is_seen(&seen, "a", 1).await;
     is_seen(&seen, "c", 1).await;
-    // Other objects don't have to wait while this one keeps changing.
+    // Other objects aren't delayed while this one keeps changing.
     for round in 0..20 {
         timers.change("bad", &format!("{round} minutes")).await;
         timers.change("a", &format!("{}h", round + 2)).await;
@@ -188,7 +188,7 @@ async fn undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     assert!(metrics.text().contains(metric), "{}", metrics.text());
 
-    // With a real server there is more than one thread, so we don't see all of the lines.
+    // A real server involves more than one thread, so some lines are missing.
     if matches!(place.env, Server::Fake(_)) {
         assert_logged_once(&log.lines(), &place.namespace);
     }

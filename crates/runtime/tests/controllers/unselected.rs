@@ -31,7 +31,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
 async fn clean_up(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = format!("cleaned {}", memo.name_any());
     ctx.note(&name);
-    // The first cleanup wants to be called again.
+    // The first cleanup asks to be called again.
     match ctx.count(&name) {
         1 => Ok(Action::requeue(Duration::from_millis(50))),
         _ => Ok(Action::await_change()),
@@ -47,7 +47,7 @@ fn managed() -> Selection {
     Selection::all().labels("managed=yes")
 }
 
-/// The memos need a label. The controller is notified of deletions.
+/// Returns a controller that selects memos by label and is notified of deletions.
 fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
     Controller::new(look, seen.clone())
         .selecting(managed())
@@ -57,7 +57,7 @@ fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
 }
 
 impl Place {
-    /// The memo has the label, and a finalizer of someone else.
+    /// Creates a memo with the label, and with a finalizer of another controller.
     async fn create_managed(&self, name: &str) {
         let mut memo = memo(name, "1");
         memo.labels_mut().insert("managed".to_owned(), "yes".to_owned());
@@ -87,7 +87,7 @@ impl Place {
         .await;
     }
 
-    /// The memo only has the other finalizer left.
+    /// Deletes a memo whose only remaining finalizer is the other controller's.
     async fn delete_released(&self, name: &str) {
         let memos = self.api::<Memo>();
         memos.delete(name, &DeleteParams::default()).await.unwrap();
@@ -103,7 +103,7 @@ async fn unselected_object_is_cleaned_up(server: Server) {
     place.create_managed("leaving").await;
     place.create_managed("deleted").await;
     let seen = Seen::default();
-    // Predicates only affect reconciles, and not cleanups.
+    // Predicates affect reconciles, but not cleanups.
     let no_deletions = Predicate::new(|change| !matches!(change, rbuilder::Change::Deleted(_)));
     let controller = controller(&seen, Unselected::CleanUp).filter(no_deletions);
     let operator = Operator::start(place.manager().controller(controller));

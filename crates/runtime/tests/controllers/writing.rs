@@ -1,5 +1,5 @@
-//! Writes by a reconcile, in particular of objects wanted by two owners, and of objects that are
-//! created or updated.
+//! Writes by a reconcile, in particular of objects that two owners compete for, and of objects that
+//! are created or updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ on_both_servers!(
     changes_of_updated_objects_are_reverted,
 );
 
-/// This is what's in the cache of a controller that owns the kind.
+/// Returns the object as cached by a controller that owns its kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -39,8 +39,8 @@ fn is_taken(error: &Error) -> bool {
     error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
 }
 
-/// All owners have the same controller, and therefore the same field manager. The server would let
-/// the second one take over.
+/// All owners share a controller, and therefore the field manager. The server would let the second
+/// owner take over.
 async fn concurrent_creation_has_one_owner(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -130,7 +130,7 @@ async fn object_is_created_updated_or_left_alone(server: Server) {
     );
 }
 
-/// A ConfigMap without any fields other than the data.
+/// A ConfigMap type with no fields other than the data.
 #[derive(Resource, Serialize, Deserialize, Clone, Debug)]
 #[resource(inherit = "ConfigMap")]
 struct Texts {
@@ -194,7 +194,7 @@ async fn unowned_object_is_created_or_adopted(server: Server) {
     }
 }
 
-/// With two concurrent writers, one of them gets a conflict, which a reconcile can simply return.
+/// Of two concurrent writers, one gets a conflict, which a reconcile can simply return.
 async fn concurrent_update_is_a_conflict(server: Server) {
     let place = Place::new(server).await;
     let wanted = |name: &str| {
@@ -228,7 +228,7 @@ async fn concurrent_update_is_a_conflict(server: Server) {
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
 }
 
-/// Does not use `force`, and another manager has applied the same field.
+/// An apply without `force` of a field that another manager has applied.
 async fn field_manager_conflict_is_distinguishable(server: Server) {
     let place = Place::new(server).await;
     let maps = place.api::<ConfigMap>();
@@ -254,7 +254,7 @@ async fn field_manager_conflict_is_distinguishable(server: Server) {
     );
 }
 
-/// As long as objects are cached, only changes require a request.
+/// While objects are cached, only changes take a request.
 async fn changes_of_updated_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

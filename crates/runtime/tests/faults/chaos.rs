@@ -10,9 +10,9 @@ use super::lot::Lot;
 use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
-/// How many seconds the test takes. Defaults to 30.
+/// Duration of the test in seconds. Defaults to 30.
 const SECONDS: &str = "RBUILDER_CHAOS_SECONDS";
-/// Set this to repeat a run. By default, every run has a new seed.
+/// Repeats a run. By default, every run has a new seed.
 const SEED: &str = "RBUILDER_CHAOS_SEED";
 
 fn variable(name: &str) -> Option<u64> {
@@ -28,7 +28,7 @@ fn new_seed() -> u64 {
     RandomState::new().hash_one(0) % 1_000_000
 }
 
-/// Injects random faults, one after the other. Each of them lasts from 0.1 to 3 seconds.
+/// Injects random faults sequentially. Each of them lasts from 0.1 to 3 seconds.
 async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
     let statuses = [
         StatusCode::TOO_MANY_REQUESTS,

@@ -1,8 +1,8 @@
-//! Lists and watches that expire because etcd was compacted. This happens every five minutes in any
-//! cluster.
+//! Lists and watches that expire because etcd was compacted, which happens every five minutes in
+//! any cluster.
 //!
-//! Normally, watches are served from the memory of kube-apiserver. We disable its watch cache, so
-//! compacted versions are really gone.
+//! Normally, watches are served from kube-apiserver's memory. Its watch cache is disabled here, so
+//! that compacted versions are really gone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use super::proxy::{Fault, Proxy, closed};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// What a predicate has seen: the old and the new resource version of an object.
+/// Old and new resource version of an object, as seen by a predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,
@@ -50,7 +50,7 @@ impl Witness {
         })
     }
 
-    /// Returns the objects that exist if we believe the events, and their resource versions. Panics
+    /// Returns the objects that exist according to the events, and their resource versions. Panics
     /// if there's a gap in the events of an object.
     fn present(&self) -> BTreeMap<String, String> {
         let mut present = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Witness {
     }
 }
 
-/// Records the events of two caches, one of which is for metadata.
+/// Records the events of two caches, one of them for metadata.
 struct Observed {
     maps: Witness,
     secrets: Witness,
@@ -166,7 +166,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// Makes changes while the watch is interrupted. One object is updated, one is deleted, one is
+    /// Makes changes while the watch is interrupted: one object is updated, one is deleted, one is
     /// both, one is created, and one is created and deleted.
     async fn change(&self) {
         self.apply("changed", "second").await;
@@ -200,7 +200,7 @@ fn is_next_page(parts: &http::request::Parts) -> bool {
     parts.uri.query().is_some_and(|query| query.contains("continue="))
 }
 
-/// While the watch is interrupted, the version from which it would continue is compacted.
+/// While the watch is interrupted, the version from which it would resume is compacted.
 async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 40).await;
@@ -247,7 +247,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     proxy.inject_where(is_next_page, [(1.0, Fault::Delay(Duration::from_secs(3)))]);
     let operator = Observed::start(&proxy, &namespace);
     eventually(SOON, || async { proxy.injected() > 0 }).await;
-    // One of these objects was in a page that we've read, and the other one was not.
+    // One of these objects was in a page already read, the other one was not.
     maps.delete("map-00").await;
     maps.delete("map-20").await;
     env.compact().await.unwrap();

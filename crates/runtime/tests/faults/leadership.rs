@@ -1,5 +1,5 @@
-//! A leader and a standby, while something is wrong with the lease or with the connection to it.
-//! They must not reconcile an object at the same time.
+//! A leader and a standby, with faults of the lease or of the connection to it. They must not
+//! reconcile an object concurrently.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// How long a leader may go on without renewing the lease. The lease lasts for 15 s, and this
-/// includes a margin for busy machines.
+/// Maximum time for which a leader may continue without renewing the lease. The lease lasts for 15
+/// s; this includes a margin for busy machines.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// By then, the standby should have acquired the lease. This is the lease duration (15 s), a retry
-/// period with jitter, and a margin.
+/// Time for the standby to acquire the lease: the lease duration (15 s), a retry period with
+/// jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
 /// Two processes, each with its own proxy. The objects are in the desired state.
@@ -37,7 +37,7 @@ impl Pair {
         scene.begin().await;
         let proxy = scene.proxy().await;
         let standby = (scene.candidate(&proxy, "the standby"), proxy);
-        // The standby only reads the lease after its caches have synced.
+        // The standby only reads the lease once its caches have synced.
         eventually(SOON, || async { standby.1.requests() > 4 }).await;
         sleep(Duration::from_secs(3)).await;
         let [leader, standby] = [leader, standby].map(|(operator, proxy)| (proxy, operator));
@@ -48,8 +48,8 @@ impl Pair {
         }
     }
 
-    /// The leader must exit because it has lost the lease, and the other process must complete
-    /// everything.
+    /// Asserts that the leader exits because it lost the lease, and that the other process
+    /// completes everything.
     async fn assert_handed_over(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
@@ -98,8 +98,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader is stopped while it's partitioned. A running reconcile must not take longer than the
-/// lease is valid.
+/// The leader is stopped while it's partitioned. A running reconcile must not outlast the lease.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -125,7 +124,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     leader.0.assert_handed_over_to(&standby.0);
 }
 
-/// Somebody changes the holder of the lease, and never renews it.
+/// The holder of the lease is replaced by one that never renews it.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -141,7 +140,7 @@ async fn a_theft_of_the_lease(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader has to recreate the lease before the standby acquires it.
+/// The leader must recreate the lease before the standby acquires it.
 async fn a_deletion_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 23).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -156,7 +155,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// There's no new leader as long as the fault is over before the renew deadline.
+/// There's no new leader if the fault ends before the renew deadline.
 async fn faults_that_are_over_before_the_deadline(env: Environment) {
     let pair = Pair::new(env, 24).await;
     let before = holder(&pair.scene).await.unwrap();

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers, which are determined by a seed.
+//! Pseudo-random numbers, determined by a seed.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number less than `most`, or 0 if that is 0.
+    /// Returns a number less than `most`, or 0 if `most` is 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }

@@ -1,6 +1,7 @@
-//! Tests an operator while the network or the API server fails. When it's over, all objects must be
-//! in the desired state, no object may have been reconciled concurrently, and the process may only
-//! have exited if there was no other way. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests an operator during failures of the network or the API server. Afterwards, all objects must
+//! be in the desired state, no object may have been reconciled concurrently, and the process may
+//! only have exited if there was no other way. The tests are ignored unless `KUBEBUILDER_ASSETS` is
+//! set.
 
 #![allow(clippy::disallowed_macros)] // prints seeds and counts
 

@@ -1,4 +1,4 @@
-//! Faults between an operator and an API server that works as usual.
+//! Faults between an operator and a working API server.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) 
     assert!(changes > 0 && faults > 0);
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
-    // The proxy can't tell when a silenced connection is closed.
+    // The proxy can't detect when a silenced connection is closed.
     proxy.restore();
     assert!(
         closed(&proxy, SOON).await,
@@ -46,8 +46,8 @@ async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) 
     );
 }
 
-/// Closes all watches. For some seconds, each fault happens with the given probability, which
-/// includes new watches.
+/// Closes all watches. For some seconds, each fault happens with the given probability, also to new
+/// watches.
 async fn survives_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
     survives(env, seed, async |proxy| {
         proxy.inject(faults);
@@ -123,7 +123,7 @@ async fn survives_watches_rejected_as_expired(env: Environment) {
     .await;
 }
 
-/// No data is transferred for a while, and then all of it is.
+/// No data is transferred for a while, and then all of it at once.
 #[rbuilder::envtest::test]
 async fn survives_a_temporary_silence(env: Environment) {
     survives(env, 10, async |proxy| {
@@ -134,7 +134,7 @@ async fn survives_a_temporary_silence(env: Environment) {
     .await;
 }
 
-/// Connections stay open but don't deliver anything. The operator gives up on them after 95 s.
+/// Connections stay open but deliver nothing. The operator gives up on them after 95 s.
 #[rbuilder::envtest::test]
 async fn survives_silently_dropped_connections(env: Environment) {
     let started = std::time::Instant::now();
@@ -146,7 +146,7 @@ async fn survives_silently_dropped_connections(env: Environment) {
     println!("noticed and done after {:?}", started.elapsed());
 }
 
-/// No list contains the copy after the gap, but the operator knows that it has created it.
+/// No list contains the copy after the gap, but the operator remembers creating it.
 #[rbuilder::envtest::test]
 async fn restores_a_copy_deleted_while_its_watch_was_down(env: Environment) {
     let scene = Scene::new(env, 12).await;
@@ -164,7 +164,7 @@ async fn restores_a_copy_deleted_while_its_watch_was_down(env: Environment) {
     scene.create("brief", "here and gone").await;
     let copies = scene.api::<ConfigMap>();
     eventually(SOON, || copies.get("brief")).await;
-    // Wait until the operator is done, since its own writes cause another reconcile.
+    // Wait until the operator is idle, since its own writes trigger another reconcile.
     sleep(Duration::from_secs(2)).await;
     copies.delete("brief", &DeleteParams::default()).await.unwrap();
     proxy.heal();

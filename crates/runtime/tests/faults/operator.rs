@@ -1,6 +1,6 @@
 //! The operator under test. For each `Memo`, it creates a ConfigMap with the same name and text,
-//! and updates the status. It also detects if an object is reconciled concurrently, by the same or
-//! by another process.
+//! and updates the status. It also detects concurrent reconciles of an object, within a process or
+//! across processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ pub(crate) struct MemoStatus {
     pub(crate) copied: Option<String>,
 }
 
-/// Watches the reconciles in all processes of an operator. Clones share the same state.
+/// Tracks the reconciles in all processes of an operator. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Watchman(Arc<Mutex<Activity>>);
 
@@ -100,7 +100,7 @@ pub(crate) struct Process {
     pub(crate) name: &'static str,
 }
 
-/// With this text, a reconcile blocks in the given process.
+/// A text that makes a reconcile block in the given process.
 pub(crate) fn held_by(name: &str) -> String {
     format!("held by {name}")
 }
@@ -138,7 +138,7 @@ async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     }
 }
 
-/// A manager that runs in this process. It's started in the same way as in `main`.
+/// A manager running in this process, started in the same way as in `main`.
 pub(crate) struct Operator {
     stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -155,7 +155,7 @@ impl Operator {
         let controller = Controller::new(reconcile, process)
             .finalizer(FINALIZER, cleanup)
             .owns::<ConfigMap>()
-            // The default backoff might retry an object too late for the test.
+            // With the default backoff, an object might be retried too late for the test.
             .backoff(Duration::from_millis(5), Duration::from_secs(20))
             .concurrency(8);
         let manager = Manager::with_config(LEASE, config, args)

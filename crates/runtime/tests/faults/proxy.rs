@@ -2,7 +2,7 @@
 //! requests, responses and connections.
 //!
 //! The operator connects without TLS, and the proxy connects to the API server as an administrator.
-//! Random decisions are determined by a seed, which makes it possible to reproduce a failure.
+//! Random decisions are determined by a seed, so that failures are reproducible.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -31,17 +31,17 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How long we wait for events before we close a watch.
+/// How long to wait for events before closing a watch.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
-/// Some servers send this event when the resource version of a watch has expired.
+/// Sent by some servers when the resource version of a watch has expired.
 const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version: 1 (2)","reason":"Expired","code":410}}"#,
     "\n"
 );
 
-/// What goes wrong with a request.
+/// Fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// The proxy responds with this status and doesn't forward the request. For a 429,
@@ -52,8 +52,8 @@ pub(crate) enum Fault {
     Reset,
     /// The server processes the request, but the connection is reset instead of sending a response.
     LoseAnswer,
-    /// The connection is reset in the middle of the response. For a watch, this may be between two
-    /// events.
+    /// The connection is reset in the middle of the response, which may be between two events of a
+    /// watch.
     CutAnswer,
     /// A watch is closed after a few events.
     EndWatch,
@@ -67,7 +67,7 @@ impl Fault {
     }
 }
 
-/// Only these requests can be affected by faults.
+/// Selects the requests that can be affected by faults.
 type Only = fn(&request::Parts) -> bool;
 
 /// A running proxy, which is stopped on drop.
@@ -83,9 +83,9 @@ struct Shared {
     /// Each fault with its probability.
     faults: Mutex<(Only, Vec<(f64, Fault)>)>,
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
-    /// Whether new connections are silent right from the start.
+    /// Whether new connections are silent from the start.
     silent: watch::Sender<bool>,
-    /// How often we have expired all watches.
+    /// How many times all watches were expired.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -99,13 +99,13 @@ struct Shared {
 pub(crate) struct Write {
     /// The method and the path, e.g. `DELETE /api/v1/namespaces/default/pods/a`.
     pub(crate) request: String,
-    /// When it was forwarded.
+    /// When the request was forwarded.
     pub(crate) sent: Instant,
     /// When the response started, or the operator closed the connection.
     pub(crate) ended: Option<Instant>,
 }
 
-/// The write is in progress until this is dropped.
+/// Marks a write as in progress until dropped.
 struct Writing {
     shared: Arc<Shared>,
     index: usize,
@@ -119,7 +119,7 @@ impl Drop for Writing {
 
 struct Connection {
     reset: Notify,
-    /// While this is `true`, no data goes in either direction. The peer can't notice that.
+    /// While `true`, no data is transferred in either direction, which the peer can't detect.
     silent: watch::Sender<bool>,
 }
 
@@ -157,7 +157,7 @@ impl Proxy {
         Config::new(self.url().parse().unwrap())
     }
 
-    /// From now on, each fault happens with the given probability.
+    /// Makes each fault happen with the given probability from now on.
     pub(crate) fn inject(&self, faults: impl Into<Vec<(f64, Fault)>>) {
         self.inject_where(|_| true, faults);
     }
@@ -166,7 +166,7 @@ impl Proxy {
         *self.shared.faults.lock().unwrap() = (only, faults.into());
     }
 
-    /// This doesn't affect connections that have been silenced.
+    /// Doesn't affect silenced connections.
     pub(crate) fn heal(&self) {
         self.inject([]);
         self.shared.silent.send_replace(false);
@@ -191,15 +191,15 @@ impl Proxy {
         self.shared.expiries.send_modify(|count| *count += 1);
     }
 
-    /// No connection transfers any data until [`heal`](Self::heal) or [`restore`](Self::restore) is
+    /// Stops all transfer of data until [`heal`](Self::heal) or [`restore`](Self::restore) is
     /// called.
     pub(crate) fn fall_silent(&self) {
         self.shared.silent.send_replace(true);
         self.silence_connections();
     }
 
-    /// Existing connections stop transferring data, but new ones work. That's like a router that
-    /// has lost its connection table.
+    /// Stops the transfer of data on existing connections, while new ones work. Mimics a router
+    /// that has lost its connection table.
     pub(crate) fn silence_connections(&self) {
         for connection in self.connections() {
             self.shared.count_fault();
@@ -207,7 +207,7 @@ impl Proxy {
         }
     }
 
-    /// Resumes the transfer of data, starting with what was delayed.
+    /// Resumes the transfer of data, starting with the delayed data.
     pub(crate) fn restore(&self) {
         self.heal();
         for connection in self.connections() {
@@ -223,12 +223,12 @@ impl Proxy {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// All writes that we've forwarded so far, except for the lease and its events.
+    /// Returns all writes forwarded so far, except for the lease and its events.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.shared.writes.lock().unwrap().clone()
     }
 
-    /// All writes by this operator must have ended before the first write of its successor.
+    /// Asserts that all writes by this operator ended before the first write of its successor.
     pub(crate) fn assert_handed_over_to(&self, successor: &Self) {
         let successors = successor.writes();
         let first = successors.iter().min_by_key(|write| write.sent);
@@ -247,8 +247,8 @@ impl Proxy {
         self.shared.injected.load(Ordering::Relaxed)
     }
 
-    /// How often the API server itself has reported that a version has expired, either with status
-    /// 410 or in a watch.
+    /// Returns how often the API server itself reported an expired version, with status 410 or in a
+    /// watch.
     pub(crate) fn expired(&self) -> usize {
         self.shared.expired.load(Ordering::Relaxed)
     }
@@ -346,7 +346,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // Until it's closed, it counts as open.
+    // Until it's dropped, the connection counts as open.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
@@ -370,7 +370,7 @@ async fn carry(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = from.read(&mut buffer).await?;
-        // This can't fail, since our caller still has the sender.
+        // Can't fail, since the caller owns the sender.
         let _ = silent.wait_for(|silent| !*silent).await;
         if read == 0 {
             return to.shutdown().await;
@@ -386,7 +386,7 @@ async fn speak(far: DuplexStream, shared: Arc<Shared>, connection: Arc<Connectio
         .await;
 }
 
-/// Resets the connection. While we wait, the task is cancelled.
+/// Resets the connection, and waits for the task to be cancelled.
 async fn reset<T>(connection: &Connection) -> T {
     connection.reset.notify_one();
     std::future::pending().await
@@ -491,8 +491,8 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// Sends the first events of a watch, or those that arrive within a short time. A final event
-/// follows.
+/// Sends the first events of a watch, or those that arrive within a short time, followed by a final
+/// event.
 fn ended(
     body: Parts,
     events: u64,
@@ -552,7 +552,7 @@ fn expiring(
     )
 }
 
-/// Splits a watch into events, so that we can close it between two of them.
+/// Splits a watch into events, so that it can be closed between two of them.
 fn lines(body: Parts) -> Parts {
     let lines = futures::stream::unfold(
         (body, Vec::new()),

@@ -1,5 +1,4 @@
-//! A namespace in which memos are created, modified and deleted. It knows what the result should
-//! look like.
+//! A namespace in which memos are created, modified and deleted, along with the expected result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +20,8 @@ use super::proxy::Proxy;
 const OBJECTS: u64 = 50;
 /// Must be longer than the backoff after some seconds of faults.
 const CONVERGED: Duration = Duration::from_secs(150);
-/// How often we compare all objects. This takes tens of milliseconds of CPU time.
+/// Interval between comparisons of all objects, each of which takes tens of milliseconds of CPU
+/// time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Scene {
@@ -57,7 +57,7 @@ impl Scene {
         }
     }
 
-    /// The operator connects through the proxy.
+    /// Starts an operator that connects through the proxy.
     pub(crate) fn operator(&self, proxy: &Proxy) -> Operator {
         Operator::start(
             proxy.config(),
@@ -118,8 +118,8 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until all objects are there, but nothing else. No object may have been reconciled
-    /// concurrently. Returns how many copies we had to delete as garbage.
+    /// Waits until exactly the expected objects exist. No object may have been reconciled
+    /// concurrently. Returns how many copies had to be deleted as garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
@@ -135,17 +135,17 @@ impl Scene {
         garbage.into_inner()
     }
 
-    /// Deletes copies whose owner doesn't exist anymore, like the garbage collector would. Returns
-    /// how many there were.
+    /// Deletes copies whose owner no longer exists, as the garbage collector would. Returns their
+    /// number.
     ///
-    /// This can happen if a request is delayed, because its connection is reset, a retry is
-    /// successful, and then the cleanup is done. A copy without an owner reference isn't deleted,
-    /// so that the test fails.
+    /// This can happen if a delayed request is overtaken: its connection is reset, a retry
+    /// succeeds, and then the cleanup is done. A copy without an owner reference isn't deleted, so
+    /// that the test fails.
     async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
-        // Don't list the owners first, since there might be a copy whose owner is created after
-        // that.
+        // List the copies first; otherwise, the owner of a copy might be created after listing the
+        // owners.
         let held = copies.list(&all).await.map_err(text)?;
         let memos = memos.list(&all).await.map_err(text)?;
         let living: BTreeSet<String> = memos.iter().filter_map(ResourceExt::uid).collect();
@@ -222,21 +222,21 @@ fn compare(
     }
 }
 
-/// Users who are modifying objects.
+/// Users that are modifying objects.
 pub(crate) struct Busy {
     rest: tokio::sync::oneshot::Sender<()>,
     at_work: JoinHandle<u64>,
 }
 
 impl Busy {
-    /// Stops all users, and returns how many changes they've made.
+    /// Stops all users, and returns how many changes they made.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()
     }
 }
 
-/// Users modify objects directly on the API server. They retry until it succeeds.
+/// Users modify objects directly on the API server, retrying until it succeeds.
 struct People {
     memos: Api<Memo>,
     copies: Api<ConfigMap>,
@@ -303,7 +303,7 @@ impl People {
         until_heard(|| async { gone(self.memos.delete(&name, &DeleteParams::default())).await }).await;
     }
 
-    /// Deletes or modifies an object that belongs to the operator.
+    /// Deletes or modifies an object owned by the operator.
     async fn meddle(&mut self, deletes: bool) {
         let Some(name) = self.any() else { return };
         self.count += 1;
@@ -318,7 +318,7 @@ impl People {
     }
 }
 
-/// It's fine if the object doesn't exist anymore.
+/// Ignores the error that the object no longer exists.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

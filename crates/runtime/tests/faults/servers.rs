@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::operator::Operator;
 use super::scene::Scene;
 
-/// The operator connects without a proxy, while `fault` is happening to the servers.
+/// The operator connects without a proxy while `fault` happens to the servers.
 async fn survives(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     let scene = Scene::new(env.clone(), seed).await;
     let process = scene.process("the operator");
@@ -24,12 +24,12 @@ async fn survives(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     operator.stop().await.unwrap();
 }
 
-/// The scenarios run one after the other, on separate servers.
+/// The scenarios run sequentially, on separate servers.
 #[rbuilder::envtest::test]
 async fn survives_hanging_and_crashing_servers() {
     let env = Environment::builder().start().await.unwrap();
 
-    // This is longer than the renew deadline, and also longer than most timeouts of clients.
+    // Longer than the renew deadline, and longer than most timeouts of clients.
     survives(&env, 30, async || {
         env.pause(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(15)).await;

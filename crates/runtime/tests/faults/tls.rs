@@ -1,6 +1,5 @@
 //! TLS faults between an operator and the API server. Each fault should be logged once, including
-//! its cause. The operator must not connect more often than usual, and has to recover when it is
-//! over.
+//! its cause. The operator must not connect more often than usual, and must recover afterwards.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,13 +27,13 @@ use super::proxy::Proxy;
 
 /// Must be longer than kube's connect timeout (30 s) and the maximum backoff of a watch.
 const SOON: Duration = Duration::from_secs(120);
-/// How much longer a fault lasts after it was logged.
+/// How long a fault continues after it was logged.
 const WHILE: Duration = Duration::from_secs(10);
-/// An operator with a single watch may open this many connections in that time. The backoff starts
-/// at 0.8 s.
+/// Maximum number of connections in that time, for an operator with a single watch. The backoff
+/// starts at 0.8 s.
 const MOST_CONNECTIONS: usize = 15;
 
-/// The CA of a cluster has this name.
+/// Name of a cluster's CA.
 const NAME: &str = "kubernetes";
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -51,7 +50,7 @@ impl Authority {
         self.0.as_ref()
     }
 
-    /// The acceptor has a new certificate.
+    /// Returns an acceptor with a new certificate.
     fn acceptor(&self) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
@@ -69,7 +68,7 @@ impl Authority {
     }
 }
 
-/// What the server does with a new connection.
+/// How the server handles new connections.
 #[derive(Clone)]
 enum Handshake {
     Complete(TlsAcceptor),
@@ -115,7 +114,7 @@ impl Front {
         }
     }
 
-    /// Changes what happens with new connections, and closes existing ones.
+    /// Changes how new connections are handled, and closes existing ones.
     fn change(&self, handshake: Handshake) {
         self.handshake.send_replace(handshake);
     }
@@ -129,7 +128,7 @@ impl Front {
     }
 }
 
-/// Serves a connection until this changes.
+/// Serves a connection until the handling changes.
 async fn serve(stream: TcpStream, upstream: String, mut changes: watch::Receiver<Handshake>) {
     let handshake = changes.borrow_and_update().clone();
     tokio::select! {
@@ -148,7 +147,7 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
         Handshake::Stall => std::future::pending().await,
         // A fatal alert (handshake_failure).
         Handshake::Refuse => &[21, 3, 3, 0, 2, 2, 40],
-        // The header of a handshake message with 100 bytes, of which we only send 4.
+        // The header of a handshake message with 100 bytes, only 4 of which are sent.
         Handshake::Cut => &[22, 3, 3, 0, 100, 2, 0, 0, 96],
         Handshake::PlainHttp => b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     };
@@ -157,8 +156,8 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     }
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Wait until the operator has closed the connection. If we left data unread, it would be reset
-    // before the operator gets to read the response.
+    // Wait until the operator has closed the connection. With unread data, it would be reset before
+    // the operator gets to read the response.
     while stream.read(&mut [0; 4096]).await? > 0 {}
     Ok(())
 }
@@ -182,8 +181,8 @@ impl Log {
         })
     }
 
-    /// Returns all lines that say that the server can't be reached. An open watch would have
-    /// reported a different error.
+    /// Returns all lines that report an unreachable server. For an open watch, the error would be a
+    /// different one.
     fn about(&self, url: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let start = format!("cannot reach the API server at {url}: ");
@@ -205,7 +204,7 @@ impl io::Write for Log {
     }
 }
 
-/// The names of all objects that were reconciled.
+/// Names of all objects that were reconciled.
 type Reconciled = Arc<Mutex<Vec<String>>>;
 
 async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
@@ -213,12 +212,12 @@ async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The operator reconciles ConfigMaps in a namespace, and connects to a TLS server.
+/// An operator that reconciles ConfigMaps in a namespace, and connects to a TLS server.
 struct Stage {
     env: Environment,
     namespace: String,
     authority: Authority,
-    /// The operator trusts the CA bundle in this directory (`ca.crt`).
+    /// Directory with the CA bundle (`ca.crt`) that the operator trusts.
     trusted: TempDir,
     front: Front,
     _proxy: Proxy,
@@ -248,7 +247,8 @@ impl Stage {
         self.trusted.path().join("ca.crt")
     }
 
-    /// kube creates the same configuration in a Pod, and so do we for a kubeconfig with a CA file.
+    /// The configuration that kube creates in a Pod, and that we create for a kubeconfig with a CA
+    /// file.
     fn config(&self) -> Config {
         let mut config = Config::new(self.front.url().parse().unwrap());
         config.root_cert = Some(vec![self.authority.certificate().der().to_vec()]);
@@ -315,7 +315,7 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     stage.reports(what, cause).await;
     assert!(!running.is_finished(), "{what}");
 
-    // An operator that's started during a fault exits with the cause, like in a terminal.
+    // An operator started during a fault exits with the cause, as in a terminal.
     if !matches!(fault, Handshake::Stall) {
         let started = stage.manager().start_until(std::future::pending());
         let error = format!("{:#}", started.await.unwrap_err());
@@ -332,12 +332,12 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
 }
 
 /// The server gets a certificate from a new CA, and the operator's bundle is only updated later. In
-/// a cluster, different components distribute these.
+/// a cluster, different components distribute the two.
 async fn survives_a_rotation(env: Environment) {
     let stage = Stage::new(env, 51).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
-    // Both CAs have the same name, like in a cluster.
+    // Both CAs have the same name, as in a cluster.
     let next = Authority::new(NAME);
     stage.front.change(Handshake::Complete(next.acceptor()));
     stage

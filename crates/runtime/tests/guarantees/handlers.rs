@@ -1,4 +1,4 @@
-//! Guarantee 15: maps changes of watched objects to reconciles.
+//! Guarantee 15: maps changes of watched objects to requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -11,8 +11,8 @@ use rbuilder::{Action, Controller, Ctx, ObjectRef, Result};
 
 use crate::support::{Memo, Operator, Place, SOON, config_map, memo};
 
-/// A change that's mapped to the same object several times reconciles it once, no matter how fast
-/// the workers are.
+/// A change that's mapped to the same object several times reconciles it once, however fast the
+/// workers are.
 #[rbuilder::envtest::test]
 async fn repeatedly_mapped_object_is_reconciled_once(env: Environment) {
     let place = Place::new(env).await;

@@ -84,8 +84,7 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// A watch that was removed doesn't deliver anything anymore. Its cache is dropped unless something
-/// else uses it.
+/// A removed watch no longer delivers anything. Its cache is dropped unless it has other users.
 #[rbuilder::envtest::test]
 async fn removed_watch_can_be_added_again(env: Environment) {
     let place = Place::new(env).await;
@@ -118,7 +117,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     place.create_secret("unseen", "memo").await;
     place.change_text("memo", "again").await;
     eventually(SOON, || async { seen.count("again") >= 1 }).await;
-    // The new watch delivers all objects, and the old one doesn't exist anymore.
+    // The new watch delivers all objects; the old one no longer exists.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
     let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
@@ -126,7 +125,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// Dynamic kinds can be owned, too. A kind can have several watches if their names are different.
+/// Dynamic kinds can be owned, too. A kind can have several watches with different names.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
     let place = Place::new(env).await;

@@ -65,10 +65,10 @@ async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
         place.env.real().config().cluster_url.authority().unwrap()
     );
-    // Once the caches have synced and there was another response, it has read the lease.
+    // Once the caches have synced and there was another response, the lease was read.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;
     operator.stop().await.unwrap();
-    // By now, a candidate would have acquired the lease.
+    // A candidate would have acquired the lease by now.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
         lease(&place).await.meta().resource_version,
@@ -121,7 +121,7 @@ async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Enviro
     leader.stop().await.unwrap();
     let released = lease(&place).await.spec.unwrap().holder_identity;
     assert_ne!(released, Some(holder));
-    // The standby would have to wait for a minute if the lease wasn't released.
+    // Without the release, the standby would have to wait for a minute.
     eventually(SOON, || async { second.count("led") == 1 }).await;
     assert_eq!(first.count("led"), 1);
     standby.stop().await.unwrap();
@@ -143,7 +143,7 @@ async fn inconsistent_lease_durations_are_refused(env: Environment) {
     );
 }
 
-/// The scaffolded role is sufficient. Apart from that, the manager may only watch.
+/// The scaffolded role suffices. Apart from that, the manager may only watch.
 #[rbuilder::envtest::test]
 async fn scaffolded_role_suffices_for_leader_election(env: Environment) {
     let place = Place::new(env).await;

@@ -76,7 +76,8 @@ fn rows() -> Vec<(u32, &'static str)> {
     .collect()
 }
 
-/// A file must contain a test with this name, or an example that must not compile with this error.
+/// Checks that a file contains a test with this name, or an example that must fail to compile with
+/// this error.
 fn is_proved(file: &str, name: &str) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
@@ -106,7 +107,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Nobody may rename or remove a test that's in the table.
+/// Tests in the table must not be renamed or removed.
 #[test]
 fn every_listed_test_exists() {
     let rows = rows();

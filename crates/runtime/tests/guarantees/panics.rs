@@ -1,4 +1,4 @@
-//! Guarantee 6: what happens in case of a panic.
+//! Guarantee 6: panics.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ async fn panic_is_counted_and_others_are_reconciled(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// With `recover_panics(false)`, a panic stops the manager. The error contains the names of the
-/// controller and of the object.
+/// With `recover_panics(false)`, a panic stops the manager, with an error that names the controller
+/// and the object.
 #[rbuilder::envtest::test]
 async fn panic_stops_the_manager_if_configured(env: Environment) {
     let place = Place::new(env).await;

@@ -1,4 +1,4 @@
-//! Guarantees 12 and 13: the order in which everything is started.
+//! Guarantees 12 and 13: the startup order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn crd() -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Includes the head of the response. Empty if there is none.
+/// Includes the head of the response. Empty without a response.
 async fn get(address: &str, path: &str) -> String {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -99,8 +99,8 @@ async fn get(address: &str, path: &str) -> String {
 }
 
 /// Objects are stored in both versions, both versions are watched, and the manager itself converts
-/// them. So it has to serve webhooks before its caches can sync, and the caches have to sync before
-/// it becomes ready.
+/// them. So webhooks must be served before the caches can sync, and the caches must sync before the
+/// manager becomes ready.
 #[rbuilder::envtest::test]
 async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     let place = Place::new(env).await;
@@ -176,7 +176,7 @@ async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// While a cache can't sync, the process isn't ready, but it's still live.
+/// While a cache can't sync, the process isn't ready, but still live.
 #[rbuilder::envtest::test]
 async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
@@ -217,8 +217,8 @@ async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// An empty list of namespaces probably means that there's a bug in the code that creates it. We
-/// must not watch the entire cluster.
+/// An empty list of namespaces is probably due to a bug in the code that creates it. It must not
+/// result in watching the entire cluster.
 #[tokio::test]
 async fn empty_list_of_namespaces_is_an_error() {
     async fn reconcile(_: Arc<Parcel>, _: Ctx<()>) -> Result {

@@ -6,8 +6,8 @@ use rbuilder::{Manager, ManagerArgs};
 use crate::SOON;
 use crate::access::{MetricsPort, allow, certificate, token};
 
-/// Each path with the status that an authorized client gets. The duration of the profile is
-/// invalid, because we don't want to wait for it.
+/// Each path with the status for an authorized client. The duration of the profile is invalid, so
+/// that the test doesn't have to wait for it.
 const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
     ("/debug/", 200),
@@ -42,7 +42,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         certificate,
     };
     let args = ManagerArgs {
-        // `/debug/log` shows the log that `Manager::new` has set up.
+        // `/debug/log` shows the log set up by `Manager::new`.
         kubeconfig: Some(env.kubeconfig_path().to_owned()),
         watch_namespace: namespace.clone(),
         metrics_bind_address: format!(":{}", port.number),
@@ -72,8 +72,8 @@ async fn debug_endpoints_require_permission(env: Environment) {
         &[read, (&["/debug/log"], "put")],
     )
     .await;
-    // It takes a moment until the API server has observed a new role, and we cache denials for half
-    // a minute.
+    // It takes a moment until the API server has observed a new role, and denials are cached for
+    // half a minute.
     eventually(SOON, || async { is_known(&env, &namespace, operator).await }).await;
 
     for (path, allowed) in PATHS {

@@ -23,7 +23,7 @@ use access::{MetricsPort, allow, certificate, token};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// The operator has a metric of its own.
+/// State with a metric of the operator's own.
 struct State {
     seen: Counter,
 }

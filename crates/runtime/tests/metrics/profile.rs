@@ -1,4 +1,4 @@
-//! CPU profiles, which are decoded in the same way as by `go tool pprof`.
+//! CPU profiles, decoded in the same way as by `go tool pprof`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     Ok((status.parse().map_err(|_| "no status")?, body.to_vec()))
 }
 
-/// A profile contains the functions and threads that have used CPU time. There can only be one at a
+/// A profile contains the functions and threads that used CPU time. Only one can be recorded at a
 /// time. It ends when the client disconnects or the manager stops.
 #[tokio::test(flavor = "multi_thread")]
 async fn profile_shows_cpu_time_by_thread_and_function() {
@@ -113,7 +113,7 @@ async fn profile_shows_cpu_time_by_thread_and_function() {
     burner.join().unwrap();
 }
 
-/// The parts of a `perftools.profiles.Profile` that we need.
+/// The parts of a `perftools.profiles.Profile` that the test needs.
 #[derive(Debug)]
 struct Profile {
     sample_types: Vec<String>,
@@ -123,8 +123,7 @@ struct Profile {
 }
 
 impl Profile {
-    /// How much CPU time a function has used on a thread in nanoseconds. This includes the
-    /// functions that it calls.
+    /// Returns the CPU time of a function on a thread in nanoseconds, including its callees.
     fn cpu(&self, thread: &str, function: &str) -> u64 {
         let samples = self.samples.iter().filter(|(on, functions, _)| {
             on == thread && functions.iter().any(|name| name.contains(function))

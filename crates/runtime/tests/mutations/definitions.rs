@@ -1,4 +1,4 @@
-//! Checks whether a CRD is accepted by the server, and whether its kind is served.
+//! Checks whether the server accepts a CRD and serves its kind.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
-/// How long we wait until a kind is served.
+/// Timeout until a kind is served.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 
@@ -35,7 +35,7 @@ pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Ve
     Some(verdict)
 }
 
-/// Creates a CRD without deleting it. Returns what's wrong with it, if anything.
+/// Creates a CRD without deleting it. Returns the problem with it, if any.
 pub(crate) async fn install(server: &Server, definition: &Value) -> Option<Verdict> {
     let verdict = one(server, definition).await;
     (verdict != Verdict::Served).then_some(verdict)
@@ -104,7 +104,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
     }
 }
 
-/// Lists all versions like kubectl does. Returns a difference to the CRD, if there is one.
+/// Lists all versions as kubectl does. Returns a difference from the CRD, if any.
 async fn serve(server: &Server, definition: &Value) -> Option<String> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
@@ -135,7 +135,7 @@ async fn eventually_listed(server: &Server, path: &str) -> Answer {
     }
 }
 
-/// Returns a printer column that isn't part of the table, if there is one.
+/// Returns a printer column that's missing from the table, if any.
 fn missing_column(version: &Value, table: &Value) -> Option<String> {
     let names = |columns: &Value| -> Vec<String> {
         let columns = columns.as_array().into_iter().flatten();

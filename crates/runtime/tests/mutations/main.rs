@@ -1,8 +1,8 @@
-//! Compares the verdicts of kube-apiserver on the mutation corpus with the recorded ones.
+//! Compares kube-apiserver's verdicts on the mutation corpus with the recorded ones.
 //!
-//! Both the corpus and the record are in `crates/generator/tests/mutations`, along with a test
-//! which compares rbuilder with the record and doesn't need a server. This test is run by
-//! `cargo xtask mutations`, which also updates the record.
+//! Both the corpus and the record are in `crates/generator/tests/mutations`, along with a test that
+//! compares rbuilder with the record and doesn't need a server. `cargo xtask mutations` runs this
+//! test, and also updates the record.
 
 #[path = "../../../generator/tests/mutations/corpus/mod.rs"]
 mod corpus;
@@ -22,10 +22,10 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// How many cases run at the same time.
+/// Number of concurrent cases.
 const AT_ONCE: usize = 24;
 
-/// Set this environment variable to update the record.
+/// Environment variable that updates the record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
@@ -124,7 +124,7 @@ fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     slugs.iter().filter_map(difference).collect()
 }
 
-/// The case had a different group on the server, so change it to the one of the base project.
+/// Replaces the case's group on the server with the base project's group.
 fn renamed(verdict: Verdict, group: &str) -> Verdict {
     let rename = |why: String| why.replace(group, GROUP);
     match verdict {

@@ -1,5 +1,5 @@
-//! Checks whether roles and webhook configurations are accepted by the server, and whether it
-//! serves the resources that they are about.
+//! Checks whether the server accepts roles and webhook configurations, and serves the resources in
+//! them.
 
 use serde_json::Value;
 
@@ -10,8 +10,7 @@ use super::server::{Answer, Served, Server};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// There are permissions for these resources although they aren't served: group, resource and
-/// verbs.
+/// Resources that have permissions although they aren't served: group, resource and verbs.
 const ASKED: &[(&str, &str, &[&str])] = &[
     ("", "users", &["impersonate"]),
     ("", "groups", &["impersonate"]),
@@ -62,7 +61,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// Returns a value of the rule that doesn't match any request, if there is one.
+/// Returns a value of the rule that matches no request, if any.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -93,7 +92,7 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    // Custom verbs are fine for custom kinds, because they may have their own authorizer.
+    // Custom verbs are fine for custom kinds, which may have their own authorizer.
     let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
@@ -131,8 +130,8 @@ fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a 
         in_groups(group) && (*name == resource || name.ends_with('/') && resource.starts_with(name))
     });
     verbs.extend(asked.flat_map(|(_, _, verbs)| *verbs));
-    // There are no requests for this subresource. But before you can block the deletion of an
-    // owner, an admission plugin checks the permission for it.
+    // There are no requests for this subresource, but an admission plugin checks the permission for
+    // it before an owner's deletion can be blocked.
     if let Some(whole) = resource.strip_suffix("/finalizers")
         && server
             .resources
@@ -168,8 +167,8 @@ pub(crate) async fn webhooks(server: &Server, configurations: &[Value]) -> Optio
     (!configurations.is_empty()).then_some(Verdict::Served)
 }
 
-/// Returns a value of the rule that doesn't match anything, if there is one. There must be
-/// admission requests for every resource, and one of them must have objects of the handler's kind.
+/// Returns a value of the rule that matches nothing, if any. There must be admission requests for
+/// every resource, at least one of them with objects of the handler's kind.
 fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     let [groups, versions, resources] =
         ["apiGroups", "apiVersions", "resources"].map(|key| texts(&rule[key]));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::corpus;
 
-/// We don't record more of a reason than this.
+/// Maximum length of a recorded reason.
 const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -121,8 +121,8 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// Why the request was rejected. If there are several fields, this is the message for the first
-    /// one in alphabetical order.
+    /// Returns why the request was rejected. For several fields, this is the message for the
+    /// alphabetically first one.
     pub(crate) fn reason(&self) -> String {
         let causes = self.body["details"]["causes"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ impl Answer {
         short(&reason)
     }
 
-    /// Returns the first warning in alphabetical order.
+    /// Returns the alphabetically first warning.
     pub(crate) fn warning(&self) -> Option<String> {
         self.warnings.iter().min().map(|warning| short(warning))
     }

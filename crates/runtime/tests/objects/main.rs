@@ -1,7 +1,7 @@
-//! Compares how kube-apiserver responds to writes of objects with the record in
+//! Compares kube-apiserver's responses to writes of objects with the record in
 //! `crates/judge/tests`. The verdicts of `rbuilder-judge` are tested against the same record.
 //!
-//! This is run by `cargo xtask objects`, which also updates the record.
+//! `cargo xtask objects` runs this, and also updates the record.
 
 #[path = "../../../judge/tests/corpus/mod.rs"]
 mod corpus;
@@ -21,21 +21,21 @@ use corpus::record::Recorded;
 use corpus::{Kind, Write};
 use server::Server;
 
-/// How many random schemas we try.
+/// Number of random schemas.
 const RANDOM: u64 = 160;
 
-/// How many writes we send at the same time.
+/// Number of concurrent writes.
 const AT_ONCE: usize = 16;
 
-/// Don't print more differences than this.
+/// Maximum number of differences to print.
 const MOST_SHOWN: usize = 20;
 
-/// A message with this text means that a rule has encountered a value of the wrong type. The server
-/// looks at the values in random order, so it either reports the first one of those, or a violation
-/// that it has found earlier.
+/// Part of the message for a rule that has encountered a value of the wrong type. The server visits
+/// the values in random order, so it either reports the first such value, or a violation found
+/// earlier.
 const RANDOM_MESSAGE: &str = "invalid data, ";
 
-/// Set this environment variable to update the record.
+/// Environment variable that updates the record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
@@ -119,7 +119,7 @@ fn keep_same_lines(before: &str, now: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Ignores which message there is about values of the wrong type.
+/// Ignores differences between messages about values of the wrong type.
 fn is_same_answer(before: &str, now: &str) -> bool {
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
     let (mut before, mut now) = (read(before), read(now));
@@ -138,7 +138,7 @@ fn is_same_answer(before: &str, now: &str) -> bool {
     before == now
 }
 
-/// Returns the lines that are different. If there aren't as many lines as before, says so.
+/// Returns the lines that differ, and reports if there are fewer lines than before.
 fn differences(before: &str, now: &str) -> Vec<String> {
     let mut differences: Vec<String> = before
         .lines()

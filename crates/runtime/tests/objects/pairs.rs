@@ -1,17 +1,16 @@
 //! Compares the fake API server with the record, and with kube-apiserver for the same random
 //! writes.
 //!
-//! To compare more of them, run
-//! `RBUILDER_WRITES=20000 cargo test --workspace --test objects alike`. `RBUILDER_SEED` sets the
-//! number of the first random kind, to compare others. Differences that were found in this way are
-//! in `crates/judge/tests/found.jsonl`.
+//! To compare more of them, run `RBUILDER_WRITES=20000 cargo test --workspace --test objects
+//! alike`. `RBUILDER_SEED` sets the number of the first random kind, to compare different ones.
+//! Differences found in this way are in `crates/judge/tests/found.jsonl`.
 //!
-//! Note that kube-apiserver may respond to the same write in more than one way. When a rule
-//! compares objects (`for key, value := range t.value` in `unstructuredMap.Equal` of
+//! kube-apiserver may respond to the same write in more than one way. When a rule compares objects
+//! (`for key, value := range t.value` in `unstructuredMap.Equal` of
 //! `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`) or iterates over a map, it visits the
-//! fields in the order of Go's maps, which is random, and stops at the first one that is different
-//! or cannot be read. So if the fake server's response is different, we send the write again a few
-//! times. It has to be one of the responses that we get.
+//! fields in the random order of Go's maps, and stops at the first one that differs or cannot be
+//! read. If the fake server's response is different, the write is therefore repeated several times,
+//! and the response must be among those.
 
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
@@ -26,13 +25,13 @@ use crate::{MOST_SHOWN, RANDOM, RANDOM_MESSAGE, answer_all};
 /// How many random writes to send, unless `RBUILDER_WRITES` is set.
 const WRITES: usize = 480;
 
-/// How often we repeat a write in order to see all possible responses.
+/// Number of repetitions of a write for collecting all possible responses.
 const AGAIN: usize = 64;
 
-/// This fraction of the responses may be different for random reasons.
+/// Maximum fraction of responses that may differ for random reasons.
 const RANDOM_SHARE: f64 = 0.01;
 
-/// The kinds in the record have smaller numbers.
+/// Number of the first random kind, above those in the record.
 const FIRST: usize = 100_000;
 
 #[tokio::test]
@@ -121,10 +120,9 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
     );
 }
 
-/// These kinds and updates have more than one possible response. All responses contain these
-/// strings.
+/// Kinds and updates with more than one possible response. All responses contain these strings.
 const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
-    // One field is different, and another one can't be read.
+    // One field differs, and another one can't be read.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -148,7 +146,7 @@ const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
     ),
 ];
 
-/// kube-apiserver has several possible responses, and the fake server must give one of them.
+/// kube-apiserver has several possible responses, and the fake server must return one of them.
 #[rbuilder::envtest::test]
 async fn answers_at_random_include_ours(env: Environment) {
     let (real, fake) = (Server::new(env.client()), Server::new(ApiServer::new().client()));
@@ -199,10 +197,9 @@ fn report(count: usize, least: usize, differences: &[String]) {
     );
 }
 
-/// A message with this text means that a rule has encountered a string without the format in its
-/// schema.
+/// Part of the message for a rule that has encountered a string not in the format in its schema.
 ///
-/// The server decodes these strings when a rule reads them. If there is more than one, the order is
+/// The server decodes these strings when a rule reads them. With more than one, the order is
 /// random, so the rule may succeed or fail before it gets to any of them. The judge doesn't decide
 /// such cases, and the fake server accepts them.
 const UNDECODABLE: &str = " formatted string ";
@@ -214,7 +211,7 @@ fn is_undecidable(answer: &Answer) -> bool {
         .any(|(_, _, message)| message.contains(UNDECODABLE) && message.contains(" evaluating rule: "))
 }
 
-/// Describes how two responses differ, if they do.
+/// Describes how two responses differ, if at all.
 fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Option<String> {
     let is_same = without_random_parts(expected) == without_random_parts(found);
     if is_same || is_undecidable(expected) {
@@ -230,8 +227,8 @@ fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Opt
     ))
 }
 
-/// If there are several values of the wrong type, the server visits them in random order. So remove
-/// the part of a message that says which one was first.
+/// Removes the part of a message that says which value was visited first. With several values of
+/// the wrong type, the order is random.
 fn without_random_parts(answer: &Answer) -> Answer {
     let mut answer = answer.clone();
     for (_, _, message) in &mut answer.causes {

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::corpus::{Kind, Write};
 
-/// How many objects to create per schema, and also how many updates to make.
+/// Number of objects to create per schema, and of updates.
 const WRITES: usize = 12;
 
-/// How deep schemas may be below `spec`.
+/// Maximum depth of schemas below `spec`.
 const DEPTH: u32 = 3;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "list", "map"];
@@ -137,7 +137,7 @@ fn schema(random: &mut Random, depth: u32) -> Value {
 
 fn add_rule(schema: &mut Value, random: &mut Random) {
     let rules = RULES.iter().find(|(name, _)| schema["type"] == *name);
-    // The server rejects a rule that refers to a field which isn't part of the schema.
+    // The server rejects a rule that refers to a field outside of the schema.
     let has_fields = |rule: &str| {
         let fields = rule
             .split("self.")
@@ -248,7 +248,7 @@ fn object_schema(random: &mut Random, depth: u32) -> Value {
     schema
 }
 
-/// The object may contain mistakes. In most cases there is none or one.
+/// The object may contain mistakes, usually none or one.
 fn object(schema: &Value, random: &mut Random) -> Value {
     let boldness = *random.one_of(&[5, 20, 60, u64::MAX]);
     let mut object = json!({ "spec": value(&schema["properties"]["spec"], random, boldness) });

@@ -12,7 +12,7 @@ use super::corpus::{GROUP, Kind, NAMESPACE, Write, bare, complete, complete_text
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// How long we wait until a kind is served.
+/// Timeout until a kind is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -98,9 +98,8 @@ impl Server {
         response.body
     }
 
-    /// Sends a request, and retries it until the kind is served. When a CRD changes, the server
-    /// replaces the handlers of its kind, and meanwhile it responds with 503 "apiserver is shutting
-    /// down".
+    /// Sends a request, retrying until the kind is served. When a CRD changes, the server replaces
+    /// the handlers of its kind, and meanwhile responds with 503 "apiserver is shutting down".
     async fn send(&self, request: http::request::Builder, body: String) -> Response {
         let request = request.header("content-type", "application/json");
         let request = request.body(body).expect("a request");
@@ -198,7 +197,7 @@ fn answer_of(response: Response, name: &str) -> Answer {
     answer
 }
 
-/// The message must consist of the causes, in the same order and without duplicates.
+/// Asserts that the message consists of the causes, in the same order and without duplicates.
 fn check_message(message: &str, causes: &[(String, String, String)]) {
     let mut texts: Vec<String> = Vec::new();
     for (_, field, message) in causes {

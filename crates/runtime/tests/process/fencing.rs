@@ -1,6 +1,6 @@
-//! Operators unable to stop in time, e.g. because they are suspended, or because a reconcile is
-//! blocking its thread. We should never see two active operators at the same time. On the other
-//! hand, an operator should not lose its lease for no reason.
+//! Operators that can't stop in time, e.g. because they are suspended, or because a reconcile is
+//! blocking its thread. There must never be two active operators. On the other hand, an operator
+//! should not lose its lease without reason.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use super::*;
 use crate::operator::{BLOCK, WRITTEN};
 use crate::proxy::Proxy;
 
-/// By then, someone else should have acquired the lease. This is the lease duration (15 s), a retry
-/// period with jitter, and a margin.
+/// Time for another process to acquire the lease: the lease duration (15 s), a retry period with
+/// jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// How long a process may take to exit after losing its lease. The actual limit is one second, but
-/// the machine might be busy.
+/// Time for a process to exit after losing its lease. The actual limit is one second, but the
+/// machine may be busy.
 const GONE: Duration = Duration::from_secs(5);
-/// A writer notices within this time that it has to wait.
+/// Time within which a writer observes that it has to wait.
 const QUIET: Duration = Duration::from_secs(1);
 
 const FLAGS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
@@ -88,7 +88,8 @@ impl Pair {
         }
     }
 
-    /// The standby must write something, and the old leader must not write anything after that.
+    /// Asserts that the standby writes something, and that the old leader writes nothing after
+    /// that.
     async fn assert_handed_over(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;
@@ -99,7 +100,7 @@ impl Pair {
     }
 }
 
-/// There's a single worker thread, like with `cpu: 500m`, or even no other thread than `main`.
+/// There's a single worker thread, as with `cpu: 500m`, or no thread besides `main`.
 #[rbuilder::envtest::test]
 async fn blocked_thread_does_not_lose_the_lease() {
     tokio::join!(keeps_its_lease(0), keeps_its_lease(1));
@@ -107,7 +108,7 @@ async fn blocked_thread_does_not_lose_the_lease() {
 
 async fn keeps_its_lease(threads: usize) {
     let place = Place::new().await;
-    // This is longer than the lease duration and the time until the next attempt (15 + 4.4 s).
+    // Longer than the lease duration and the time until the next attempt (15 + 4.4 s).
     place.create_with("blocking", &[(BLOCK, "22")]).await;
     let kubeconfig = place.env.kubeconfig_path();
     let mut leader = Program::start_on(threads, kubeconfig, place.flags(&FLAGS));
@@ -122,8 +123,8 @@ async fn keeps_its_lease(threads: usize) {
     assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
 }
 
-/// The process must exit even if one of its threads is blocked forever. This may be a thread of the
-/// runtime (or all of them), or one of the blocking pool, for which `main` would wait.
+/// The process must exit even if a thread is blocked forever: one or all threads of the runtime, or
+/// one of the blocking pool, for which `main` would wait.
 #[rbuilder::envtest::test]
 async fn process_that_cannot_stop_exits_a_second_after_losing_its_lease() {
     tokio::join!(
@@ -161,8 +162,8 @@ async fn unstoppable_reconcile_writes_nothing_after_a_partition() {
     pair.assert_handed_over().await;
 }
 
-/// The leader is suspended for longer than the lease duration. When it resumes, it may be just
-/// about to write something.
+/// The leader is suspended for longer than the lease duration. When it resumes, it may be about to
+/// write something.
 #[rbuilder::envtest::test]
 async fn leader_suspended_beyond_its_lease_writes_nothing_after_resuming() {
     let mut pair = Pair::new().await;

@@ -1,4 +1,4 @@
-//! Operators with an HTTP proxy, which is configured by environment variables.
+//! Operators with an HTTP proxy configured by environment variables.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,10 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// Only the proxy can resolve this host name of the API server.
+/// Host name of the API server, which only the proxy can resolve.
 const NAME: &str = "kubernetes.nowhere.example";
 
-/// Always responds with the same status line. If that's a success, it connects to the API server.
+/// Always responds with the same status line. For a success, it connects to the API server.
 struct HttpProxy {
     url: String,
     /// The heads of all requests.
@@ -56,7 +56,7 @@ async fn forward(mut client: TcpStream, heads: Arc<Mutex<Vec<String>>>, status: 
     }
 }
 
-/// The kubeconfig uses [`NAME`] for the API server.
+/// Returns a kubeconfig that uses [`NAME`] for the API server.
 fn hide_server(place: &Place) -> NamedTempFile {
     let mut kubeconfig = Kubeconfig::read_from(place.env.kubeconfig_path()).unwrap();
     let cluster = kubeconfig.clusters[0].cluster.as_mut().unwrap();
@@ -68,7 +68,7 @@ fn hide_server(place: &Place) -> NamedTempFile {
     file
 }
 
-/// Sets each of the proxy variables, in order to override those of the test.
+/// Sets all of the proxy variables, to override those of the test.
 fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
     let value = |name| set.iter().find(|(other, _)| *other == name);
@@ -82,7 +82,7 @@ fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
         .to_vec()
 }
 
-/// All requests have to go through the proxy, even those for leader election.
+/// All requests must go through the proxy, including those for leader election.
 #[rbuilder::envtest::test]
 async fn operator_reaches_the_api_server_through_a_proxy() {
     let place = Place::new().await;
@@ -136,8 +136,8 @@ async fn error_about_refusing_proxy_names_the_variable() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// Like in Go, addresses of this machine and those in `NO_PROXY` don't need a proxy. It doesn't
-/// matter then if the proxy is unusable.
+/// As in Go, addresses of this machine and those in `NO_PROXY` bypass the proxy, so an unusable
+/// proxy makes no difference.
 #[rbuilder::envtest::test]
 async fn no_proxy_bypasses_the_proxy() {
     let place = Place::new().await;
@@ -158,7 +158,7 @@ async fn no_proxy_bypasses_the_proxy() {
         ("no_proxy", "a.com, *.nowhere.example"),
     ]);
     let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
-    // Nobody but the proxy can resolve the name.
+    // Only the proxy can resolve the name.
     assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
     assert!(excluded.log().contains("dns error"), "{}", excluded.log());
     assert_eq!(proxy.heads(), [""; 0]);

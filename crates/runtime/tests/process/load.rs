@@ -1,6 +1,6 @@
-//! Replicas are started, stopped, killed and suspended while the objects change all the time. We
-//! compare what the reconciles have recorded with the audit log of the API server. No change may be
-//! lost, and no two replicas may work on the same object.
+//! Replicas are started, stopped, killed and suspended while the objects keep changing. Compares
+//! the record of the reconciles with the API server's audit log. No change may be lost, and no two
+//! replicas may reconcile the same object concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::*;
 use crate::operator::{RECORD, ROUND, ROUND_DONE, Step, now};
 
 const OBJECTS: u64 = 60;
-/// Time between two changes.
+/// Interval between changes.
 const PACE: Duration = Duration::from_millis(25);
-/// How long it may take in microseconds until the others have taken over from a replica. Includes a
-/// margin for busy machines.
+/// Time for the others to take over from a replica, in microseconds, with a margin for busy
+/// machines.
 const TAKEN_OVER: u128 = 30_000_000;
 
-/// How long a signal may take to reach all threads, in microseconds.
+/// Time for a signal to reach all threads, in microseconds.
 const DELIVERED: u128 = 100_000;
 
 /// Logs all changes of ConfigMaps with their contents.
@@ -61,7 +61,7 @@ impl Recorded {
     }
 }
 
-/// When a process was working on an object.
+/// A period during which a process was working on an object.
 #[derive(Clone, Debug)]
 struct Work {
     process: String,
@@ -99,7 +99,7 @@ impl Load {
         }
     }
 
-    /// Starts a replica and waits until it has some ranges. The port is for its metrics.
+    /// Starts a replica and waits until it owns some ranges. The port is for its metrics.
     async fn join(&self) -> (Program, ReservedPort) {
         let reserved = ReservedPort::reserve().unwrap();
         let metrics = format!("--metrics-bind-address=:{}", reserved.number());
@@ -146,8 +146,8 @@ impl Load {
         writes.collect()
     }
 
-    /// Returns when each object was being worked on, in order. Work ends at the latest when its
-    /// process was killed or suspended.
+    /// Returns the periods during which each object was being worked on, in order. They end when
+    /// the process is killed or suspended, at the latest.
     fn work(&self) -> BTreeMap<String, Vec<Work>> {
         let mut all: BTreeMap<String, Vec<Work>> = BTreeMap::new();
         for recorded in self.record() {
@@ -206,7 +206,7 @@ impl Load {
         .await
     }
 
-    /// No two replicas may have worked on the same object at the same time.
+    /// Asserts that no two replicas worked on the same object concurrently.
     fn check_work(&self) {
         for (name, work) in self.work() {
             for pair in work.windows(2) {
@@ -219,7 +219,7 @@ impl Load {
         }
     }
 
-    /// No object may have waited for too long. (They change all the time.)
+    /// Asserts that no object had to wait for too long. (They change all the time.)
     fn check_gaps(&self) {
         let mut last: BTreeMap<String, u128> = BTreeMap::new();
         for recorded in self.record() {
@@ -231,7 +231,7 @@ impl Load {
         }
     }
 
-    /// The record must be consistent with the audit log, and no round may have been reconciled
+    /// Asserts that the record is consistent with the audit log, and that no round was reconciled
     /// twice.
     fn check_audit(&self) {
         let audited = self.audited();
@@ -249,7 +249,7 @@ impl Load {
             "{:?}",
             written.difference(&distinct)
         );
-        // A process that was killed may not have recorded its last writes.
+        // A killed process may not have recorded its last writes.
         let unrecorded = distinct.difference(&written);
         let others: Vec<_> = unrecorded
             .filter(|(_, process, _)| !self.gone.contains_key(process))
@@ -267,7 +267,7 @@ impl Load {
     }
 }
 
-/// Modifies one object after another until told to stop. Returns the number of changes.
+/// Modifies objects sequentially until told to stop. Returns the number of changes.
 fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     tokio::spawn(async move {
         let mut round = 0;
@@ -282,7 +282,7 @@ fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     })
 }
 
-/// How many objects a replica has received although another one is responsible for them.
+/// Returns how many objects a replica has received that belong to other replicas.
 async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     let scraped = program.get(port.number(), "/metrics").await.unwrap();
     let lines = scraped.lines().filter_map(|line| {
@@ -294,8 +294,8 @@ async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     lines.sum()
 }
 
-/// Starts and stops replicas. Returns the remaining ones, and the port of the one that was started
-/// last.
+/// Starts and stops replicas. Returns the remaining ones, and the port of the most recently started
+/// replica.
 async fn come_and_go(load: &mut Load) -> (Program, Program, ReservedPort) {
     let (mut first, _) = load.join().await;
     let (second, _) = load.join().await;

@@ -1,5 +1,5 @@
-//! The operator started by the tests. It reconciles ConfigMaps in its namespace and does what's in
-//! their data.
+//! The operator started by the tests. It reconciles ConfigMaps in its namespace according to their
+//! data.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 /// The ID of the operator, and therefore the name of its lease, unless [`ID`] overrides it.
 pub(crate) const LEASE: &str = "process.example.com";
-/// As long as the data contains this key, reconciles wait.
+/// While the data contains this key, reconciles wait.
 pub(crate) const HOLD: &str = "hold";
 /// With this key in the data, a reconcile blocks its thread. The value is the number of seconds to
 /// sleep, `write` to keep [writing](WRITTEN) forever, or `pool` to wait forever for a thread of the
@@ -45,19 +45,19 @@ pub(crate) const WRITTEN: &str = "process.example.com/written";
 /// A counter in the data. A reconcile copies it to [`ROUND_DONE`], and records its steps in the
 /// file named by [`RECORD`].
 pub(crate) const ROUND: &str = "round";
-/// Contains the round and the process that has reconciled it.
+/// The round, and the process that reconciled it.
 pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
-/// The path of a file that all processes share. Each [`Step`] of a reconcile adds a line to it.
+/// Path of a file that all processes share. Each [`Step`] of a reconcile appends a line to it.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
 /// Overrides the ID of the operator.
 pub(crate) const ID: &str = "RBUILDER_TEST_ID";
 /// The number of worker threads. With 0, everything runs on `main`.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
-/// What to set up before the manager is created: `subscriber` installs a tracing subscriber, `hook`
-/// installs a panic hook that prints [`HOOKED`], and `traces` installs a tracer provider.
+/// Set up before creating the manager: `subscriber` installs a tracing subscriber, `hook` installs
+/// a panic hook that prints [`HOOKED`], and `traces` installs a tracer provider.
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
-/// The operator's own panic hook prints this.
+/// Printed by the operator's own panic hook.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
 /// The flags of the operator, one per line. If this variable is set, this program is the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
@@ -104,7 +104,7 @@ pub(crate) fn is_this_process() -> bool {
     std::env::var_os(FLAGS).is_some()
 }
 
-/// Runs the operator, and exits like `main` would.
+/// Runs the operator, and exits as `main` would.
 pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
@@ -131,7 +131,7 @@ pub(crate) async fn run() {
     std::process::exit(status)
 }
 
-/// Runs the operator with its own runtime. This waits for the threads of the runtime, like
+/// Runs the operator with its own runtime, and waits for the runtime's threads like
 /// `#[tokio::main]`.
 fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     let mut runtime = match threads {
@@ -146,7 +146,7 @@ fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     runtime.block_on(operate(args))
 }
 
-/// When stdin is closed, the test that has started this process doesn't exist anymore.
+/// Exits when stdin is closed, which means that the test that started this process has ended.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -212,7 +212,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     if written.is_ok() {
         record(Step::Wrote, map, round);
     }
-    // Take long enough that other replicas get a chance to interfere.
+    // Slow enough to give other replicas a chance to interfere.
     let is_slow = map.name_any().ends_with('0');
     tokio::time::sleep(Duration::from_millis(if is_slow { 4000 } else { 30 })).await;
     record(Step::Ended, map, round);
@@ -220,7 +220,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     Ok(Action::await_change())
 }
 
-/// All processes share this file. It's fine to append a short line, since this is atomic.
+/// Appends to the file that all processes share. Appending a short line is atomic.
 fn record(step: Step, map: &ConfigMap, round: &str) {
     let Some(path) = std::env::var_os(RECORD) else {
         return;
@@ -231,7 +231,7 @@ fn record(step: Step, map: &ConfigMap, round: &str) {
     file.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// In microseconds, by a clock that is the same for all processes.
+/// In microseconds, by a clock that all processes share.
 pub(crate) fn now() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()
 }

@@ -1,10 +1,9 @@
-//! What panics look like in the log of a process.
+//! Panics in the log of a process.
 
 use super::*;
 use crate::operator::{BEFORE, HOOKED, PANIC};
 
-/// Makes a reconcile panic. Returns the log up to the point where the object was reconciled
-/// successfully.
+/// Makes a reconcile panic. Returns the log until the object was reconciled successfully.
 async fn log_of_panic(panics_in: &str, flag: &str, variables: &[(&'static str, &str)]) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", flag]);
@@ -84,7 +83,7 @@ async fn panic_output_is_unchanged_with_a_custom_subscriber() {
     assert!(!log.contains(": panicked "), "{log}");
 }
 
-/// The operator might have a hook that reports crashes, for example.
+/// An operator may have a hook, e.g. to report crashes.
 #[rbuilder::envtest::test]
 async fn custom_panic_hook_still_runs() {
     let log = log_of_panic("reconcile", "--log-format=text", &[(BEFORE, "hook")]).await;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::operator::{FLAGS, THREADS};
 
-/// The child process runs this test, in which it becomes the operator.
+/// The test in which the child process becomes the operator.
 const ENTRY: &str = "first_signal_lets_reconciles_finish";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Program {
         .await;
     }
 
-    /// Sends a GET, whose status must be 200.
+    /// Sends a GET and expects status 200.
     pub(crate) async fn get(&self, port: u16, path: &str) -> Result<String, String> {
         let answer = get(port, path).await.map_err(|error| error.to_string())?;
         match answer.starts_with("HTTP/1.1 200 ") {

@@ -1,5 +1,5 @@
-//! What's typically done with the Pods of an operator: scaling up, rolling out a new version,
-//! reading probes and metrics, and renewing certificates.
+//! Typical events of an operator's Pods: scaling up, rolling out a new version, reading probes and
+//! metrics, and renewing certificates.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,10 +8,10 @@ use super::*;
 use crate::operator::PANIC;
 use crate::tls_client::{connect, write_certificate};
 
-/// How long it may take until another process has acquired a released lease. The retry period is
-/// 4.4 s including jitter.
+/// Time for another process to acquire a released lease. The retry period is 4.4 s including
+/// jitter.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// How often certificates are checked, plus a margin because the machine may be busy.
+/// Interval between checks of certificates, with a margin for busy machines.
 const RELOADED: Duration = Duration::from_secs(30);
 
 #[rbuilder::envtest::test]

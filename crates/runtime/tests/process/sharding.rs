@@ -1,5 +1,5 @@
-//! Replicas which share the objects in a namespace. Unlike in tests with the fake API server,
-//! they're separate processes, and each of them has a thread for its ring.
+//! Replicas that share the objects in a namespace. Unlike in tests with the fake API server,
+//! they're separate processes, each with a thread for its ring.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::*;
 use crate::operator::ID;
 use crate::tls_client::{ask, review_of_a_config_map, write_certificate};
 
-/// How long objects of a suspended replica may have to wait, i.e. 20 s plus a margin.
+/// Time for which objects of a suspended replica may have to wait, i.e. 20 s plus a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
-/// How long a replica may take to exit after its claims were removed.
+/// Time for a replica to exit after its claims were removed.
 const GONE: Duration = Duration::from_secs(5);
 const OBJECTS: usize = 24;
 
@@ -45,7 +45,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     first.logs("shards of this replica").await;
     let second = place.start(&FLAGS);
     second.logs("shards of this replica").await;
-    // This is their final share, because the first replica gives up its ranges in a single write.
+    // The final share, because the first replica gives up its ranges in a single write.
     let both = shares(&place, "both", &[&first, &second]).await;
     assert!(both.iter().all(|share| *share > 3), "{both:?}");
 
@@ -62,7 +62,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.logs("shards lost").await;
 }
 
-/// The API server calls a Service, so it may end up at any of the replicas.
+/// The API server calls a Service, so a call may end up at any of the replicas.
 #[rbuilder::envtest::test]
 async fn replica_without_ranges_serves_webhooks() {
     let place = Place::new().await;
@@ -103,10 +103,10 @@ async fn replica_without_ranges_serves_webhooks() {
     assert_eq!(shares(&place, "second", &[&second]).await, [OBJECTS]);
 }
 
-/// A release of an operator that has two replicas and its own namespace.
+/// A release of an operator, with two replicas and its own namespace.
 struct Release {
     place: Place,
-    /// The Leases are in this namespace.
+    /// Namespace of the Leases.
     leases: String,
     id: &'static str,
     replicas: Vec<Program>,
@@ -152,7 +152,7 @@ impl Release {
         (replicas, claims)
     }
 
-    /// Waits until the replicas (and nobody else) own all ranges. Returns their identities.
+    /// Waits until exactly the replicas own all ranges. Returns their identities.
     async fn settled(&self) -> BTreeSet<String> {
         eventually(Duration::from_secs(60), || async {
             let (replicas, claims) = self.ring().await;
@@ -172,7 +172,7 @@ impl Release {
     }
 }
 
-/// Each release must reconcile exactly its own objects.
+/// Asserts that each release reconciles exactly its own objects.
 async fn check_independent(releases: [Release; 2]) {
     let [one, other] = &releases;
     let (ours, theirs) = (one.settled().await, other.settled().await);
@@ -183,12 +183,12 @@ async fn check_independent(releases: [Release; 2]) {
         assert!(shares.iter().all(|share| *share > 3), "{shares:?}");
     }
     let [mut one, other] = releases;
-    // What leaves a ring must not end up in the other one.
+    // Ranges that leave one ring must not end up in the other.
     one.replicas.clear();
     assert_eq!(other.settled().await, theirs);
 }
 
-/// This happens if a chart is installed twice, for example.
+/// E.g. because a chart is installed twice.
 #[rbuilder::envtest::test]
 async fn releases_in_two_namespaces_share_nothing() {
     let releases = [Place::new().await, Place::new().await].map(|place| {

@@ -1,4 +1,4 @@
-//! API servers for tests. The fake one is always used, and the real one if its binaries are
+//! API servers for tests. The fake server is always used, and the real one if its binaries are
 //! available.
 
 use std::path::Path;
@@ -58,9 +58,9 @@ impl Server {
     }
 }
 
-/// Creates two tests for each function, which takes a [`Server`] as its argument. One of them uses
-/// the fake server and the other one a real server, which is ignored unless `KUBEBUILDER_ASSETS` is
-/// set. `Server` must be in scope.
+/// Creates two tests for each function, which takes a [`Server`] as its argument: one uses the fake
+/// server, the other a real server, which is ignored unless `KUBEBUILDER_ASSETS` is set. `Server`
+/// must be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

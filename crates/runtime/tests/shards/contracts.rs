@@ -1,4 +1,4 @@
-//! The promises of a controller must be kept while ranges move, i.e. when a replica joins, stops or
+//! A controller's promises must hold while ranges move, i.e. when a replica joins, stops or
 //! crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +17,14 @@ use tokio::time::{Instant, sleep};
 use crate::fleet::{Done, Fleet, Maps, SELECTED, clean_up, count_names, forget, namespace_of};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How long objects may be without a replica after a crash.
+/// Maximum time for objects to be without a replica after a crash.
 const TAKEN_OVER: Duration = Duration::from_secs(21);
-/// How long objects may be without a replica in all other cases.
+/// Maximum time for objects to be without a replica in all other cases.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// By then, ranges don't move anymore.
+/// Ranges have stopped moving by then.
 const SETTLED: Duration = Duration::from_secs(60);
 const OBJECTS: usize = 24;
-/// Time between two deletions or other changes. All of them together take longer than a takeover.
+/// Interval between deletions or other changes. In total, they take longer than a takeover.
 const PACE: Duration = Duration::from_millis(900);
 
 /// Why ranges move.
@@ -46,7 +46,7 @@ impl Move {
         }
     }
 
-    /// How long an object may be without a replica.
+    /// Maximum time for an object to be without a replica.
     fn gap(self) -> Duration {
         match self {
             Self::Join | Self::Stop => HANDED_OVER,
@@ -55,16 +55,14 @@ impl Move {
     }
 }
 
-/// Returns all reasons for ranges to move. Each of them occurs twice, because an API server may
-/// support shard selectors or not.
+/// Returns all reasons for ranges to move, each with and without shard selectors in the API server.
 fn cases() -> impl Iterator<Item = (Move, bool)> {
     Move::ALL
         .into_iter()
         .flat_map(|moved| [(moved, true), (moved, false)])
 }
 
-/// Starts three replicas, and waits until some objects are reconciled. Also returns the names of
-/// the objects.
+/// Starts three replicas, and waits until some objects are reconciled. Also returns their names.
 async fn reconciled(sharding: bool, configure: impl Fn(Maps) -> Maps + 'static) -> (Fleet, Vec<String>) {
     let fleet = Fleet::configured(3, sharding, configure).await;
     let names = fleet.create_many(OBJECTS).await;
@@ -112,7 +110,7 @@ async fn deleted_objects_are_cleaned_up_once() {
         assert_eq!(held(&fleet).await, BTreeSet::new(), "{moved:?}");
         let cleanups = count_names(&fleet.record.lock().unwrap().cleanups);
         assert_eq!(cleanups.len(), OBJECTS, "{moved:?}: {cleanups:?}");
-        // A replica that has crashed may not have removed the finalizer after the cleanup.
+        // A crashed replica may not have removed the finalizer after the cleanup.
         let is_once = cleanups.values().all(|count| *count == 1);
         assert!(is_once || moved == Move::Crash, "{moved:?}: {cleanups:?}");
     }
@@ -136,8 +134,8 @@ async fn objects_that_leave_the_selection_are_cleaned_up() {
     }
 }
 
-/// The previous replica doesn't get events for its range anymore, and the new one doesn't get them
-/// yet.
+/// The previous replica no longer receives events for its range, and the new one doesn't receive
+/// them yet.
 #[tokio::test(start_paused = true)]
 async fn object_that_leaves_the_selection_before_its_range_is_listed_is_cleaned_up() {
     let mut fleet = Fleet::configured(1, true, selecting).await;
@@ -182,7 +180,7 @@ async fn deletion_is_reported_at_most_once_and_always_while_ranges_stay() {
     }
 }
 
-/// For each object, returns the longest time between two reconciles since `start`.
+/// Returns the longest time between two reconciles of each object since `start`.
 fn longest_gaps(reconciles: &[Done], start: Instant) -> BTreeMap<String, Duration> {
     let mut last: BTreeMap<&str, Instant> = BTreeMap::new();
     let mut gaps: BTreeMap<String, Duration> = BTreeMap::new();
@@ -200,7 +198,7 @@ type Triggers = Arc<Mutex<Vec<Trigger<ConfigMap>>>>;
 fn send_everywhere(triggers: &Triggers, name: &str, delay: Duration) {
     for trigger in triggers.lock().unwrap().iter() {
         let object = ObjectRef::new(name).within(&namespace_of(name));
-        // This fails if the replica doesn't exist anymore.
+        // Fails if the replica no longer exists.
         trigger.try_send(Request::new(object).after(delay));
     }
 }
@@ -217,7 +215,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
                 controller.triggers(requests)
             })
             .await;
-            // This is longer than the delay, because an object that's waiting isn't enqueued again.
+            // Longer than the delay, because a waiting object isn't enqueued again.
             let pause = SECOND.max(delay * 3 / 2);
             moved.happen(&mut fleet);
             let started = Instant::now();
@@ -253,7 +251,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
 #[tokio::test(start_paused = true)]
 async fn objects_are_resynced_by_one_replica() {
     let period = 20 * SECOND;
-    // Includes the jitter.
+    // Jitter included.
     let longest = period + period / 10 + SECOND;
     for (moved, sharding) in cases() {
         let (mut fleet, _) = reconciled(sharding, move |controller| controller.resync_every(period)).await;

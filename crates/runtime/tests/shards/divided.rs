@@ -1,4 +1,4 @@
-//! Ways to distribute objects other than by UID, and what's received and read by replicas.
+//! Ways to distribute objects other than by UID, and which objects replicas receive and read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::fleet::{DIVISIONS, Fleet, namespace_of};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the values that a parameter has in all watches of Secrets.
+/// Returns the values of a parameter in all watches of Secrets.
 fn watched_secrets(server: &ApiServer, parameter: &str) -> BTreeSet<String> {
     let requests = server.requests().into_iter();
     let watches = requests.filter(|request| request.verb == Verb::Watch && request.resource == "secrets");
@@ -105,7 +105,7 @@ async fn replicas_select_labelled_objects_of_their_owners() {
     );
 }
 
-/// This happens if the setting is enabled for an existing operator.
+/// E.g. because the setting was enabled for an existing operator.
 #[tokio::test(start_paused = true)]
 async fn objects_without_the_label_get_it_with_the_next_apply() {
     let mut fleet = Fleet::of(1, false).await;

@@ -1,4 +1,4 @@
-//! Replicas of an operator, all of which use the same API server. Everything they do is recorded.
+//! Replicas of an operator that share an API server. Everything they do is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,33 +20,33 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// The Leases of the replicas are in this namespace.
+/// Namespace of the replicas' Leases.
 pub(crate) const NAMESPACE: &str = "default";
-/// The objects are spread over this many namespaces.
+/// Number of namespaces over which the objects are spread.
 const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
-/// All objects initially have this label.
+/// Initial label of all objects.
 pub(crate) const SELECTED: &str = "selected";
 
 /// What the replicas have done.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// By UID, the replica that's working on the object right now.
+    /// The replica that is working on each object, by UID.
     working: BTreeMap<String, usize>,
-    /// Objects that two replicas have worked on at the same time.
+    /// Objects that two replicas worked on concurrently.
     pub(crate) doubled: Vec<String>,
     /// The text of each object at its last reconcile, and the replica.
     pub(crate) last: BTreeMap<String, (String, usize)>,
     /// The names of the objects that each replica has reconciled.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
-    /// How many objects a replica has found in the cache for all replicas, or the error.
+    /// Number of objects that a replica has found in the cache for all replicas, or the error.
     pub(crate) everywhere: Vec<Result<usize, String>>,
     pub(crate) reconciles: Vec<Done>,
     /// All cleanups that have finished.
     pub(crate) cleanups: Vec<Done>,
     /// Deleted objects that were reported.
     pub(crate) forgotten: Vec<Done>,
-    /// Reconciles of these objects fail.
+    /// Objects whose reconciles fail.
     pub(crate) failing: BTreeSet<String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Done {
 }
 
 impl Record {
-    /// Resets the record, except for work that's still in progress.
+    /// Resets the record, except for work in progress.
     pub(crate) fn clear(&mut self) {
         self.last.clear();
         self.by_replica.clear();
@@ -91,7 +91,7 @@ pub(crate) const DIVISIONS: [Configure; 3] = [
 pub(crate) struct State {
     replica: usize,
     record: Arc<Mutex<Record>>,
-    /// How long reconciles and cleanups take.
+    /// Duration of reconciles and cleanups.
     work: Duration,
     /// If set, a reconcile adds a watch for ServiceAccounts, and applies one per object.
     watches_late: bool,
@@ -207,14 +207,13 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// The number at the end of the name determines the namespace of an object and its child.
+/// Returns the namespace of an object and its child, based on the number at the end of the name.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
     namespace_with(number.unwrap_or(0) % NAMESPACES)
 }
 
-/// Names must differ at the beginning, because the end hardly makes a difference in the API
-/// server's hash.
+/// Names must differ at the beginning, because the end hardly affects the API server's hash.
 fn namespace_with(number: usize) -> String {
     format!("{number}-team")
 }
@@ -238,7 +237,7 @@ impl Fleet {
         }
     }
 
-    /// Starts the given number of replicas, and waits until each one has some ranges.
+    /// Starts the given number of replicas, and waits until each owns some ranges.
     pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
         Self::configured(replicas, sharding, |controller| controller).await
     }
@@ -255,7 +254,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts additional replicas, and waits until each one has some ranges.
+    /// Starts additional replicas, and waits until each owns some ranges.
     pub(crate) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
             self.start();
@@ -263,7 +262,7 @@ impl Fleet {
         sleep(Duration::from_secs(40)).await;
     }
 
-    /// While it's cut off, the client doesn't get any responses.
+    /// While cut off, the client gets no responses.
     fn client(&self, is_cut_off: Arc<AtomicBool>) -> Client {
         let client = self.server.client();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -313,7 +312,7 @@ impl Fleet {
         });
     }
 
-    /// Kills a replica, which doesn't delete its Lease then.
+    /// Kills a replica, which leaves its Lease behind.
     pub(crate) fn crash(&mut self, index: usize) {
         self.replicas.remove(index).running.abort();
     }
@@ -395,7 +394,7 @@ impl Fleet {
         all.list(&ListParams::default()).await.unwrap().items
     }
 
-    /// No two replicas may have worked on the same object at the same time.
+    /// Asserts that no two replicas worked on the same object concurrently.
     pub(crate) fn check(&self) {
         let record = self.record.lock().unwrap();
         assert!(record.doubled.is_empty(), "{:?}", record.doubled);
@@ -433,14 +432,14 @@ impl Fleet {
         }
     }
 
-    /// How many objects each replica has reconciled.
+    /// Returns how many objects each replica has reconciled.
     pub(crate) fn shares(&self) -> Vec<usize> {
         let record = self.record.lock().unwrap();
         let share = |replica: &Replica| record.by_replica.get(&replica.number).map_or(0, BTreeSet::len);
         self.replicas.iter().map(share).collect()
     }
 
-    /// The decoded shard selectors of all lists of ConfigMaps.
+    /// Returns the decoded shard selectors of all lists of ConfigMaps.
     pub(crate) fn listed(&self) -> Vec<String> {
         let lists =
             self.server.requests().into_iter().filter(|request| {

@@ -1,5 +1,5 @@
 //! Random histories. Replicas are started, stopped, killed and cut off, and the API server may or
-//! may not support shard selectors. At the same time, objects are created, modified, unselected and
+//! may not support shard selectors. Meanwhile, objects are created, modified, unselected and
 //! deleted.
 
 use std::time::Duration;
@@ -102,8 +102,8 @@ impl History {
             .retain(|replica| !replica.running.is_finished());
     }
 
-    /// Everything must have been reconciled. All objects must have a child, and the selected ones
-    /// must have the finalizer.
+    /// Asserts that everything was reconciled: all objects have a child, and the selected ones have
+    /// the finalizer.
     async fn end(mut self) {
         for index in 0..self.fleet.replicas.len() {
             self.fleet.cut_off(index, false);

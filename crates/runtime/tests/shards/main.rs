@@ -1,5 +1,4 @@
-//! A sharded operator with several replicas, all of which use the same API server. The clock is
-//! paused.
+//! A sharded operator whose replicas share an API server. The clock is paused.
 
 mod contracts;
 mod divided;
@@ -91,7 +90,7 @@ async fn objects_of_a_stopped_replica_are_reconciled_within_five_seconds() {
     }
 }
 
-/// The replica doesn't know whether others have taken over, so it has to stop before that.
+/// The replica can't tell whether others have taken over, so it must stop before they may.
 #[tokio::test(start_paused = true)]
 async fn replica_without_responses_stops_before_others_take_over() {
     let mut fleet = Fleet::of(2, true).await;
@@ -212,7 +211,7 @@ async fn scaffolded_role_permits_everything_that_shards_need() {
     );
 }
 
-/// This happens during an upgrade of a control plane with several API servers.
+/// E.g. during an upgrade of a control plane with several API servers.
 #[tokio::test(start_paused = true)]
 async fn answers_may_be_sharded_or_not() {
     let mut fleet = Fleet::of(2, true).await;

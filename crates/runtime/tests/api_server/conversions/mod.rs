@@ -1,5 +1,5 @@
-//! Kinds with a conversion webhook. On kube-apiserver it's called over HTTPS, and on the fake
-//! server within the process.
+//! Kinds with a conversion webhook, which is called over HTTPS by kube-apiserver, and within the
+//! process by the fake server.
 
 mod webhook;
 
@@ -48,7 +48,7 @@ impl Drop for Flasks {
     }
 }
 
-/// Each test needs a kind of its own, since a CRD has a single webhook for all of its objects.
+/// Each test needs its own kind, since a CRD has a single webhook for all of its objects.
 fn crd(plural: &str) -> Value {
     let spec = |fields: Value| {
         json!({ "openAPIV3Schema": { "type": "object", "properties": {
@@ -112,7 +112,7 @@ impl Flasks {
             plural,
             serving,
         };
-        // A real server takes a while until it uses the webhook for this kind.
+        // A real server takes a while to start calling the webhook for this kind.
         flasks
             .send(
                 "POST",
@@ -175,7 +175,7 @@ impl Flasks {
         Api::namespaced_with(self.place.client.clone(), &self.place.namespace, &kind)
     }
 
-    /// Messages of the server contain the placeholder instead of this kind.
+    /// Replaces the placeholder in the server's messages with this kind.
     fn named(&self, message: &str) -> String {
         message.replace("Flask", &kind(self.plural))
     }
@@ -258,7 +258,7 @@ async fn objects_are_written_in_every_version(server: Server) {
     let (_, read) = flasks.send("GET", "v1", "/a", Value::Null).await;
     assert_eq!(read["status"]["size"], 4);
     assert_eq!(read["spec"], json!({ "size": 4, "colour": "red" }));
-    // The resource version only changes if a write does.
+    // The resource version only changes if the object does.
     let (code, same) = flasks.send("PATCH", "v2", "/a/status", patch).await;
     assert_eq!(code, 200);
     assert_eq!(
@@ -293,7 +293,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
     );
     let (code, made) = flasks.send("POST", "v2", "", object(5)).await;
     assert_eq!((code, &made["spec"]["paint"]), (201, &json!("red")));
-    // The other version permits more values, which we can also read in this version.
+    // The other version permits more values, which can also be read in this version.
     let (code, _) = flasks
         .send("PATCH", "v1", "/a", json!({ "spec": { "size": 8 } }))
         .await;
@@ -434,14 +434,14 @@ async fn managers_own_fields_of_their_version(server: Server) {
         entries(&applied),
         [r#"m Apply v2 {"f:spec":{"f:dimensions":{"f:size":{}},"f:note":{}}}"#]
     );
-    // A manager that switches to another version still has just one entry for it, so fields that it
-    // doesn't apply anymore are removed.
+    // A manager that switches to another version still has a single entry, so fields that it no
+    // longer applies are removed.
     let next = json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } });
     let (code, applied) = flasks.send("PATCH", "v1", "/a?fieldManager=m", next).await;
     assert_eq!(code, 200);
     assert_eq!(entries(&applied), [r#"m Apply v1 {"f:spec":{"f:size":{}}}"#]);
     assert_eq!(applied["spec"], json!({ "size": 3, "colour": "red" }));
-    // A field stays if another manager owns it, even if that one uses a different version.
+    // A field is kept if another manager owns it, even through a different version.
     let (code, _) = flasks.send("PATCH", "v2", "/a?fieldManager=n", wanted(3)).await;
     assert_eq!(code, 200);
     let next = json!({ "metadata": { "name": "a" }, "spec": { "colour": "red" } });
@@ -470,7 +470,7 @@ async fn conversions_change_only_labels_and_annotations(server: Server) {
     assert_eq!(read["metadata"], expected);
 }
 
-/// How the message starts for objects that can't be decoded.
+/// Returns the start of the message for an undecodable object.
 fn undecodable(flasks: &Flasks, stored: &Value) -> String {
     let metadata = &stored["metadata"];
     format!(
@@ -640,7 +640,7 @@ async fn watch_from_the_start_has_all_objects_in_the_requested_version() {
     assert_eq!(object.data["spec"]["dimensions"]["size"], 1);
 }
 
-/// Requests still work if they don't require a conversion.
+/// Requests that don't require a conversion still work.
 #[tokio::test]
 async fn conversion_without_an_operator_is_explained() {
     let mut crd = crd("lonelyflasks");

@@ -1,4 +1,4 @@
-//! A conversion webhook that can be told to return invalid responses. It is called over HTTPS by
+//! A conversion webhook that returns invalid responses on demand. It is called over HTTPS by
 //! kube-apiserver, and within the process by the fake server.
 
 use std::sync::Arc;
@@ -116,7 +116,7 @@ pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // This fails if somebody just checks whether the port is open.
+                // Fails if a client merely checks whether the port is open.
                 if let Ok(stream) = acceptor.accept(stream).await {
                     respond(BufStream::new(stream)).await;
                 }

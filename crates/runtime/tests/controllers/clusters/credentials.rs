@@ -1,4 +1,4 @@
-//! Credentials of additional clusters, their sources, and how they're updated.
+//! Credentials of additional clusters: sources and updates.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use serde_json::{Value, json};
 use super::support::{Gate, State, copied, mirror, to_memo};
 use crate::support::{Operator, Place, SOON, Seen, Server, copy, memo};
 
-/// After the credentials were rejected, it takes at least this long until they are read again. This
-/// includes a margin, because the machine may be busy.
+/// Minimum time until rejected credentials are read again, with a margin for busy machines.
 const REREAD: Duration = Duration::from_secs(30);
 
 impl Place {
-    /// The kubeconfig goes into the Secret `edge`.
+    /// Stores the kubeconfig in the Secret `edge`.
     async fn write_secret(&self, kubeconfig: &str) {
         let mut secret = Secret::default();
         secret.metadata.name = Some("edge".to_owned());
@@ -35,7 +34,7 @@ impl Place {
     }
 }
 
-/// The manager doesn't have any controllers in the cluster.
+/// Starts a manager without any controllers for the cluster.
 async fn start(place: &Place, config: ClusterConfig) -> (Operator, Cluster) {
     let mut manager = place.manager();
     let cluster = manager.cluster(config);
@@ -75,7 +74,7 @@ async fn credentials_in_a_secret_may_appear_later_and_change() {
     eventually(REREAD, || can_list(&cluster)).await;
     assert!(cluster.check().is_ok());
 
-    // The server rejects the credentials before the Secret has been updated.
+    // The server rejects the credentials before the Secret is updated.
     gate.set_token("second");
     assert!(!can_list(&cluster).await);
     let rejected = "the API server rejects the credentials (401 Unauthorized)";
@@ -145,13 +144,13 @@ async fn kubeconfig_in_a_secret_runs_no_command_and_reads_no_file() {
         operator.stop().await.unwrap();
     }
     assert!(!trace.exists());
-    // The files are used now, because this is permitted explicitly.
+    // Now that they're permitted explicitly, the files are used.
     let (operator, cluster) = start(&place, place.secret_config().allow_insecure().allow_files()).await;
     eventually(REREAD, || can_list(&cluster)).await;
     operator.stop().await.unwrap();
 }
 
-/// There are two real API servers, one of which is suspended for a while.
+/// Uses two real API servers, one of which is suspended for a while.
 #[rbuilder::envtest::test]
 async fn kubeconfig_in_a_secret_connects_to_a_real_server(env: Environment) {
     let place = Place::new(env).await;

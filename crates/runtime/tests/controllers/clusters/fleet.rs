@@ -1,4 +1,4 @@
-//! Clusters which are added and removed while the manager is running.
+//! Clusters that are added and removed while the manager is running.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn note(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The controller watches ConfigMaps in all clusters.
+/// Starts a controller that watches ConfigMaps in all clusters.
 async fn start(place: &Place, seen: &Seen) -> (Operator, rbuilder::Clusters, rbuilder::metrics::Metrics) {
     let watched = place.create(memo("fleet", "")).await;
     let memo = ObjectRef::from_obj(&watched);
@@ -106,8 +106,7 @@ async fn added_cluster_is_watched_until_it_is_removed() {
     operator.stop().await.unwrap();
 }
 
-/// The resource versions of two clusters have nothing to do with each other, not even if both have
-/// the same name.
+/// Resource versions of two clusters are unrelated, even if both have the same name.
 #[tokio::test]
 async fn replaced_cluster_is_listed_again() {
     let place = Place::new(Server::fake()).await;

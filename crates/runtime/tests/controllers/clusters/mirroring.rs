@@ -25,8 +25,8 @@ on_both_servers!(
     owners_in_another_cluster_are_refused,
 );
 
-/// Returns a manager with a controller that copies memos to the given cluster. Also returns the
-/// statistics of the controller.
+/// Returns a manager with a controller that copies memos to the given cluster, and the statistics
+/// of the controller.
 fn mirroring(place: &Place, edge: &ApiServer, namespace: &str) -> (Manager, Cluster, Seen) {
     let mut manager = place.manager();
     let cluster = manager.cluster(ClusterConfig::from_client("edge", edge.client()));
@@ -67,7 +67,7 @@ async fn copies_in_another_cluster_are_kept_up_to_date(server: Server) {
     copies.delete("a", &DeleteParams::default()).await.unwrap();
     eventually(SOON, || is("second")).await;
 
-    // The server has the copy a bit earlier than the cache of the process.
+    // The copy appears on the server slightly earlier than in the process's cache.
     let lines = [
         "rbuilder_cluster_connected{cluster=\"edge\"} 1\n",
         "rbuilder_cache_objects{kind=\"ConfigMap\",content=\"whole\",selection=\"\",cluster=\"edge\"} 1\n",
@@ -178,8 +178,8 @@ async fn owners_in_another_cluster_are_refused(server: Server) {
     assert_eq!(place.copied("child").await, None);
 }
 
-/// Everything that doesn't depend on an unreachable cluster still works. The rest is done as soon
-/// as the cluster is back.
+/// Work that doesn't depend on an unreachable cluster continues. The rest is done once the cluster
+/// is back.
 #[tokio::test(start_paused = true)]
 async fn unreachable_cluster_does_not_stop_other_work() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
@@ -198,7 +198,7 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     place.create(memo("b", "text")).await;
     let hour = Duration::from_secs(3600);
     eventually(hour, || async { place.copied("b").await.is_some() }).await;
-    // This is longer than the maximum backoff.
+    // Longer than the maximum backoff.
     tokio::time::sleep(hour).await;
     let error = cluster.check().unwrap_err().to_string();
     assert!(
@@ -216,8 +216,7 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     assert!(failed > 5, "retried with back-off: {failed}");
 
     edge.heal();
-    // The backoff is longer than this (it's at 1000 s by now). Watches are retried after 30 s at
-    // most.
+    // Shorter than the backoff, which is at 1000 s by now. Watches are retried after at most 30 s.
     eventually(Duration::from_secs(60), || is_copied("b")).await;
     assert!(cluster.check().is_ok());
     // Watches work again, too.
@@ -286,7 +285,7 @@ async fn debug_endpoints_show_other_clusters() {
     operator.stop().await.unwrap();
 }
 
-/// As long as the caches of a cluster haven't synced, it must not look as if the cluster was empty.
+/// Until the caches of a cluster have synced, it must not look empty.
 #[tokio::test(start_paused = true)]
 async fn manager_starts_without_its_other_clusters() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
@@ -349,7 +348,7 @@ async fn late_watches_can_be_in_another_cluster() {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // This has no effect, because it's the same watch.
+        // No-op, because it's the same watch.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

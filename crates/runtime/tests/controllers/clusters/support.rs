@@ -23,7 +23,7 @@ use crate::support::{Memo, Seen, config_map};
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) edge: Cluster,
-    /// The copies are in this namespace.
+    /// Namespace of the copies.
     pub(super) namespace: String,
     pub(super) seen: Seen,
 }
@@ -33,7 +33,7 @@ pub(super) async fn mirror(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
     let edge = ctx.in_cluster(&ctx.edge);
     let copies = edge.cached::<ConfigMap>()?;
     edge.apply(copy_of(&memo, &ctx.namespace)).await?;
-    // The cache must already contain what we've just written.
+    // The cache must already contain the write.
     match copies.named(&ctx.namespace, &memo.name_any()) {
         Some(_) => Ok(Action::await_change()),
         None => Err(Error::new("the copy is not in the cache")),
@@ -92,7 +92,7 @@ impl Gate {
         }
     }
 
-    /// From now on, all other tokens are rejected.
+    /// Rejects all other tokens from now on.
     pub(super) fn set_token(&self, token: &str) {
         token.clone_into(&mut self.token.lock().unwrap());
     }
@@ -122,7 +122,7 @@ async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
         async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new();
-    // This fails if the client has closed the connection.
+    // Fails if the client has closed the connection.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
 }
 
