@@ -1,4 +1,4 @@
-//! Objects created by the operators in the corpus, and requests without the library's safety
+//! Objects created by the operators in the corpus, and requests that bypass the library's safety
 //! checks.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::kinds::namespace;
 
-/// Contains the name of the owner.
+/// Label with the name of the owner.
 pub(crate) const OWNER: &str = "simulated.example.com/owner";
 
 pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
@@ -30,7 +30,7 @@ pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
     }
 }
 
-/// The labels contain the owner.
+/// Returns labels that identify the owner.
 pub(crate) fn labels(owner: &impl Object) -> BTreeMap<String, String> {
     BTreeMap::from([(OWNER.to_owned(), owner.name_any())])
 }
@@ -55,7 +55,7 @@ pub(crate) fn secret(name: impl Into<String>, user: &str) -> Secret {
     }
 }
 
-/// The claim is for this many GiB.
+/// Returns a claim for this many GiB.
 pub(crate) fn claim(name: impl Into<String>, storage: i32) -> PersistentVolumeClaim {
     let requests = BTreeMap::from([("storage".to_owned(), Quantity(format!("{storage}Gi")))]);
     PersistentVolumeClaim {
@@ -108,7 +108,7 @@ pub(crate) fn deployment(name: impl Into<String>, image: &str, size: i32) -> Dep
     }
 }
 
-/// All replicas of the current generation must be available.
+/// Returns `true` if all replicas of the current generation are available.
 pub(crate) fn is_available(deployment: &Deployment) -> bool {
     let Some(status) = &deployment.status else {
         return false;
@@ -135,7 +135,7 @@ pub(crate) fn service(name: impl Into<String>) -> Service {
     }
 }
 
-/// A ClusterRole can't have an owner reference to a namespaced object.
+/// Returns a role identified by labels, since a ClusterRole can't have a namespaced owner.
 pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     let mut role = ClusterRole {
         metadata: metadata(format!("{}.{}", namespace(owner), owner.name_any())),
@@ -147,7 +147,7 @@ pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     role
 }
 
-/// Contains the namespace of the owner.
+/// Label with the namespace of the owner.
 const NAMESPACE: &str = "simulated.example.com/namespace";
 
 /// Finds the owner of a cluster-scoped object by its labels.
@@ -160,7 +160,7 @@ pub(crate) fn labelled_owner<K: Object>(object: &impl Object) -> Vec<ObjectRef<K
         .collect()
 }
 
-/// Neither checks whether the object exists, nor adds it to the caches.
+/// Creates an object without checking whether it exists, and without adding it to the caches.
 pub(crate) async fn create<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     owner: &(impl Object + Serialize),
@@ -198,7 +198,7 @@ pub(crate) async fn delete_named<K: Object, S>(
     }
 }
 
-/// The object may be in the cache although it's gone already.
+/// Deletes an object from the cache, which may already be gone.
 pub(crate) async fn delete_cached<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     namespace: &str,

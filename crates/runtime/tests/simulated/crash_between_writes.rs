@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Only the reconcile that creates the first child also creates the second one. Sieve calls this
+/// The second child is only created by the reconcile that creates the first one. Sieve calls this
 /// *intermediate state* (e.g. K8SPXC-896 and K8SPSMDB-578).
 mod second_child {
     use super::*;
@@ -68,7 +68,7 @@ mod second_child {
     }
 }
 
-/// Another object is written before the claim, and decides whether to resize the claim:
+/// An object written before the claim determines whether to resize the claim:
 /// rabbitmq/cluster-operator#782.
 mod resize {
     use super::*;
@@ -94,8 +94,8 @@ mod resize {
     }
 }
 
-/// The operator writes the phase before it does the work, and trusts it after a restart. For such
-/// bugs, Sieve lists konpyutaika/nifikop#49 and #79.
+/// The operator writes the phase before doing the work, and trusts it after a restart. Sieve lists
+/// konpyutaika/nifikop#49 and #79 as such bugs.
 mod phase {
     use super::*;
 

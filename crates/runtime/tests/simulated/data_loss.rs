@@ -99,7 +99,7 @@ mod named {
     }
 }
 
-/// The operator replaces a Secret because the user has changed. Its password wasn't stored anywhere
+/// The operator replaces a Secret because the user has changed. The password wasn't stored anywhere
 /// else: crossplane/crossplane#64.
 mod password {
     use super::*;

@@ -1,4 +1,4 @@
-//! A field in the spec doesn't have any effect.
+//! A field in the spec has no effect.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Nothing reads the field. Acto's consistency oracle finds these (e.g. a switch without effect in
+/// The field is never read. Acto's consistency oracle finds these (e.g. a switch without effect in
 /// knative/operator#1157).
 mod never_read {
     use super::*;
@@ -66,8 +66,8 @@ mod never_read {
     }
 }
 
-/// The operator copies some other field instead. Acto's consistency oracle finds these as well, see
-/// its list of bugs in OT-CONTAINER-KIT/redis-operator (#283 to #290).
+/// The operator copies a different field. Acto's consistency oracle finds these as well, see its
+/// list of bugs in OT-CONTAINER-KIT/redis-operator (#283 to #290).
 mod read_twice {
     use super::*;
 

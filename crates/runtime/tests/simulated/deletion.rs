@@ -1,4 +1,4 @@
-//! The owner is being deleted, but the operator prevents that, or doesn't delete its children.
+//! The operator blocks the owner's deletion, or doesn't delete its children.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The owner is reconciled as usual while it's being deleted: dragonflydb/dragonfly-operator#408,
+/// A terminating owner is reconciled as usual: dragonflydb/dragonfly-operator#408,
 /// ClickHouse/clickhouse-operator#309, SeldonIO/seldon-core#2781.
 mod readopts {
     use super::*;
@@ -76,8 +76,8 @@ mod readopts {
     }
 }
 
-/// The cleanup waits for a child, but the garbage collector doesn't delete it before the owner is
-/// gone: openeverest/openeverest-operator#949.
+/// The cleanup waits for a child, but the garbage collector doesn't delete the child before the
+/// owner is gone: openeverest/openeverest-operator#949.
 mod waits {
     use super::*;
 
@@ -111,7 +111,7 @@ mod waits {
     }
 }
 
-/// A second write sets the owner reference. If that's missing, nobody deletes the child. This is an
+/// A second write sets the owner reference. Without it, the child is never deleted. This is an
 /// *intermediate state* like K8SPXC-979.
 mod owner_later {
     use super::*;

@@ -1,4 +1,4 @@
-//! A reconcile has failed, but reports that it was successful or that it should not be retried.
+//! A failed reconcile reports success, or that it should not be retried.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ mod ignored {
     }
 }
 
-/// The operator never retries: cert-manager/cert-manager#6378, where a request that has failed once
-/// stays like that.
+/// The operator never retries: cert-manager/cert-manager#6378, where a request that failed once
+/// remains failed.
 mod terminal {
     use super::*;
 
@@ -87,8 +87,8 @@ mod terminal {
     }
 }
 
-/// The operator uses the defaults if it can't read the settings: netbirdio/kubernetes-operator#191,
-/// which doesn't distinguish an error from a missing object.
+/// If the settings can't be read, the operator uses the defaults:
+/// netbirdio/kubernetes-operator#191, which doesn't distinguish an error from a missing object.
 mod absent {
     use super::*;
 

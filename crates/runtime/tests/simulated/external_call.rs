@@ -1,5 +1,5 @@
-//! External systems which are called over the network: buckets of a cloud provider, and DNS records
-//! that are also edited by others.
+//! External systems that are called over the network: buckets of a cloud provider, and DNS records
+//! that other clients edit as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl External for Buckets {
     }
 }
 
-/// Returns the identifier of a new bucket. Calling this twice creates two buckets.
+/// Returns the identifier of a new bucket. Not idempotent.
 async fn create_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<String, Outage> {
     let owned = tag.to_owned();
     let create = move |buckets: &mut Buckets| {
@@ -103,7 +103,7 @@ async fn find_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<Option<Stri
     buckets.call(format!("find {tag}"), find).await
 }
 
-/// Deletes all buckets with the given tag, and says whether there were any.
+/// Deletes all buckets with the given tag, and returns whether there were any.
 async fn delete_buckets(buckets: &Remote<Buckets>, tag: &str) -> Result<bool, Outage> {
     let owned = tag.to_owned();
     let delete = move |buckets: &mut Buckets| {
@@ -162,7 +162,7 @@ mod created_twice {
     }
 }
 
-/// The operator removes the finalizer although it hasn't deleted the bucket:
+/// The operator removes the finalizer without having deleted the bucket:
 /// pingcap/tidb-operator#6532, where an external store is left behind.
 mod left_over {
     use super::*;
@@ -181,8 +181,8 @@ mod left_over {
     }
 }
 
-/// The response to the deletion is lost. The next attempt fails because the bucket doesn't exist:
-/// coralogix/coralogix-operator#239, Twingate/kubernetes-operator#403.
+/// The response to the deletion is lost. The next attempt fails because the bucket no longer
+/// exists: coralogix/coralogix-operator#239, Twingate/kubernetes-operator#403.
 mod gone {
     use super::*;
 
@@ -200,7 +200,7 @@ mod gone {
     }
 }
 
-/// After some time, the operator reports an error and sticks to it:
+/// After some time, the operator reports an error and never recovers:
 /// Azure/azure-service-operator#4902, where a temporary problem of the API is treated as a mistake
 /// by the user.
 mod slow {
@@ -227,8 +227,8 @@ mod slow {
     }
 }
 
-/// The operator never restores a record that someone has deleted, since the status says that it was
-/// created: k-orc/openstack-resource-controller#759.
+/// A record deleted by another client is never restored, since the status says that it was created:
+/// k-orc/openstack-resource-controller#759.
 mod drift {
     use super::*;
 

@@ -1,5 +1,5 @@
-//! An external system whose responses have to be remembered by the operator. It is represented by
-//! the kind `Machine` on the API server, so it survives restarts and its responses can get lost.
+//! An external system whose responses the operator must remember. It is represented by the kind
+//! `Machine` on the API server, so it survives restarts and its responses can get lost.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The name of the machine is derived from the App, so it's harmless to order it twice.
+/// The name of the machine is derived from the App, so ordering it twice is harmless.
 fn machine(app: &App) -> Machine {
     let role = cluster_role(app);
     let mut machine = Machine::new(&role.name_any(), MachineSpec { size: app.spec.size });
@@ -69,7 +69,7 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<()>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The operator only knows the name of a machine from the response. If that's lost, it orders
+/// The operator only knows a machine's name from the response. If the response is lost, it orders
 /// another machine: crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
 mod lost_id {
     use super::*;
@@ -126,7 +126,7 @@ mod forgotten_id {
     }
 }
 
-/// The status says that the machine was resized before the operator has ordered that:
+/// The status says that the machine was resized before the operator orders it:
 /// crossplane/crossplane#3037, where a restarted process trusts a write from before the call.
 mod recorded {
     use super::*;

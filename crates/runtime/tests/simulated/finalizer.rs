@@ -64,7 +64,7 @@ fn controller() -> Controller<App, ()> {
         .watches(|role: &ClusterRole, _| labelled_owner(role))
 }
 
-/// The operator removes the finalizer although the cleanup has failed, so the role is left behind:
+/// The operator removes the finalizer after a failed cleanup, so the role is left behind:
 /// SAP/crossplane-provider-btp#427.
 mod ignored {
     use super::*;
@@ -104,7 +104,7 @@ mod gone {
     }
 }
 
-/// The cleanup needs a child that somebody has deleted: netbirdio/kubernetes-operator#191.
+/// The cleanup needs a child that was already deleted: netbirdio/kubernetes-operator#191.
 mod lost_settings {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The operator's own writes trigger another reconcile, and so on.
+//! The operator's own writes trigger further reconciles in a hot loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,7 @@ mod attempts {
     }
 }
 
-/// One controller writes what the user has declared, and another one writes what's permitted:
+/// One controller writes what the user has declared, the other one what's permitted:
 /// apache/superset-kubernetes-operator#151, defilantech/LLMKube#484.
 mod two_writers {
     use super::*;

@@ -184,9 +184,9 @@ pub(crate) struct Status {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// An object of any of the kinds.
+/// An object of any of these kinds.
 pub(crate) trait Reported: Object + WithStatus<Status = Status> {
-    /// Returns the status. If there is none, it is empty.
+    /// Returns the status, which is empty if the object has none.
     fn reported(&self) -> Status;
 }
 
@@ -212,7 +212,7 @@ pub(crate) async fn report_phase<K: Reported, S>(ctx: &Ctx<S>, object: &K, phase
     report(ctx, object, |status| status.phase = Some(phase.to_owned())).await
 }
 
-/// The status says whether the current generation of an object is ready.
+/// Reports in the status whether the object's current generation is ready.
 pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_ready: bool) -> Result<K> {
     let reason = if is_ready { "Running" } else { "Progressing" };
     let ready = conditions::new("Ready", is_ready, reason).observed(object);
@@ -223,7 +223,7 @@ pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_re
     .await
 }
 
-/// The object is named `sample`.
+/// Returns an object named `sample`.
 pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     json!({
         "apiVersion": K::api_version(&()),
@@ -233,7 +233,7 @@ pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     })
 }
 
-/// The ConfigMap belongs to the user.
+/// Returns a ConfigMap that belongs to the user.
 pub(crate) fn declared_map(name: &str, text: &str) -> Value {
     json!({
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! The server has processed a write, but the response is lost.
+//! The server processes a write, but the response is lost.
 
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ mod generated_name {
     }
 }
 
-/// The child already exists when the operator creates it again, so it thinks that it belongs to
-/// someone else: wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
+/// The child already exists when the operator retries the create, so the operator concludes that it
+/// belongs to another owner: wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
 mod already_exists {
     use super::*;
 

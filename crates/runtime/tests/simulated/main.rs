@@ -1,10 +1,9 @@
-//! A corpus of small operators. Each of them has a published bug, and there is a twin in which it
-//! is fixed.
+//! A corpus of small operators, each with a published bug and a twin in which the bug is fixed.
 //!
-//! Ordinary tests do not find any of these bugs. Without faults, all operators get to their
-//! declared state and can be deleted. The bugs are triggered by the fault (or the declaration) that
-//! their class is named after. There is one file per class, and the comment of each case says where
-//! the bug was published. The code of the operators is our own.
+//! Ordinary tests do not find any of these bugs: without faults, all operators reach their declared
+//! state and can be deleted. A bug is triggered by the fault (or the declaration) after which its
+//! class is named. There is one file per class, and the comment of each case says where the bug was
+//! published. The code of the operators is our own.
 
 mod children;
 mod crash_between_writes;
@@ -43,15 +42,15 @@ use serde_json::Value;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) class: &'static str,
-    /// This oracle has to find the bug. It's one of [`ORACLES`].
+    /// The oracle that must find the bug, one of [`ORACLES`].
     pub(crate) oracle: &'static str,
     pub(crate) broken: fn(Manager) -> Manager,
     pub(crate) repaired: fn(Manager) -> Manager,
     pub(crate) crds: fn() -> Vec<CustomResourceDefinition>,
-    /// What the user declares. Declaring the same object again is a change that an ordinary test
+    /// Declarations of the user. Declaring the same object again is a change that an ordinary test
     /// would not make.
     pub(crate) declarations: fn() -> Vec<Value>,
-    /// The operator's ClusterRole as YAML. Without one, everything is permitted.
+    /// The operator's ClusterRole as YAML. Everything is permitted without one.
     pub(crate) role: Option<&'static str>,
 }
 
@@ -60,7 +59,7 @@ pub(crate) const ORACLES: [&str; 9] = [
     "end-state",
     // The state in which it settles depends on previous declarations.
     "path",
-    // It doesn't stop writing or reconciling.
+    // It keeps writing or reconciling.
     "quiet",
     // A claim or a Secret with data is deleted while its owner exists.
     "data",
@@ -72,7 +71,7 @@ pub(crate) const ORACLES: [&str; 9] = [
     "panic",
     // A request is not permitted by the role.
     "role",
-    // A field in the spec doesn't have any effect.
+    // A field in the spec has no effect.
     "dead-field",
 ];
 

@@ -1,4 +1,4 @@
-//! State that operators keep in memory, and lose in a restart.
+//! State that operators keep in memory and lose on a restart.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,12 +31,12 @@ impl Names {
 pub(crate) struct Times(Mutex<HashMap<String, Instant>>);
 
 impl Times {
-    /// When [`first`](Self::first) was called for this name.
+    /// Returns when [`first`](Self::first) was first called with this name.
     pub(crate) fn known(&self, name: &str) -> Option<Instant> {
         lock(&self.0).get(name).copied()
     }
 
-    /// When this was called for the first time with this name.
+    /// Returns when this was first called with this name.
     pub(crate) fn first(&self, name: &str) -> Instant {
         *lock(&self.0).entry(name.to_owned()).or_insert_with(Instant::now)
     }

@@ -1,4 +1,4 @@
-//! A value is missing which has always been there. Sieve calls these *indirect* bugs (e.g.
+//! A value that was always present is missing. Sieve calls these *indirect* bugs (e.g.
 //! K8SPSMDB-434), and Acto calls them misoperations.
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator reads what it has written, and assumes that nobody else could have modified it:
+/// The operator reads its own writes back, assuming that no other client has modified them:
 /// K8SPSMDB-434, a nil pointer.
 mod read_back {
     use super::*;
@@ -65,7 +65,7 @@ mod read_back {
     }
 }
 
-/// The schema says that the field is optional, but the code doesn't: NVIDIA/gpu-operator#2417.
+/// The field is optional in the schema, but required by the code: NVIDIA/gpu-operator#2417.
 mod optional {
     use super::*;
 

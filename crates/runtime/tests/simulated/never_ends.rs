@@ -1,4 +1,4 @@
-//! The object waits for something that has already happened, or is never going to.
+//! The object waits for something that has already happened, or never will.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The phase becomes `Available` when the operator sees that the Deployment has become available.
+/// The phase becomes `Available` when the operator observes that the Deployment becomes available.
 /// There is no such event after a restart: rabbitmq/cluster-operator#758 and
 /// Orange-OpenSource/casskop#342, which Sieve lists as *unobserved state*.
 mod progressing {
@@ -87,7 +87,7 @@ mod progressing {
     }
 }
 
-/// A Job that doesn't exist anymore looks as if it hasn't been started:
+/// A Job that no longer exists looks as if it was never started:
 /// openstack-k8s-operators/nova-operator#110, openstack-k8s-operators/lib-common#78,
 /// ansible/awx-resource-operator#64.
 mod job {
@@ -102,7 +102,7 @@ mod job {
             true => ctx.api::<Job>(&*app).get_opt(&app.name_any()).await?,
         };
         let Some(found) = found else {
-            // From here on, nobody creates the Job again.
+            // From here on, the Job is never created again.
             return Ok(Action::requeue(Duration::from_secs(60)));
         };
         if !REPAIRED && parallelism(&found) != Some(app.spec.size) {
@@ -146,8 +146,8 @@ mod job {
     }
 }
 
-/// The operator ignores an object that has failed, even if someone fixes its spec. Acto calls this
-/// an *error state*: mongodb/mongodb-kubernetes-operator#1245.
+/// The operator ignores a failed object, even if its spec is fixed. Acto calls this an *error
+/// state*: mongodb/mongodb-kubernetes-operator#1245.
 mod failed {
     use super::*;
 

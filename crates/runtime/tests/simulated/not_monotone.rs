@@ -107,7 +107,7 @@ mod left_key {
     }
 }
 
-/// The status contains something that the operator doesn't report anymore: Kong/kong-operator#4870,
+/// The status contains something that the operator no longer reports: Kong/kong-operator#4870,
 /// where a condition is never updated.
 mod left_status {
     use super::*;
@@ -155,7 +155,7 @@ mod latest_set {
         containers.first()?.image.clone()
     }
 
-    /// The label `app` tells us the Web of a ReplicaSet.
+    /// The label `app` identifies the Web of a ReplicaSet.
     fn web_of(set: &ReplicaSet) -> Vec<ObjectRef<Web>> {
         let name = set.labels().get("app").into_iter();
         name.map(|name| ObjectRef::new(name).within(&namespace(set)))

@@ -1,4 +1,4 @@
-//! Something that the object depends on is created later.
+//! A dependency of the object is created later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Nobody notifies the operator when the settings are created: grafana/tempo-operator#551,
+/// The operator isn't notified when the settings are created: grafana/tempo-operator#551,
 /// shipwright-io/build#466, grafana/agent#655.
 mod unwatched {
     use super::*;
@@ -73,7 +73,7 @@ mod unwatched {
 }
 
 /// After ten seconds, the operator gives up on the Deployment: cert-manager/cert-manager#6378 and
-/// #7639, where something isn't retried if it was unavailable once.
+/// #7639, where something that was unavailable once isn't retried.
 mod given_up {
     use super::*;
 

@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Only some objects need a ClusterRole. It doesn't have an owner, so it isn't deleted with them:
+/// Only some objects need a ClusterRole, which has no owner, so it isn't deleted with them:
 /// crossplane/crossplane#749.
 mod forgotten {
     use super::*;
@@ -79,8 +79,8 @@ mod forgotten {
     }
 }
 
-/// The spec contains the name of the child. When it changes, the old child is left behind:
-/// apache/solr-operator#673, where it's a Service.
+/// The spec contains the child's name. When it changes, the old child is left behind:
+/// apache/solr-operator#673, for a Service.
 mod renamed {
     use super::*;
 

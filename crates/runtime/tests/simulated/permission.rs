@@ -1,5 +1,5 @@
-//! A permission is missing for a request that is rarely sent. The fixed version does not need any
-//! other permissions than the code which always runs.
+//! A permission is missing for a request that is rarely sent. The fixed version needs no
+//! permissions beyond those of the code that always runs.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ mod collection {
 }
 
 /// The role permits `patch`, but not `update`, which the operator only needs after a change:
-/// k8ssandra/k8ssandra#41, where it's only needed for scaling down.
+/// k8ssandra/k8ssandra#41, for scaling down.
 mod update {
     use super::*;
 
@@ -129,7 +129,7 @@ mod update {
     }
 }
 
-/// The operator only uses events for a warning, and nobody notices if that fails:
+/// The operator only uses events for a warning, so a failure goes unnoticed:
 /// IBM/ibm-namespace-scope-operator#90 and many others have added permissions for a single branch.
 mod event {
     use super::*;

@@ -21,9 +21,9 @@ use tokio::sync::Notify;
 use crate::kinds::Machine;
 use crate::{Case, cases, second_set};
 
-/// No operator waits for longer than this.
+/// Upper bound for the time that any operator waits.
 const LONG: Duration = Duration::from_secs(200);
-/// Long enough to find out whether an operator writes in a loop.
+/// Long enough to detect an operator that writes in a loop.
 const QUIET: Duration = Duration::from_secs(100);
 
 /// After each declaration, plays the controllers of Kubernetes for some seconds. Deployments become
@@ -111,7 +111,7 @@ impl Plain {
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
-        // kube would guess that the plural is `labelleds`.
+        // kube would guess `labelleds`.
         if kind == "Labelled" {
             resource.plural = "labelled".to_owned();
         }
@@ -138,7 +138,7 @@ impl Plain {
         self.api(object).get_opt(name).await.unwrap()
     }
 
-    /// Waits, and checks that the writes have stopped. Returns how many there were.
+    /// Waits, and checks that the writes have stopped. Returns their number.
     async fn settle(&self, time: Duration) -> usize {
         let before = self.writes();
         tokio::time::sleep(time).await;
@@ -166,7 +166,7 @@ impl Plain {
         requests.iter().rev().take(20).map(ToString::to_string).collect()
     }
 
-    /// All objects of the kinds that operators create.
+    /// Returns all objects of the kinds that operators create.
     async fn left(&self) -> Vec<String> {
         let client = self.server.admin();
         let mut left = Vec::new();
@@ -204,7 +204,7 @@ async fn names<K: Object>(client: &Client) -> Vec<String> {
         .collect()
 }
 
-/// The first declaration of each object, since that's what an ordinary test would use.
+/// Returns the first declaration of each object, since an ordinary test would only use that.
 pub(crate) fn ordinary(case: &Case) -> Vec<Value> {
     let mut declared: Vec<Value> = Vec::new();
     for object in (case.declarations)() {

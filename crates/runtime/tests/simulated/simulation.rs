@@ -1,5 +1,5 @@
-//! Simulates all operators in the corpus. Bugs have to be reported by the right oracle, and nothing
-//! may be reported for the twins.
+//! Simulates all operators in the corpus. Each bug must be reported by the right oracle, and
+//! nothing may be reported for the twins.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,17 +10,17 @@ use rbuilder::simulation::{Report, Simulation};
 use crate::plain::ordinary;
 use crate::{Case, cases, second_set};
 
-/// A failing history may contain at most this many perturbations.
+/// Maximum number of perturbations in a failing history.
 const MOST_PERTURBATIONS: usize = 3;
 
-/// We try at least this many histories of a repaired operator.
+/// Minimum number of histories of a repaired operator.
 const TWIN_HISTORIES: usize = 70;
 
-/// Cases that the right oracle doesn't report yet, with the reason. When one of them is found,
-/// remove it from this list.
+/// Cases that the right oracle doesn't report yet, with the reason. Remove a case from this list
+/// once it's found.
 const NOT_FOUND_YET: &[(&str, &str)] = &[];
 
-/// The same for the second set.
+/// Same as above, for the second set.
 const NOT_FOUND_IN_SECOND_SET: &[(&str, &str)] = &[(
     "claims_of_unknown_owners_deleted",
     "the first lists of the library's caches are the most recent ones, so that no cache begins in the past",

@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator deletes the leftover claim of an old object without a precondition. By then, the
+/// The operator deletes the leftover claim of an old object without a precondition. Meanwhile, the
 /// new object has a claim with the same name: k8ssandra/cass-operator#118,
 /// Orange-OpenSource/casskop#316.
 mod leftovers {
@@ -101,8 +101,7 @@ mod leftovers {
 }
 
 /// The operator starts from scratch if something isn't in the cache:
-/// instaclustr/cassandra-operator#407, where a claim is deleted because of an outdated list of
-/// Pods.
+/// instaclustr/cassandra-operator#407, where a claim is deleted because of a stale list of Pods.
 mod clean_slate {
     use super::*;
 
@@ -129,8 +128,9 @@ mod clean_slate {
     }
 }
 
-/// The process remembers what it has created until the cache contains it, so delayed events are no
-/// problem. A restart forgets this, and the cache may be stale. Sieve calls this *stale state*.
+/// The process remembers what it has created until the cache contains it, so delayed events are
+/// harmless. But a restart forgets this, and the cache may be stale. Sieve calls this *stale
+/// state*.
 mod next_process {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! There is nothing to do for a long time, and then there is.
+//! Work that only becomes due after a long time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::kinds::{App, crds, declared, report_phase};
 use crate::memory::Times;
 
 const CLASS: &str = "time";
-/// In reality this would be months. But the simulation doesn't wait any longer if nothing happens.
+/// In reality, this would be months. But the simulation doesn't wait any longer if nothing happens.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 pub(crate) const CASES: &[Case] = &[
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Waits until the certificate has expired, and then reports that it was renewed.
+/// Waits until the certificate has expired, and then reports a renewal.
 async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     let rest = LIFETIME.saturating_sub(since.elapsed());
     if rest.is_zero() {
@@ -51,8 +51,8 @@ async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     Ok(Action::requeue(rest))
 }
 
-/// The operator schedules the renewal when it creates the certificate. After a restart, nobody
-/// knows about it: cert-manager/cert-manager#1023.
+/// The operator schedules the renewal when it creates the certificate, and forgets it on a restart:
+/// cert-manager/cert-manager#1023.
 mod renewal {
     use super::*;
 

@@ -1,4 +1,5 @@
-//! The operator never gets an event for a change, or for an object that is deleted and recreated.
+//! The operator never receives an event for a change, or for an object that is deleted and
+//! recreated.
 
 use std::sync::Arc;
 
@@ -96,8 +97,8 @@ mod settings {
     }
 }
 
-/// The operator identifies objects by name. To it, a new object with the same name looks as if
-/// everything had been done: instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453,
+/// The operator identifies objects by name, so a new object with the same name looks as if
+/// everything were done: instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453,
 /// which Sieve lists as *unobserved state*.
 mod namesake {
     use super::*;
@@ -123,7 +124,7 @@ mod namesake {
     }
 }
 
-/// The first Pod of a set becomes the primary. The operator doesn't notice when that Pod is
+/// The first Pod of a set becomes the primary. The operator doesn't observe that the Pod is
 /// replaced, which Sieve lists as *unobserved state*.
 mod replaced_pod {
     use super::*;
@@ -165,7 +166,7 @@ mod replaced_pod {
         }
     }
 
-    /// The label `app` tells us the App of a Pod.
+    /// The label `app` identifies the App of a Pod.
     fn app_of(pod: &Pod) -> Vec<ObjectRef<App>> {
         let name = pod.labels().get("app").into_iter();
         name.map(|name| ObjectRef::new(name).within(&namespace(pod)))

@@ -41,8 +41,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The old version has written a plain string, but the new one expects JSON:
-/// infinispan/infinispan-operator#2086, where an old value is not known anymore.
+/// The old version wrote a plain string, but the new one expects JSON:
+/// infinispan/infinispan-operator#2086, where an old value is no longer known.
 mod annotation {
     use super::*;
 

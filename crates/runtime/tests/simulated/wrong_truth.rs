@@ -72,7 +72,7 @@ mod former_generation {
     }
 }
 
-/// The operator updates the status to the new generation before it has done anything:
+/// The operator sets the observed generation before it has done anything:
 /// noobaa/noobaa-operator#2062, which is ready before the Secret exists.
 mod before_work {
     use super::*;
@@ -94,7 +94,7 @@ mod before_work {
     }
 }
 
-/// Once it's ready, it's ready forever: kubernetes/kubernetes#124264, where a condition of the
+/// Once ready, it stays ready forever: kubernetes/kubernetes#124264, where a condition of the
 /// previous rollout is used during the next one.
 mod never_taken_back {
     use super::*;

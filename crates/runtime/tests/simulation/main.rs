@@ -95,7 +95,7 @@ fn register_early_return(manager: Manager) -> Manager {
     manager.controller(controller.owns::<ConfigMap>().owns::<Service>())
 }
 
-/// Nobody ever deletes this child.
+/// Creates a child that is never deleted.
 async fn forgets_owner(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
     if maps.get_opt(&widget.name_any()).await?.is_none() {
@@ -115,8 +115,7 @@ fn correct_operator_has_no_failures() {
     assert!(report.histories == 200, "{report}");
 }
 
-/// Declares an object for each kind that the environment knows about. The operator doesn't do
-/// anything.
+/// Declares an object for each kind that the environment knows. The operator does nothing.
 fn workloads() -> Simulation {
     let labels = json!({ "app": "a" });
     let pods = json!({ "matchLabels": labels });
@@ -155,7 +154,7 @@ fn declared_objects_may_be_in_other_namespaces() {
     assert!(report.failures.is_empty(), "{report}");
 }
 
-/// Each widget of size 1 gets a Secret. Its value is either constant, or different for each Secret.
+/// Each widget of size 1 gets a Secret whose value is either constant or unique.
 async fn keeps_secret<const RANDOM: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let secrets: Api<Secret> = Api::namespaced(ctx.client(), "default");
     let name = widget.name_any();
@@ -248,7 +247,7 @@ fn reconcile_that_always_fails_is_reported() {
         run(polling, false).as_deref(),
         Some("the reconcile of Widget default/a keeps failing: the ConfigMap is missing")
     );
-    // The error goes away as soon as the ConfigMap is declared, too.
+    // The error disappears once the ConfigMap is declared, too.
     assert_eq!(run(polling, true), None);
     let uncached = |manager: Manager| manager.controller(Controller::new(requires_map::<true>, ()));
     let message = run(uncached, true).unwrap_or_default();

@@ -29,7 +29,7 @@ async fn server_shows_the_states_of_the_simulation() {
     let Some(OnServer::Replayed { history, .. }) = report.on_server else {
         panic!("{report}");
     };
-    // It's declared, resized to 2 and 0 and back again, and deleted.
+    // The object is declared, resized to 2, 0 and back, and deleted.
     assert_eq!(history.steps.len(), 6, "{history}");
 }
 

@@ -9,7 +9,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, Result, set_controller_referenc
 
 use crate::{Widget, map_of, simulate};
 
-/// Creates a child with a generated name, unless there already is one.
+/// Creates a child with a generated name, unless one already exists.
 async fn makes_one(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps = ctx.api::<ConfigMap>(&*widget);
     if maps.list(&ListParams::default()).await?.items.is_empty() {

@@ -41,7 +41,7 @@ fn webhooks_of_the_operator_decide_what_can_be_declared() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("manifests.yaml");
     std::fs::write(&file, CONFIGURATION).unwrap();
-    // In the sample, the size is 1. Some histories change it to 2.
+    // The size in the sample is 1. Some histories change it to 2.
     simulate(register::<1>).webhooks(&file).histories(60).check();
     let report = simulate(register::<0>).webhooks(&file).histories(60).run();
     assert_eq!(report.failures[0].oracle, Oracle::End);

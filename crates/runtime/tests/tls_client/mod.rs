@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-/// The certificate is self-signed.
+/// Writes a self-signed certificate.
 pub(crate) fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// The client trusts this certificate and nothing else.
+/// The client only trusts this certificate.
 pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn connector(trusted: &CertificateDer<'static>) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// The client trusts this certificate and nothing else.
+/// The client only trusts this certificate.
 pub(crate) async fn connect(
     port: u16,
     trusted: &CertificateDer<'static>,
@@ -47,7 +47,7 @@ pub(crate) async fn connect(
     connector(trusted).connect(name, stream).await
 }
 
-/// `line` is the method and the path. Returns the response with its head.
+/// `line` is the method and the path. The returned response includes its head.
 pub(crate) async fn ask(
     port: u16,
     trusted: &CertificateDer<'static>,
@@ -71,7 +71,7 @@ pub(crate) async fn ask(
     Ok(response)
 }
 
-/// Someone creates a ConfigMap.
+/// Returns a review for the creation of a ConfigMap.
 pub(crate) fn review_of_a_config_map(uid: &str) -> Value {
     let resource = json!({ "group": "", "version": "v1", "resource": "configmaps" });
     let kind = json!({ "group": "", "version": "v1", "kind": "ConfigMap" });

@@ -17,8 +17,8 @@ struct Recorded {
     refused: Option<String>,
 }
 
-/// The tests of the schema crate rely on these verdicts. Sends each default as part of a CRD, and
-/// as the value of an object.
+/// Sends each default as part of a CRD, and as the value of an object. The tests of the schema
+/// crate rely on these verdicts.
 #[rbuilder::envtest::test]
 async fn recorded_default_verdicts_match_the_server(env: Environment) {
     const RECORDED: &str = include_str!("../../../schema/tests/defaults.jsonl");
@@ -75,7 +75,7 @@ async fn recorded_default_verdicts_match_the_server(env: Environment) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The kind may not be served yet.
+/// Retries while the kind isn't served yet.
 async fn answered(client: &Client, collection: &str, object: &Value) -> Result<(), String> {
     eventually(Duration::from_secs(20), || async {
         let request = Request::get(collection).body(Vec::new()).expect("a request");

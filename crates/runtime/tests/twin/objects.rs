@@ -1,8 +1,8 @@
-//! Random objects on both sides. serde must decode what the schema accepts, and the schema must
+//! Random objects on both sides: serde must decode what the schema accepts, and the schema must
 //! accept what serde decodes and encodes again.
 //!
-//! The seed is fixed, so that a failure can be reproduced. The two sides differ by nature in the
-//! fields listed in [`EXCEPTIONS`].
+//! The seed is fixed, so failures are reproducible. The two sides inherently differ in the fields
+//! listed in [`EXCEPTIONS`].
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -44,7 +44,7 @@ pub struct Kind {
     pub round: fn(Value) -> Result<Value, String>,
 }
 
-/// Fields for which the two sides can't agree.
+/// Fields on which the two sides can't agree.
 struct Exception {
     #[allow(dead_code)] // for readers of the table
     reason: &'static str,
@@ -53,9 +53,9 @@ struct Exception {
     tried: Tried,
 }
 
-/// What the tests use as the value of such a field.
+/// Values that the tests use for such a field.
 enum Tried {
-    /// One of these JSON values, or nothing.
+    /// One of these JSON values, or none.
     Values(&'static [&'static str]),
     /// May be absent, although the schema requires a value.
     Absence,
@@ -323,8 +323,8 @@ pub fn all() -> Vec<Kind> {
     ]
 }
 
-/// Returns objects of a kind without type and metadata. Some of them are invalid, and they are the
-/// same in every run.
+/// Returns objects of a kind without type and metadata. Some of them are invalid. Every run returns
+/// the same ones.
 pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
     let strategy = values::spoils();
     let mut runner = TestRunner::new_with_rng(
@@ -390,7 +390,7 @@ fn schema_and_serde_accept_the_same_objects() {
                 }
             }
         }
-        // This test doesn't prove anything unless there are both valid and invalid objects.
+        // The test only proves something if there are both valid and invalid objects.
         for (count, what) in [(accepted, "accepted"), (read, "read")] {
             if !(CASES / 8..CASES * 9 / 10).contains(&count) {
                 wrong.insert(format!("{name}: {count} of {CASES} are {what}"), Value::Null);
@@ -404,8 +404,8 @@ fn schema_and_serde_accept_the_same_objects() {
     assert!(wrong.is_empty(), "{} reasons:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Tries each field in a valid object to find out which one serde rejects. If there is none,
-/// returns the whole object.
+/// Tries the fields in a valid object one at a time to find the one that serde rejects. Falls back
+/// to the whole object.
 fn blamed(kind: &Kind, good: Option<&Value>, bad: &Value) -> Value {
     let fields = bad["spec"].as_object().into_iter().flatten();
     for (name, value) in fields {

@@ -7,7 +7,7 @@ use rbuilder_generator::SourceSet;
 #[path = "../../../../testdata/oracle/rust/src/lib.rs"]
 pub mod apis;
 
-/// Returns each of the kinds in all of its versions.
+/// Returns each kind in all of its versions.
 pub fn compiled() -> Vec<CustomResourceDefinition> {
     use apis::versions::{v1, v1alpha1, v1alpha2, v1beta1};
     vec![

@@ -24,8 +24,7 @@ impl Random {
     }
 }
 
-/// Compares the pattern of a type with its parser. Both enough valid and enough invalid strings
-/// must occur.
+/// Compares the pattern of a type with its parser. Enough valid and invalid strings must occur.
 fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     let pattern = known(path)
         .and_then(|schema| schema.pattern.clone())
@@ -88,7 +87,7 @@ const UNITS: &[&str] = &[
     "",
 ];
 
-/// Returns something like a string in jiff's friendly format. The units are mostly in order.
+/// Returns a string close to jiff's friendly format. The units are mostly in order.
 fn friendly(random: &mut Random) -> String {
     let mut text = random.pick(&["", "", "", "+", "-", " "]).to_owned();
     let mut at = random.below(UNITS.len());
@@ -114,7 +113,7 @@ fn friendly(random: &mut Random) -> String {
     text + random.pick(&["", "", "", "", " ", ","])
 }
 
-/// Returns something like an ISO 8601 duration.
+/// Returns a string close to an ISO 8601 duration.
 fn iso(random: &mut Random) -> String {
     let mut text = random.pick(&["P", "P", "p", "+P", "-P", ""]).to_owned();
     for unit in ["Y", "M", "W", "D"] {
@@ -141,8 +140,8 @@ fn jiff_patterns_match_jiffs_parsers() {
     check::<jiff::Span>("jiff::Span", iso);
 }
 
-/// kube also accepts several signs, an empty string and a trailing `0`. The test leaves them out,
-/// because Go programs never write these.
+/// kube also accepts several signs, an empty string and a trailing `0`. The test skips them,
+/// because Go programs never write them.
 #[test]
 fn duration_pattern_matches_kubes_parser() {
     check::<kube::core::Duration>("kube::core::Duration", |random| {

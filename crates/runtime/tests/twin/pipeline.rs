@@ -15,7 +15,7 @@ const SHAPES: u64 = 4000;
 
 const DEPTH: u32 = 3;
 
-/// The sequence is pseudo-random, but the same in every run.
+/// A pseudo-random sequence, which is the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -143,7 +143,7 @@ fn made(numbers: &mut Numbers, depth: u32) -> (Container, Vec<Slot>) {
     (container, maker.slots)
 }
 
-/// Returns what `Kind::crd()` makes of a schema.
+/// Returns a schema as rewritten by `Kind::crd()`.
 fn rewritten(container: &Container, slots: Vec<Slot>) -> schemars::Schema {
     let text = serde_json::to_string(container).expect("JSON");
     let mut schema = rbuilder_schema::private::json_schema::<Container>(&text, || slots);

@@ -1,4 +1,4 @@
-//! Compares the plurals that a program uses, as kube derives them, with those in the manifests.
+//! Compares the plurals that a program uses, as derived by kube, with those in the manifests.
 //!
 //! kube's rule looks at the last two letters of the singular, so the kinds cover every last letter
 //! and every pair of letters that the rule distinguishes.
@@ -22,7 +22,7 @@ macro_rules! kinds {
             pub struct Spec {}
         })*
 
-        /// The plural and the singular of each compiled kind.
+        /// Returns the plural and the singular of each compiled kind.
         fn compiled() -> BTreeMap<String, (String, String)> {
             let crds = [$($module::Root::crd()),*];
             let names = crds.into_iter().map(|crd| crd.spec.names);

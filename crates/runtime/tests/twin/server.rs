@@ -13,7 +13,7 @@ use super::objects;
 use super::recorded::recorded_rules;
 use super::{compiled, files, generated, kinds};
 
-/// We only send this many objects per kind to the server.
+/// Number of objects per kind to send to the server.
 const SAMPLE: u32 = 16;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -40,15 +40,14 @@ pub(super) async fn post(client: &Client, crd: &Value, query: &str) -> Vec<Strin
     vec![format!("{name}: {status} {}", String::from_utf8_lossy(&body))]
 }
 
-/// A kind with a valid object. We make it invalid in one field at a time.
+/// A kind with a valid object, which is made invalid in one field at a time.
 struct Sample {
     objects: Api<DynamicObject>,
     right: Value,
 }
 
 impl Sample {
-    /// Converts `right` to the Rust type and back, so that the server receives what serde
-    /// serializes.
+    /// Converts `right` to the Rust type and back, so that the server receives serde's output.
     async fn new<K>(env: &Environment, right: Value) -> Sample
     where
         K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
@@ -123,7 +122,7 @@ async fn server_accepts_every_kind_without_warnings(env: Environment) {
     the_server_decides_as_the_schema(&env).await;
 }
 
-/// The API server and the schema crate accept and reject the same random objects.
+/// The API server and the schema crate must accept and reject the same random objects.
 async fn the_server_decides_as_the_schema(env: &Environment) {
     let manifests = generated();
     let mut wrong = Vec::new();

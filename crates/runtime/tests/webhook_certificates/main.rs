@@ -1,5 +1,5 @@
-//! Webhook certificates issued by the manager. The webhooks are called by a real API server, which
-//! uses a Service. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Webhook certificates issued by the manager. A real API server calls the webhooks through a
+//! Service. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod replica;
 
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 
-/// Nothing takes longer than this, not even on a busy machine.
+/// Upper bound for anything to happen, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Only one service can convert a kind, so tests with conversions can't share a server.
@@ -66,7 +66,7 @@ async fn until_injected(place: &Place) {
     .await;
 }
 
-/// The operator only has the permissions listed in the documentation of `ManagedCertificate`.
+/// The operator only has the permissions documented for `ManagedCertificate`.
 #[rbuilder::envtest::test]
 async fn api_server_trusts_the_issued_certificate() {
     let place = Place::new(own_environment().await, "made", 1).await;
@@ -115,13 +115,13 @@ async fn api_server_trusts_the_issued_certificate() {
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
 
-    // Without a watch, it would take a minute until the next check.
+    // Without a watch, the next check would only happen after a minute.
     place.install().await;
     until_injected(&place).await;
     replica.stop().await;
 }
 
-/// There may be a `namePrefix` on the configurations, for example.
+/// E.g. because of a `namePrefix` on the configurations.
 #[rbuilder::envtest::test]
 async fn unreferenced_service_keeps_the_process_unready() {
     // All tests in an environment share the CRD.
@@ -163,7 +163,7 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     let before = replica.served(&place).await;
     let written = place.text("tls.crt").await;
 
-    // The manifests in the repository don't contain a CA bundle.
+    // The manifests in the repository contain no CA bundle.
     place.install().await;
     until_injected(&place).await;
 

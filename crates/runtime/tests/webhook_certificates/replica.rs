@@ -1,4 +1,4 @@
-//! Operators with webhooks, and the configurations for these.
+//! Operators with webhooks, and the webhook configurations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,7 +101,7 @@ impl Place {
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
-        // For this type of service, the API server uses the external name. For all others it would
+        // For this type of service, the API server uses the external name. For other types it would
         // use the cluster IP, which is not routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
@@ -116,13 +116,12 @@ impl Place {
         place
     }
 
-    /// Both webhook configurations have this name.
+    /// Name of both webhook configurations.
     pub(crate) fn configuration(&self) -> String {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Applies the manifests without a CA bundle, since that's how they are stored in the
-    /// repository.
+    /// Applies the manifests without a CA bundle, as they are stored in the repository.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -239,7 +238,7 @@ impl Place {
         .await;
     }
 
-    /// Creates a user who has the given permissions for the namespace and for the cluster.
+    /// Creates a user with the given permissions for the namespace and for the cluster.
     pub(crate) async fn user(&self, here: Value, everywhere: Value) -> Client {
         let name = format!("manager-of-{}", self.namespace);
         let subject = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name }]);
@@ -318,7 +317,7 @@ impl Replica {
         }
     }
 
-    /// How often the defaulter was called.
+    /// Returns the number of calls to the defaulter.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
@@ -328,7 +327,7 @@ impl Replica {
         self.get("/readyz?verbose").await
     }
 
-    /// Asks the probe server.
+    /// Sends a request to the probe server.
     pub(crate) async fn get(&self, path: &str) -> String {
         let ask = async {
             let mut stream = TcpStream::connect(("127.0.0.1", self.probes.number())).await?;
@@ -353,8 +352,8 @@ impl Replica {
         .await;
     }
 
-    /// Returns the DER of the certificate that's being served. The client trusts the CA bundle in
-    /// the Secret.
+    /// Returns the DER of the certificate being served. The client trusts the CA bundle in the
+    /// Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();
         let mut roots = RootCertStore::empty();

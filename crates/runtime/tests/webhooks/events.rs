@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{Letter, SOON, default, letter, serve, status_of, validate};
 
-/// When this validator denies a change, it records an event for the stored letter.
+/// A validator that records an event for the stored letter when it denies a change.
 fn recording(
     events: EventRecorder,
 ) -> impl Fn(&Letter, Option<&Letter>, &AdmissionRequest) -> Result<Warnings, Denied> + Send + Sync + 'static
@@ -70,7 +70,7 @@ async fn webhook_records_events_about_denied_changes(env: Environment) {
     served.stop().await;
 }
 
-/// The test calls the function of the webhook directly. The recorder doesn't belong to a manager.
+/// The test calls the webhook function directly, with a recorder that doesn't belong to a manager.
 #[tokio::test]
 async fn webhook_records_events_without_a_manager() {
     let server = ApiServer::new().kind::<Letter>();

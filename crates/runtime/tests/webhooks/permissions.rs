@@ -24,7 +24,7 @@ async fn note(letter: Arc<Letter>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Watches only last for a second, because permissions are only checked when a watch is started.
+/// Limits watches to a second, because permissions are only checked when a watch starts.
 fn shorten_watch(mut request: Request<Body>) -> Request<Body> {
     const NAME: &str = "timeoutSeconds=";
     let target = request.uri().to_string();
@@ -41,7 +41,7 @@ fn client_of(env: &Environment, user: &str) -> Client {
     builder.with_layer(&MapRequestLayer::new(shorten_watch)).build()
 }
 
-/// The user may read all letters in a namespace.
+/// Permits the user to read all letters in a namespace.
 async fn bind(client: Client, namespace: &str, user: &str) {
     let params = PostParams::default();
     let rule = json!({ "apiGroups": ["webhooks.example.com"], "resources": ["letters"], "verbs": ["list", "watch"] });

@@ -1,4 +1,4 @@
-//! Something that the operator depends on fails, or is slow.
+//! A dependency of the operator fails, or is slow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(super) mod finished {
     }
 }
 
-/// If an order takes too long, the operator places it in a different region, but the first one is
+/// If an order takes too long, the operator places it in a different region, but the first order is
 /// still processed.
 pub(super) mod region {
     use super::*;
@@ -70,7 +70,7 @@ pub(super) mod region {
         size: i32,
     }
 
-    /// The machines of an account, by the identifier that the system has assigned.
+    /// The machines of an account, by the identifier that the system assigned.
     #[derive(Default)]
     pub(in super::super) struct Machines(BTreeMap<String, Machine>);
 

@@ -151,14 +151,14 @@ fn web() -> Vec<Value> {
     vec![declared::<Web>(json!({ "image": "nginx", "size": 1 }))]
 }
 
-/// The two objects only differ by name.
+/// Returns two objects that only differ by name.
 fn two(object: Value) -> Vec<Value> {
     let mut other = object.clone();
     other["metadata"]["name"] = json!("other");
     vec![object, other]
 }
 
-/// The object couldn't be created because it already exists.
+/// Returns `true` if an object couldn't be created because it already exists.
 fn exists_already(error: &rbuilder::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409)
 }

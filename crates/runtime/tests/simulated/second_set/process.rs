@@ -14,13 +14,13 @@ use crate::children::{cluster_role, config_map, create, delete_named, labelled_o
 use crate::kinds::{App, Labelled};
 use crate::second_set::exists_already;
 
-/// Only the process that has taken a lock can release it: operator-framework/operator-sdk#3339,
-/// where the lock of a node that doesn't exist anymore blocks everyone.
+/// Only the process that holds a lock can release it: operator-framework/operator-sdk#3339, where
+/// the lock of a node that no longer exists blocks all others.
 pub(super) mod lock {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
-        // We don't need a lock, because the library never reconciles the same object concurrently.
+        // No lock is needed, because the library never reconciles an object concurrently.
         if !REPAIRED && !take(&app, &ctx).await? {
             return Ok(Action::requeue(Duration::from_secs(5)));
         }
@@ -51,8 +51,8 @@ pub(super) mod lock {
     }
 }
 
-/// The operator deletes what the App can't own when it gets the event for the App's deletion. There
-/// are no such events while the operator is down: zalando/postgres-operator#2678.
+/// The operator deletes what the App can't own on the event for the App's deletion. There are no
+/// such events while the operator is down: zalando/postgres-operator#2678.
 pub(super) mod on_event {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Responses that the author of the operator didn't think of.
+//! Responses that the author of the operator didn't expect.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::children::{config_map, create, deployment, force, is_available};
 use crate::kinds::{App, Limit, Site, Store, StoreSpec, Web, namespace, report_phase};
 use crate::second_set::exists_already;
 
-/// The owner permits something that isn't valid for the child: gardener/gardener#14392, where the
+/// The owner permits a value that isn't valid for the child: gardener/gardener#14392, where the
 /// controller gets stuck because of an immutable field.
 pub(super) mod shrink {
     use super::*;
@@ -26,7 +26,7 @@ pub(super) mod shrink {
             && REPAIRED
             && found.spec.storage > storage
         {
-            // The deletion causes an event, and then the child is recreated.
+            // The deletion triggers an event, which leads to recreating the child.
             ctx.delete(&*found).await?;
             return Ok(Action::await_change());
         }
@@ -41,8 +41,8 @@ pub(super) mod shrink {
     }
 }
 
-/// If the cache doesn't contain an object yet, the operator reads it from the server, but its role
-/// doesn't permit `get`: opendatahub-io/opendatahub-operator#1043.
+/// If an object isn't in the cache yet, the operator reads it from the server, but its role doesn't
+/// permit `get`: opendatahub-io/opendatahub-operator#1043.
 pub(super) mod forbidden {
     use super::*;
 
@@ -93,7 +93,7 @@ rules:
     }
 }
 
-/// The operator ignores conflicts, because it assumes that there will be an event:
+/// The operator ignores conflicts, assuming that an event will follow:
 /// Azure/azure-service-operator#2719.
 pub(super) mod conflict {
     use super::*;

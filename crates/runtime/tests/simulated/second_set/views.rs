@@ -48,8 +48,8 @@ pub(super) mod shared {
 }
 
 /// When an object is reconciled, the operator cleans up everything without an owner. But some
-/// owners just aren't visible: druid-io/druid-operator#305, where claims are deleted because they
-/// look like orphans.
+/// owners are merely not visible: druid-io/druid-operator#305, where claims that look like orphans
+/// are deleted.
 pub(super) mod unknown_owner {
     use super::*;
 
@@ -76,7 +76,7 @@ pub(super) mod unknown_owner {
     }
 }
 
-/// The operator treats something that doesn't exist yet as a mistake by the user:
+/// The operator treats something that doesn't exist yet as the user's mistake:
 /// aws-controllers-k8s/community#1228.
 pub(super) mod reference {
     use super::*;

@@ -8,9 +8,9 @@ use serde_json::{Number, Value, json};
 
 /// The exceptions, by path.
 pub trait Limits {
-    /// The field is limited to given values.
+    /// Returns `true` if the field is limited to given values.
     fn is_limited(&self, path: &str) -> bool;
-    /// The field is always present, whatever the schema says.
+    /// Returns `true` if the field is always present, whatever the schema says.
     fn is_present(&self, path: &str) -> bool;
 }
 
@@ -60,7 +60,7 @@ pub fn spoils() -> impl Strategy<Value = Vec<(Index, Spoil)>> {
     prop_oneof![2 => Just(Vec::new()), 3 => vec((any::<Index>(), spoil), 1..3)]
 }
 
-/// Makes changes, but only to fields for which we can predict the result.
+/// Makes changes, but only to fields for which the result can be predicted.
 pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, Spoil)], limits: &dyn Limits) {
     for (index, spoil) in spoils {
         let mut places = Vec::new();
@@ -75,18 +75,18 @@ pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, S
     }
 }
 
-/// Which replacements of a field have a result that we can predict.
+/// Replacements of a field whose result can be predicted.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Everything,
     /// All except strings, which would have to match a format or a pattern.
     NoText,
-    /// Strings and 32-bit numbers, because an `IntOrString` can't hold larger ones, which the
-    /// schema can't express.
+    /// Strings and 32-bit numbers. An `IntOrString` can't hold larger ones, which the schema can't
+    /// express.
     IntOrString,
     /// None, because of an exception.
     Nothing,
-    /// None, and we can't predict the result of removing the field either.
+    /// None. The result of removing the field can't be predicted either.
     Present,
 }
 
