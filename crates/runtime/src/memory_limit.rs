@@ -54,7 +54,6 @@ mod tests {
 
     const MEBIBYTE: u64 = 1024 * 1024;
 
-    /// Creates the given files in a temporary directory.
     #[track_caller]
     fn check(files: &[(&str, &str)], expected: Option<u64>) {
         let root = tempfile::tempdir().unwrap();

@@ -35,7 +35,6 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
             // Without a handler, there's nothing to wait for.

@@ -104,7 +104,6 @@ thread_local! {
     static INDEXED: Cell<Option<CacheAddress>> = const { Cell::new(None) };
 }
 
-/// Returns `true` if this thread is running an index function of the given cache.
 pub(super) fn is_indexing(cache: CacheAddress) -> bool {
     INDEXED.get() == Some(cache)
 }

@@ -28,7 +28,7 @@ use crate::object::{Key, Kind, Watchable};
 pub(crate) enum KnownObject {
     /// The object exists, with the metadata of its newest known version.
     Found(Box<ObjectMeta>),
-    /// The object doesn't exist, otherwise some cache would contain it.
+    /// The object doesn't exist; some cache would contain it otherwise.
     Missing,
     /// No cache would contain the object, so it may or may not exist.
     NotCached,
@@ -82,7 +82,8 @@ impl Caches {
         found.next()
     }
 
-    /// Returns `true` if a cache of whole objects contains the object with this metadata, or will.
+    /// Returns `true` if a cache of whole objects contains the object with this metadata, or is
+    /// going to.
     pub(crate) fn keeps_whole<K: Watchable>(&self, kind: &Kind<K>, meta: &ObjectMeta) -> bool {
         let key = Key::of_meta(meta);
         let of_kind = self.of_kind(kind);

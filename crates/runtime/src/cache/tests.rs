@@ -18,7 +18,6 @@ fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     object
 }
 
-/// Returns an object `a/<name>` that can't be decoded.
 fn undecodable(name: &str, version: &str) -> Undecodable {
     let text = format!(
         r#"{{"metadata":{{"namespace":"a","name":"{name}","resourceVersion":"{version}"}},"data":1}}"#

@@ -124,7 +124,6 @@ fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
     Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
-/// Creates a client that passes all requests to `send`.
 pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
 where
     F: Fn(Client, Request<Body>) -> Fut + Send + 'static,

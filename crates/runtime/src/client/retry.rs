@@ -124,7 +124,8 @@ mod tests {
 
     use super::*;
 
-    /// Lets the server always respond the same. Returns the number of attempts and the total time.
+    /// Sends a request to a server that always gives the same response. Returns the number of
+    /// attempts and the total time.
     async fn attempts(
         method: Method,
         content_type: &str,

@@ -86,7 +86,7 @@ struct Connected {
 enum Server {
     /// The address and the CA certificates.
     At(Uri, Option<Vec<Vec<u8>>>),
-    /// The serial number of a client, which is all that's known.
+    /// Serial number of a client whose server isn't known.
     Behind(u64),
 }
 

@@ -27,7 +27,6 @@ use crate::request::Request;
 use crate::shards::{Scope, ShardBy};
 use crate::shutdown::Shutdown;
 
-/// Trait object for controllers of different types.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 

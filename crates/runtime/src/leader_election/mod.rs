@@ -148,7 +148,6 @@ pub(crate) struct LeaseTimes {
     /// Time without a successful renewal after which the leader gives up. Must be shorter than
     /// `duration`.
     pub(crate) renew_deadline: Duration,
-    /// Interval between attempts.
     pub(crate) retry_period: Duration,
 }
 
@@ -360,7 +359,6 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Returns `true` if the lease hasn't expired.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
         // Use the duration in the lease, which may be different from ours.
         let seconds = observed
@@ -432,7 +430,6 @@ impl Elector {
             .await
     }
 
-    /// Updates a spec with this process as the holder.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();

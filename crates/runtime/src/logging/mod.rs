@@ -132,7 +132,6 @@ fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(filter).map_err(|error| format!("{error}; {EXPECTED}"))
 }
 
-/// Collects the log in memory.
 #[cfg(test)]
 #[derive(Clone, Default)]
 pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);

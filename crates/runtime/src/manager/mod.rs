@@ -41,14 +41,12 @@ use crate::webhook::{ManagedCertificate, Routes};
 
 use kubeconfig::load_config;
 
-/// Time for reconciles to finish on shutdown.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 /// Time without any data after which a cache is stale.
 ///
 /// Watches get a bookmark about once a minute. We restart them after 95 s without one, and then
 /// retry at least every 60 s.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
-/// Time for caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs controllers and everything they need until the process is asked to stop.

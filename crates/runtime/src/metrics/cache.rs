@@ -11,7 +11,6 @@ use crate::object::Key;
 /// `cluster` is empty for the manager's own cluster, which Prometheus treats like a missing label.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
-/// Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     objects: Family<Gauge, 4>,

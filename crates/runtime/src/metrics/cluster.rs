@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::instruments::Gauge;
 use super::registry::{Family, Registry};
 
-/// Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     connected: Family<Gauge, 1>,

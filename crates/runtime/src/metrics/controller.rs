@@ -183,7 +183,6 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,

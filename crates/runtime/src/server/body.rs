@@ -10,7 +10,6 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 
-/// The body of a request to a [`Server`](super::Server).
 pub(crate) struct RequestBody {
     source: Source,
     timer: Arc<ClientTimer>,
@@ -35,7 +34,6 @@ impl RequestBody {
         }
     }
 
-    /// Creates a body without a connection.
     #[cfg(feature = "fake")]
     pub(crate) fn in_process(body: Vec<u8>) -> Self {
         Self {

@@ -113,7 +113,6 @@ impl ClientTimer {
         is_replaceable.then_some((progress.is_authenticated, since))
     }
 
-    /// Closes the connection without waiting for anything.
     fn close(&self) {
         self.closed.notify_one();
     }
@@ -128,7 +127,6 @@ impl ClientTimer {
         self.changed.notify_one();
     }
 
-    /// Called when the client has presented a certificate of the configured CA.
     pub(super) fn set_authenticated(&self) {
         self.progress().is_authenticated = true;
     }

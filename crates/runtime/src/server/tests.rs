@@ -5,7 +5,6 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Sends `GET path` on a new connection and returns the complete response.
 pub(crate) async fn http_get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");

@@ -52,7 +52,7 @@ pub(crate) struct RingConfig {
     pub(crate) times: LeaseTimes,
 }
 
-/// Why this process must not process its ranges anymore.
+/// Why this process must stop serving its ranges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MembershipLost {
     #[error("another replica has taken a range of this one")]

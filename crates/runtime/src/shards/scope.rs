@@ -90,11 +90,9 @@ pub(crate) enum Scope {
 /// How to find the objects owned by our objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OwnedBy {
-    /// By owner reference.
     Reference,
     /// By owner reference, among the objects with a label for this replica.
     Label,
-    /// By namespace.
     Namespace,
 }
 

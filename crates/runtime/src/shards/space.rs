@@ -30,7 +30,6 @@ fn start_of(range: u32, ranges: u32) -> u128 {
     (u128::from(range) * SPACE_END).div_ceil(u128::from(ranges))
 }
 
-/// A set of ranges.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: u32,

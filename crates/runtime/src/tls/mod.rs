@@ -205,7 +205,6 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Reloads the files when they change.
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;

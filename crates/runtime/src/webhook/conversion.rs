@@ -35,7 +35,6 @@ struct Spoke<K> {
 /// Also returns the object as serialized by its own type.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
-/// Decodes an object and serializes it again.
 type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
 pub(crate) struct Converter<K> {

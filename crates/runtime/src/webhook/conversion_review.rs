@@ -200,7 +200,6 @@ impl ConversionEndpoint {
         Ok(Ok(answer))
     }
 
-    /// Appends the converted object to `text` as JSON.
     fn convert(&self, object: &RawValue, to: &str, text: &mut Vec<u8>) -> Result<(), String> {
         let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();

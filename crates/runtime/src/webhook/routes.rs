@@ -40,7 +40,6 @@ const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
 const CONVERT: &str = "/convert";
 
-/// Handles a review and returns the body of the response.
 pub(super) type Endpoint =
     Box<dyn Fn(Received) -> BoxFuture<'static, Result<Answer, Rejection>> + Send + Sync>;
 

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::object::Watchable;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Adds all missing finalizers. Returns `None` if the object is gone.
+    /// Returns `None` if the object is gone.
     pub(super) async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
         let finalizers = self.handlers.finalizers.iter();
         let names = finalizers.map(|finalizer| &finalizer.name);
@@ -65,7 +65,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.patch(object, &Patch::Merge(patch)).await
     }
 
-    /// Removes a finalizer. Returns `None` if the object is gone.
+    /// Returns `None` if the object is gone.
     pub(in crate::controller) async fn remove_finalizer(
         &self,
         object: &K,

@@ -273,7 +273,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Handles an object that is being deleted, by running the cleanups of its finalizers.
     async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
         if !self.handlers.finalizers.is_empty() {
             return self.clean_up(object).await;

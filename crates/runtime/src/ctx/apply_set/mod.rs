@@ -395,7 +395,6 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Finds the CRD that defines the kind of `object`, if it's in the set.
 fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
     let name = format!("{}.{}", object.plural, object.group);
     wanted

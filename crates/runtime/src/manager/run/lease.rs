@@ -18,7 +18,6 @@ impl Run {
         }
     }
 
-    /// Namespace of this operator's leases.
     fn lease_namespace(&self) -> String {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())

@@ -58,7 +58,7 @@ const SERVERS_GRACE: Duration = Duration::from_secs(5);
 /// Replaces [`SERVERS_GRACE`] after losing the lease, when the process has to exit within a second.
 const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// How to handle still running a second after losing the lease.
+/// What to do if the process is still running a second after losing the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLoss {
     /// Exit, whatever is blocking the threads.

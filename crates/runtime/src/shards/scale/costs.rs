@@ -21,7 +21,6 @@ pub(super) struct Costs {
     pub(super) listed_bytes: u64,
     /// Size of all events that are caused by a change, in bytes.
     pub(super) event_bytes: u64,
-    /// Memory for an object.
     pub(super) object_memory: u64,
     /// Memory of a replica without any objects.
     pub(super) base_memory: u64,

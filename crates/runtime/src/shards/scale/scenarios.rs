@@ -9,7 +9,7 @@ use super::fleet::{Counts, Fleet, Setting};
 
 const OBSERVED: Duration = Duration::from_secs(60);
 
-/// Happens to a fleet once it has converged.
+/// An incident that happens to a fleet once it has converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Happening {
     /// Nothing except for changes.

@@ -44,7 +44,6 @@ pub(crate) struct Setup<'a> {
 }
 
 pub(crate) struct Started {
-    /// Serves requests until shutdown.
     pub(crate) serving: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }

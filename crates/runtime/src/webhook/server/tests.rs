@@ -13,7 +13,6 @@ use crate::tls::tests::{
 };
 use crate::webhook::Webhook;
 
-/// A fake API server that responds to all requests with the same status.
 fn cluster(status: u16) -> Client {
     let answer = move |_: Request<Body>| async move {
         let body = format!(r#"{{"kind":"Status","status":"Failure","message":"as asked","code":{status}}}"#);

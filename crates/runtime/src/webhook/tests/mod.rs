@@ -65,7 +65,6 @@ impl Served {
         self.send(&head, body.to_string().as_bytes()).await
     }
 
-    /// Returns the `response` of a review.
     async fn ask(&self, path: &str, request: Value) -> Value {
         let (status, body) = self.post(path, &review(request)).await;
         assert_eq!(status, 200, "{body}");
