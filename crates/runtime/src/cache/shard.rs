@@ -288,6 +288,7 @@ impl<K: Watchable> ShardWatch<K> {
                     }
                 }
                 Ok(watcher::Event::InitDone) => break,
+                // Not expected before the end of the list.
                 Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_)) => return None,
                 Err(error) => {
                     self.cache.note_error(&self.health, &error);

@@ -121,6 +121,7 @@ impl Connection {
 
     fn note_response(&self, status: StatusCode) {
         if status == StatusCode::UNAUTHORIZED {
+            // Makes the cluster's task reload the credentials.
             self.0.rejected.notify_one();
             self.note_failure("the API server rejects the credentials (401 Unauthorized)".to_owned());
         // The state rarely changes, and a read lock is enough to check.
@@ -143,6 +144,7 @@ impl Connection {
                 *state = State::Lost(reason);
                 true
             }
+            // The same failure again, e.g. of a retry.
             State::Waiting(before) | State::Lost(before) if *before == reason => false,
             State::Waiting(before) => {
                 tracing::warn!(cluster, error = reason, "cluster cannot be connected, retrying");

@@ -114,6 +114,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
         let outcome = connect(&cluster, &source, &services, &settings, &mut connected).await;
         match outcome {
             Ok(()) if cluster.is_connected() => {
+                // A fixed source never changes, so there's nothing to re-read.
                 let period = match source.is_fixed() {
                     true => Duration::MAX,
                     false => REREAD_EVERY,
@@ -197,6 +198,7 @@ async fn connect(
         };
         cluster.0.connection.set_client(client);
         match connected {
+            // Resource versions of different servers are unrelated, so the watches can't resume.
             Some(before) if before.server != now.server => {
                 tracing::info!(
                     cluster = cluster.name(),
@@ -217,6 +219,7 @@ async fn connect(
         // Ignore the result, which the connection has already recorded.
         let _ = cluster.client().send(request).await;
     }
+    // No-op except for the first time.
     cluster.caches().start();
     Ok(())
 }

@@ -128,6 +128,7 @@ impl Clusters {
             return existing;
         }
         let cluster = Cluster::of(config);
+        // After shutdown, hand out a cluster that was already removed.
         if state.is_closed {
             cluster.close();
             return cluster;
@@ -182,6 +183,7 @@ impl Clusters {
             state.on_added.push(Arc::clone(&call));
             state.by_name.values().cloned().collect()
         };
+        // Call it without holding the lock, because callbacks may use this set.
         existing.iter().for_each(|cluster| call(cluster));
     }
 

@@ -161,6 +161,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         kinds.into_iter().for_each(|kind| shared.kinds.add(kind));
         let finalizers = handlers.finalizers.iter();
         let finalizers = finalizers.map(|finalizer| finalizer.name.clone()).collect();
+        // Without mutable selectors, objects never leave the selection.
         let unselected = unselected.filter(|_| selection.can_lose_objects());
         let worker = Arc::new(Worker {
             departures: Arc::new(Departures::new(unselected, finalizers)),

@@ -40,6 +40,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 if is_deleted {
                     deleted.insert(key.clone(), shard_by.hash_of(event.meta()));
                 } else {
+                    // A recreated object is no longer deleted.
                     deleted.remove(&key);
                 }
             }

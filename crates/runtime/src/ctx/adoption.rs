@@ -6,9 +6,10 @@
 //! collector orphans an object, the owner's controller adopts it again, and it's collected along
 //! with its owner.
 //!
-//! Creating an object needs no such check (hence no additional request). If the owner is gone, the
-//! garbage collector deletes the new object, which had no users anyway. Neither do objects already
-//! controlled by the owner, because the apply includes the resource version at which that was true.
+//! Creating an object needs no such check (hence no additional request): if the owner is gone, the
+//! garbage collector deletes the new object, which had no users anyway. Objects already controlled by
+//! the owner need no check either, because the apply includes the resource version at which that was
+//! true.
 
 use kube::ResourceExt;
 use kube::api::ListParams;

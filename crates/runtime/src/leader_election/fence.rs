@@ -140,6 +140,7 @@ impl Fence {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
             LOST | CLOSED => None,
+            // The lease had already lapsed, so this renewal was too late.
             before if before != NOT_YET && before <= now => Some(LOST),
             _ if until <= now => Some(LOST),
             _ => Some(until.min(CLOSED - 1)),

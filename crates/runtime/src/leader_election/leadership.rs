@@ -130,6 +130,7 @@ async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector
             state.send_replace(LeaseState::Ended);
         }
     }
+    // A candidate has no lease to release.
     if !was_leading {
         return;
     }

@@ -307,6 +307,7 @@ impl Elector {
                     return;
                 }
                 Ok(Attempt::HeldBy(other)) => {
+                    // Only log when the holder changes.
                     if holder.as_ref() != Some(&other) {
                         tracing::info!(lease, holder = other, "lease is held by another process");
                         holder = Some(other);
@@ -469,6 +470,7 @@ impl Elector {
         let mut last_error = "none".to_owned();
         while let FenceState::HeldFor(left) = self.fence.state() {
             sleep(left.min(retry_period)).await;
+            // The lease may have lapsed while sleeping.
             let FenceState::HeldFor(left) = self.fence.state() else {
                 break;
             };

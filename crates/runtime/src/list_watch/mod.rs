@@ -161,7 +161,7 @@ struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
     /// Version of the most recent event.
     version: String,
-    /// When the request was sent. The time of the response is no use, because some servers don't
+    /// When the request was sent. The time of the response is of no use, because some servers don't
     /// respond until the first event.
     started: Instant,
     has_events: bool,
@@ -316,6 +316,8 @@ where
                 Ok(())
             }
             Ok(Some(Ok(WatchEvent::Bookmark(bookmark)))) => {
+                // Other bookmarks don't extend the deadline: a server that doesn't know
+                // `sendInitialEvents` may send them forever.
                 self.state = if bookmark.metadata.annotations.contains_key(INITIAL_EVENTS_END) {
                     watch.note_bookmark(bookmark);
                     self.end_list();
@@ -368,6 +370,7 @@ where
         match timeout(longest_watch(), watch.events.next()).await {
             Ok(Some(Ok(event))) => self.handle_event(watch, event),
             Ok(Some(Err(error))) => self.handle_read_error(watch, error),
+            // A watch that stays silent for too long is treated like one that has ended.
             Ok(None) | Err(_) => self.handle_end(watch),
         }
     }
@@ -394,6 +397,7 @@ where
 
     fn handle_reported(&mut self, watch: OpenWatch<K>, status: Box<Status>) -> WatchError {
         self.pace.note_watch(watch.started);
+        // The server is overloaded, which says nothing about the version.
         if status.code == 429 {
             self.state = State::Listed {
                 version: watch.version,
@@ -404,6 +408,7 @@ where
 
     fn handle_read_error(&mut self, watch: OpenWatch<K>, error: kube::Error) -> Result<(), WatchError> {
         match error {
+            // The connection broke, but the last version is still valid.
             kube::Error::ReadEvents(_) => {
                 let (is_very_short, is_idle) = (watch.is_very_short(), is_idle_timeout(&error));
                 self.pace.note_watch(watch.started);

@@ -51,6 +51,7 @@ impl ForeignMetrics {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         for collect in collectors {
+            // A panic in user code must not fail the whole scrape.
             let Ok(collected) = catch_unwind(AssertUnwindSafe(|| collect())) else {
                 self.warn_once("", None, "a collector panicked, skipping its metrics");
                 continue;
@@ -86,6 +87,7 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
             Some(None) => continue,
             None => (sample_name(line), true),
         };
+        // A sample of a histogram or summary has a suffix that its description lacks.
         let is_same = |family: &ForeignFamily<'_>| {
             let rest = name.strip_prefix(family.name);
             rest.is_some_and(|rest| rest.is_empty() || (is_sample && SERIES_SUFFIXES.contains(&rest)))
@@ -137,6 +139,7 @@ fn skip_labels(text: &str) -> Option<&str> {
     let Some(labels) = text.strip_prefix('{') else {
         return Some(text);
     };
+    // Label values may contain `}` and escaped quotes.
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, c) in labels.char_indices() {
         match c {

@@ -194,6 +194,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Drop expired entries first, or they would keep new ones out.
         entries.retain(|_, (_, expires)| now < *expires);
+        // When full of valid entries, don't cache the response at all.
         if entries.len() < MAX_CACHED {
             entries.insert(key, (value, now + ttl));
         }

@@ -209,6 +209,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
+        // Always count the failure: `retry_failed` needs it, and so does the fallback if the
+        // limiter panics.
         let backoff = self.count_failure(&key);
         let delay = limited.map_or(backoff, |delay| delay.clamp(least, most));
         self.add_after(key, delay, priority);
@@ -260,6 +262,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     pub(crate) fn forget(&self, key: &T) {
+        // The limiter is user code, so call it before taking the lock.
         self.ask_limiter(|limiter| limiter.forget(key));
         let mut state = self.lock();
         state.failures.remove(key);
@@ -283,6 +286,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
                 let now = Instant::now();
                 state.promote_due(self.epoch, now);
                 if let Some(key) = state.take(now) {
+                    // `notify_one` only wakes a single worker, so pass it on if there's more work.
                     if !state.ready.is_empty() || !state.waiting.is_empty() {
                         self.changed.notify_one();
                     }
@@ -390,6 +394,7 @@ impl<T: Clone + Eq + Hash> State<T> {
                 priority,
                 again,
             }) => {
+                // Not ready before `done`, or a second worker could process the key concurrently.
                 let again = Some(again.map_or(request, |before| before.merge(request)));
                 let state = KeyState::Processing {
                     since,
@@ -486,6 +491,7 @@ fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
 }
 
 fn due_ms(added: Instant, epoch: Instant, priority: Priority) -> i64 {
+    // Half of the range leaves room for subtracting the priority.
     let added = i64::try_from(added.saturating_duration_since(epoch).as_millis()).unwrap_or(i64::MAX / 2);
     added - i64::from(priority) * 1000
 }

@@ -138,6 +138,7 @@ impl Server {
             }
         }
         drop(waiting);
+        // Refuse new connections while the open ones are draining.
         drop(self.listener);
         drop(stop);
         let drained = timeout(DRAIN_TIMEOUT, async {

@@ -252,6 +252,7 @@ impl Member {
     /// Runs a round, with a timeout so that it doesn't outlast the Lease.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
+        // The fence isn't open before the first renewal.
         let left = self.fence.time_left().unwrap_or(deadline);
         let error = match timeout(left, self.round()).await {
             Ok(Ok(round)) => return round,

@@ -141,6 +141,7 @@ impl Pool {
         let holders = self.holders();
         let mut slow: Vec<(Instant, &Holder)> = holders
             .values()
+            // Closing a connection that holds no memory wouldn't free any.
             .filter(|holder| holder.units > 0)
             .filter_map(|holder| Some((holder.connection.kept_waiting_since()?, holder)))
             .filter(|(since, _)| now.saturating_duration_since(*since) >= PATIENCE)
@@ -211,6 +212,7 @@ impl Reservation {
         let count = u32::try_from(units).ok()?;
         let mut acquire = std::pin::pin!(Arc::clone(&pool.free).acquire_many_owned(count));
         let deadline = Instant::now() + MAX_WAIT;
+        // The first check runs immediately, but only if the memory isn't available.
         let mut next = Instant::now();
         loop {
             tokio::select! {

@@ -539,8 +539,10 @@ impl Run {
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
         if let Some(membership) = &self.membership {
+            // Other replicas can already take over idle ranges while our reconciles are finishing.
             membership.begin_to_leave();
         }
+        // Refuse new watches and clusters from now on.
         self.phases.to_watch.close();
         self.phases.cluster_parts.close();
         // Workers exit after their current reconcile, leaving the other keys in the queue.
@@ -554,6 +556,7 @@ impl Run {
         if let Err(error) = self
             .phases
             .events
+            // Sending events counts towards the grace period.
             .finish(deadline.min(Instant::now() + EVENTS_GRACE), EVENTS_GRACE)
             .await
         {
@@ -570,6 +573,7 @@ impl Run {
                 Err(_) => {}
             }
         }
+        // Likewise, let the Lease of a sharded replica expire if work is left.
         if let (Some(membership), false, Ok(())) = (self.membership.take(), is_lost, &drained) {
             membership.leave().await;
         }

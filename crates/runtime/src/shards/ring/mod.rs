@@ -362,6 +362,8 @@ impl Ring {
                     RangeState::Draining { since: now }
                 }
                 RangeState::Draining { .. } if is_kept => RangeState::Owned { not_before: now },
+                // Some key takes too long. Serve the range again rather than let its other keys
+                // starve.
                 RangeState::Draining { since } if !self.leaving && now >= since + DRAIN_LIMIT => {
                     RangeState::Owned {
                         not_before: now + DRAIN_PAUSE,
@@ -426,6 +428,7 @@ impl Ring {
                     self.states[range as usize] = RangeState::Releasing;
                     *claim = None;
                 }
+                // Repeat the release, since the result of the previous write is unknown.
                 RangeState::Releasing => *claim = None,
                 RangeState::Elsewhere => {
                     let is_expired = claim.as_ref().is_some_and(|claim| self.is_expired(&claim.holder));
