@@ -247,12 +247,15 @@ impl<K: Watchable> Objects<K> {
         if self.delivered.is_empty() {
             return self.insert(key, new, list);
         }
+        // Objects in a list are always stored.
         let is_outdated = !listing && (self.is_deleted(&key, meta) || self.has_newer(&key, version));
         match self.delivered.remove(&key) {
+            // The watch has not caught up with our write yet, so only subscribers get this version.
             Some(delivered) if is_outdated => {
                 self.delivered.insert(key, Some(new.form));
                 delivered
             }
+            // The watch has caught up.
             Some(delivered) => {
                 self.insert(key, new, list);
                 delivered
@@ -330,10 +333,12 @@ impl<K: Watchable> Objects<K> {
         mut new: NewObject<K>,
         is_selected: bool,
     ) {
+        // Without a numeric version, we can't tell what the watch has already delivered.
         let Some(version) = resource_version(meta) else {
             return;
         };
         let key = Key::of_meta(meta);
+        // A late response to a write from before our own deletion.
         if self.is_deleted(&key, meta) {
             return;
         }

@@ -364,6 +364,7 @@ impl Caches {
     ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
+        // A cache with other users is kept until shutdown anyway, so late users needn't be counted.
         let is_kept = state.caches.contains_key(&id) && !state.late_users.contains_key(&id);
         if !is_kept {
             *state.late_users.entry(id.clone()).or_default() += 1;
@@ -379,6 +380,7 @@ impl Caches {
         cache.release_need(need);
         let id = CacheId::of(&cache.kind, &cache.selection);
         let mut state = self.lock();
+        // Other users keep the cache until shutdown.
         let Some(users) = state.late_users.get_mut(&id) else {
             return;
         };
@@ -405,6 +407,7 @@ impl Caches {
         if let Some(options) = self.0.options.get() {
             cache.configure(options);
         }
+        // Don't store the cache, since `close` has already run and wouldn't drop it.
         if state.closed {
             return cache;
         }

@@ -154,6 +154,7 @@ where
             true => None,
             false => self.flow_control.take(),
         };
+        // Don't box the future in the common case.
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };

@@ -78,6 +78,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
 
     /// Returns `None` for streaming bodies, which can't be cloned.
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
+        // The time starts with the first attempt, not when the policy was created.
         if self.count == 0 {
             self.started = Instant::now();
         }

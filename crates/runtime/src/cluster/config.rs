@@ -261,6 +261,7 @@ impl Source {
     }
 
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
+        // Only used to detect changes.
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
         // Pass the path rather than the text, because the file may contain relative paths.
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;

@@ -64,6 +64,7 @@ pub(super) async fn to_config(
     let mut config = config.map_err(|error| error.to_string())?;
     remove_marker(&mut config);
     config.root_cert_file = authority_file;
+    // Report an invalid proxy URL as an error of the kubeconfig.
     find_proxy(&config).map_err(|error| error.to_string())?;
     Ok(config)
 }

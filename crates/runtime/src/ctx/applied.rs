@@ -156,6 +156,7 @@ impl AppliedObjects {
             return;
         }
         let json = keeps.then(|| to_json_without_managed_fields(object));
+        // Don't remember a response that can't be serialized.
         let Some(json) = json.map_or(Some(None), |json| json.map(Some)) else {
             return;
         };

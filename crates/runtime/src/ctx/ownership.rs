@@ -113,6 +113,7 @@ impl<S> Ctx<S> {
             KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(kind, &child).await {
+                    // Another owner was faster, or the cache is stale. Read the object below.
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
                     created => return self.finish_create(kind, &child, created),
                 }
@@ -135,6 +136,7 @@ impl<S> Ctx<S> {
                         .take(&self.without_state(), &child, &existing.metadata)
                         .await?;
                 }
+                // Turns any change since the read into a conflict.
                 existing.metadata.resource_version
             }
             None => Some(DOES_NOT_EXIST.to_owned()),

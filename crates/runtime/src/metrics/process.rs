@@ -66,6 +66,7 @@ fn register_tokio(registry: &Registry) {
         "Number of tasks in the global queue of the Tokio runtime.",
     );
     registry.before_scrape(move || {
+        // E.g. a call of `Metrics::text` outside of a runtime.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

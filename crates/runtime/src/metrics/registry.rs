@@ -69,6 +69,7 @@ impl<M: Instrument, const N: usize> Family<M, N> {
     /// used as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);
+        // Most calls find an existing series, for which a read lock is enough.
         if let Some(found) = read_lock(&self.0.series).get(&values) {
             return found.clone();
         }

@@ -126,6 +126,7 @@ pub(crate) struct FieldError {
 /// Decodes an object from JSON. The error names the field that can't be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
+        // Decode again to find the path, since tracking it is too slow to do every time.
         let decoded = serde_path_to_error::deserialize(value);
         decoded.map_err(|error| FieldError {
             field: describe_path(error.path()),

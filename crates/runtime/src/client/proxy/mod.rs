@@ -128,6 +128,7 @@ impl Proxy {
     fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
         let invalid = |found: String| InvalidProxy {
             source_name: source,
+            // Strip the credentials, which must not be logged.
             value: url.rsplit('@').next().unwrap_or_default().to_owned(),
             reason: format!(
                 "expected the URL of a proxy, such as `http://proxy.example.com:3128`, with the scheme `http`, `https`, \
@@ -172,6 +173,7 @@ impl Proxy {
         let (name, password) = self.user.as_ref()?;
         let text = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
         let mut value = HeaderValue::try_from(text).ok()?;
+        // Keeps the password out of `Debug` output.
         value.set_sensitive(true);
         Some(value)
     }
