@@ -8,11 +8,11 @@ use kube::client::Body;
 use rbuilder_testing::fake::{ApiServer, ResponseBody};
 use serde_json::Value;
 
-/// Timeout of watches on the simulated server.
+/// Watch timeout on the simulated server.
 ///
-/// Real servers close watches after a few minutes. Some histories simulate several months though,
-/// and would mostly consist of restarted watches, so we use a day. Histories that test a closed
-/// watch do so explicitly.
+/// Real API servers close watches after a few minutes. With that, histories spanning months would
+/// consist mostly of watch restarts, hence a whole day here. Histories that exercise closed watches
+/// close them explicitly.
 pub const LONGEST_WATCH: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Body> {
@@ -33,7 +33,7 @@ pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
         _ => "the simulation asked for a failure",
     };
     let mut response = ApiServer::refusal(code, message);
-    // kube-apiserver sends this header with a 429, too.
+    // kube-apiserver also sends Retry-After with 429.
     if code == 429 {
         let second = http::HeaderValue::from_static("1");
         response.headers_mut().insert(http::header::RETRY_AFTER, second);
@@ -41,8 +41,8 @@ pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
     response
 }
 
-/// If the server found the request invalid, returns the `message` of the `Status` in its response.
-/// Other responses are passed through without buffering the body.
+/// Extracts the `message` of the `Status` if the server rejected the object as invalid (422). Other
+/// responses pass through without buffering their bodies.
 pub(crate) async fn message_of_invalid(
     response: Response<ResponseBody>,
 ) -> (Response<ResponseBody>, Option<String>) {

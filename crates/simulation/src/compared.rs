@@ -1,14 +1,14 @@
-//! Comparison of an object on a real API server with the same object in the simulation.
+//! Compares an object on a real API server with its counterpart in the simulation.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::world::Mask;
 
-/// Lists the differences between the object found on a real server and the one we expect.
+/// Lists the differences between an object on a real server and the `expected` one.
 ///
-/// Only fields of `expected` are compared. A real server sets defaults which the simulated one
-/// doesn't know about, so additional fields in `found` are fine.
+/// Only fields of `expected` are compared; extra fields in `found` are fine, since a real server
+/// sets defaults that the simulated one doesn't know about.
 pub(crate) fn differences(name: &str, expected: &Value, found: &Value, mask: &Mask) -> Vec<String> {
     let mut all = Vec::new();
     compare(name, "", expected, found, mask, &mut all);
@@ -39,10 +39,10 @@ fn compare(name: &str, path: &str, expected: &Value, found: &Value, mask: &Mask,
 
 fn is_same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
-        // An empty object may be omitted.
+        // A real server may omit empty objects.
         (Value::Object(fields), Value::Null) => fields.is_empty(),
         (Value::Array(items), Value::Null) => items.is_empty(),
-        // Snapshots contain placeholders for what differs from run to run.
+        // Snapshots replace run-dependent values with placeholders.
         (Value::String(text), Value::String(found)) if text == "<time>" => found.parse::<Timestamp>().is_ok(),
         (Value::String(text), Value::Number(_)) => text == "<current>",
         (Value::String(text), Value::String(_)) if text.contains("<uid>") => true,

@@ -1,4 +1,4 @@
-//! Thread-local clock and random number generator of the running simulation.
+//! Thread-local clock and RNG of the running simulation.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,10 +20,9 @@ struct Context {
     start: Instant,
     random: Random,
     panics: Vec<String>,
-    /// Objects whose last reconcile failed, with the error.
+    /// Objects whose most recent reconcile failed, with the error.
     failing: BTreeMap<String, String>,
-    /// Connection of the process that is being polled. [`Remote`](crate::Remote) picks it up from
-    /// here.
+    /// Connection of the process currently being polled; picked up by [`Remote`](crate::Remote).
     connection: Option<Connection>,
 }
 
@@ -36,8 +35,8 @@ impl Drop for Entered {
     }
 }
 
-/// Enters a simulation context on this thread. Must be called from within the runtime of the run,
-/// because the simulated clock is derived from tokio's (paused) one.
+/// Enters a simulation context on this thread. Must be called within the run's runtime, because the
+/// simulated clock is derived from tokio's paused clock.
 pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
     record_panics();
     CURRENT.with_borrow_mut(|current| {
@@ -53,7 +52,7 @@ pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
     Entered(())
 }
 
-/// Returns the current simulated time, or `None` outside of a simulation.
+/// The current simulated time, or `None` outside of a simulation.
 #[must_use]
 pub fn now() -> Option<Timestamp> {
     CURRENT.with_borrow(|current| {
@@ -63,21 +62,20 @@ pub fn now() -> Option<Timestamp> {
     })
 }
 
-/// Returns a number from the simulation's random number generator, or `None` outside of a
-/// simulation.
+/// Returns a number from the simulation's RNG, or `None` outside of a simulation.
 #[must_use]
 pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
 }
 
-/// Records the result of a reconcile, or the error if it failed. Does nothing outside of a
+/// Records the outcome of a reconcile: `error` if it failed, `None` on success. No-op outside of a
 /// simulation.
 pub fn record_reconcile(object: impl FnOnce() -> String, error: Option<&dyn std::fmt::Display>) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };
         match error {
             Some(error) => drop(current.failing.insert(object(), format!("{error:#}"))),
-            // Most reconciles succeed, so avoid formatting the name.
+            // Fast path: most reconciles succeed, so don't format the object name.
             None if current.failing.is_empty() => {}
             None => drop(current.failing.remove(&object())),
         }
@@ -99,8 +97,7 @@ pub(crate) fn connect(connection: &Connection) {
     });
 }
 
-/// Returns the connection of the process that is currently being polled. `None` outside of a
-/// simulation.
+/// Connection of the process currently being polled, or `None` outside of a simulation.
 pub(crate) fn connection() -> Option<Connection> {
     CURRENT.with_borrow(|current| current.as_ref()?.connection.clone())
 }
@@ -112,17 +109,17 @@ pub(crate) fn panics() -> Vec<String> {
     })
 }
 
-/// Installs a panic hook which records panics of simulated code instead of printing them.
+/// Installs a panic hook that records panics of simulated code instead of printing them.
 ///
-/// Shrinking a history repeats the same panic many times, which would flood the terminal. The final
-/// report contains the message anyway. Panics on other threads are still printed.
+/// Shrinking reproduces the same panic many times, which would flood the terminal; the report
+/// contains the message anyway. Panics on other threads are still printed.
 fn record_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let recorded = CURRENT.try_with(|current| {
-                // The panic may have happened while someone borrows the context.
+                // The panic may have been raised while the context was borrowed.
                 let mut current = current.try_borrow_mut().ok()?;
                 current.as_mut()?.panics.push(info.to_string());
                 Some(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::{Disturbance, Perturbation};
 use crate::traffic::Moment;
 
-/// Kinds of perturbations and their descriptions, in the order in which reports list them.
+/// Perturbation kinds with their descriptions, in report order.
 pub(crate) const KINDS: &[(&str, &str)] = &[
     ("crash-before", "the operator dies before a request"),
     ("crash-after", "the operator dies after a request"),
@@ -57,23 +57,23 @@ pub(crate) const MONTHS: &str = "months";
 pub(crate) const TWO_REPLICAS: &str = "two-replicas";
 pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
 
-/// A request which the operator sends when nothing goes wrong.
+/// A request that the operator sends in an undisturbed run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CoveredRequest {
-    /// Request including its number, e.g. `create pods default/a #1`.
+    /// Request and ordinal, e.g. `create pods default/a #1`.
     pub(crate) name: String,
-    /// Whether the request modified the cluster.
     pub(crate) changes: bool,
-    /// How often this request was hit by each kind of perturbation.
+    /// Number of hits per perturbation kind.
     pub(crate) disturbed: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tried {
-    /// Number of histories that contain it.
+    /// Number of histories that contain this kind.
     pub(crate) histories: usize,
-    /// Number of histories in which it actually happened. This may be lower than `histories`, since
-    /// a disturbed operator doesn't necessarily send the request that a perturbation waits for.
+    /// Number of histories in which it was actually triggered. May be lower than `histories`, since
+    /// a disturbed operator doesn't necessarily send the request that a perturbation is attached
+    /// to.
     pub(crate) reached: usize,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Registers the requests of an undisturbed history.
+    /// Registers the requests of an undisturbed run.
     pub(crate) fn add_requests(&mut self, moments: &[Moment]) {
         for moment in moments {
             let number = self.numbers.entry(moment.name.clone()).or_insert_with(|| {
@@ -106,7 +106,7 @@ impl Coverage {
         tried.reached += 1;
     }
 
-    /// Counts the perturbations of a history. `unreached` are the ones that never happened.
+    /// Counts the perturbations of a history; `unreached` lists those that never triggered.
     pub(crate) fn note_perturbations(&mut self, tried: &[Perturbation], unreached: &[Perturbation]) {
         for perturbation in tried {
             let kind = kind_of(&perturbation.action);
@@ -122,7 +122,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the total number of writes, and the number of writes that were disturbed.
+    /// Total number of writes, and how many of them were disturbed.
     pub(crate) fn writes(&self) -> (usize, usize) {
         let writes = self.requests.iter().filter(|request| request.changes);
         let is_covered = |request: &&CoveredRequest| !request.disturbed.is_empty();

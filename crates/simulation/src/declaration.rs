@@ -1,4 +1,4 @@
-//! The objects declared by the user of the operator, and how to vary them.
+//! The objects that the operator's user declares, and how to vary them.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 
 use crate::world::ObjectName;
 
-/// Large specs have hundreds of fields, so don't try to change all of them.
+/// Cap on the changes per object, as large specs have hundreds of fields.
 const MOST_CHANGES: usize = 24;
 
-/// An object to declare.
 #[derive(Clone, Debug)]
 pub(crate) struct Declaration {
     pub(crate) object: Value,
     pub(crate) name: ObjectName,
-    /// Alternative forms, each as the difference from `object`.
+    /// Alternative forms, each as a diff against `object`.
     pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
     pub(crate) random: Vec<BTreeMap<String, Value>>,
     /// `null` for built-in kinds.
@@ -23,8 +22,8 @@ pub(crate) struct Declaration {
 }
 
 impl Declaration {
-    /// Returns a copy of the object with the given values, which are keyed by JSON pointer. A
-    /// `null` removes the field.
+    /// Returns a copy of the object with some values replaced. Keys are JSON pointers; `null`
+    /// removes the field.
     pub(crate) fn with(&self, changes: &BTreeMap<String, Value>) -> Value {
         let mut object = self.object.clone();
         for (pointer, value) in changes {
@@ -58,12 +57,11 @@ impl Declaration {
         }
     }
 
-    /// Returns all variants of this declaration to try.
+    /// All variants of this declaration to try, in order of priority.
     ///
-    /// Explicit alternatives come first. After that we alternate between random forms and changes
-    /// to a single field of the spec, so that neither is starved if the budget runs out. A
-    /// single-field change sets a different value, removes the field, or uses a value that is
-    /// mentioned in the schema.
+    /// Explicit alternatives come first. Random variants and single-field changes then alternate,
+    /// so that neither is starved if the budget runs out. A single-field change modifies the value,
+    /// unsets the field, or picks a value that the schema mentions.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
         if let Some(spec) = self.object.get("spec") {
@@ -95,7 +93,7 @@ fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>)
     })
 }
 
-/// Returns what to change in `object` to get `other`, keyed by JSON pointer.
+/// Computes the changes that turn `object` into `other`, keyed by JSON pointer.
 pub(crate) fn changes_between(object: &Value, other: &Value) -> BTreeMap<String, Value> {
     let mut changes = BTreeMap::new();
     compare("", object, other, &mut changes);
@@ -121,12 +119,12 @@ fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// Sets or (if `value` is `null`) removes a field, the parents of which must exist.
+/// Sets a field, or removes it if `value` is `null`. Its parents must exist.
 fn set(object: &mut Value, pointer: &str, value: &Value) {
     let Some((parent, field)) = pointer.rsplit_once('/') else {
         return;
     };
-    // `~1` first, otherwise `~01` would become `/` instead of `~1`.
+    // Unescape `~1` first; the other way around, `~01` would end up as `/`.
     let field = field.replace("~1", "/").replace("~0", "~");
     match object.pointer_mut(parent) {
         Some(Value::Object(fields)) if value.is_null() => {
@@ -162,7 +160,7 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
                 push(json!([]));
                 push(json!(items[..items.len() - 1]));
             }
-            // More items would mostly repeat what the first two show.
+            // Two items are enough; the rest would mostly repeat them.
             for (index, item) in items.iter().enumerate().take(2) {
                 vary(item, &format!("{pointer}/{index}"), changes);
             }
@@ -178,8 +176,8 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Collects interesting values mentioned in a schema, namely bounds, enum variants and fields that
-/// are currently unset.
+/// Collects values of interest from a schema: bounds, enum variants, and fields that are currently
+/// unset.
 fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Value)> {
     let mut changes = Vec::new();
     for bound in ["maximum", "minimum"] {
@@ -207,8 +205,8 @@ fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Va
     changes
 }
 
-/// Picks a value other than the default. We don't try to solve complicated schemas, such as those
-/// with a `pattern`.
+/// Picks a value other than the default. Doesn't attempt complex schemas, e.g. ones with a
+/// `pattern`.
 fn simple_value(schema: &Value) -> Option<Value> {
     let items = schema["enum"].as_array();
     if let Some(items) = items {
@@ -227,8 +225,8 @@ fn simple_value(schema: &Value) -> Option<Value> {
     Some(value)
 }
 
-/// Modifies a string while (mostly) preserving its format: increments the last number in it, or
-/// appends a letter if there is none.
+/// Modifies a string while mostly preserving its format: increments the last number, or appends a
+/// letter if there's none.
 fn change_text(text: &str) -> String {
     let end = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let start = end.trim_end_matches(|letter: char| letter.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Injects the perturbations of a history before and after requests.
+//! Injects a history's perturbations before and after requests.
 
 use std::time::Duration;
 
@@ -14,15 +14,14 @@ use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
 
 const OUTAGE: Duration = Duration::from_secs(30);
-/// Long enough to delete and recreate an object without the operator noticing.
+/// Long enough to delete and recreate an object while the operator's watches are down.
 const UNSEEN: Duration = Duration::from_millis(500);
 const DELAY: Duration = Duration::from_secs(2);
 
 impl Connection {
-    /// Applies the given perturbations before a request is sent.
+    /// Applies perturbations that happen before a request.
     ///
-    /// If this returns a status code, respond with it instead of forwarding the request to the
-    /// server.
+    /// If this returns a status code, respond with it instead of forwarding the request.
     pub(crate) async fn disturb_before(
         &self,
         actions: &[Perturbation],
@@ -34,7 +33,7 @@ impl Connection {
             match &perturbation.action {
                 Disturbance::CrashBefore => {
                     self.crash();
-                    // Never returns, since the process is dead.
+                    // Never returns: the process is dead by now.
                     self.check_alive().await;
                 }
                 Disturbance::Refuse(code) => {
@@ -53,7 +52,7 @@ impl Connection {
                     let until = Instant::now() + DELAY;
                     self.network.traffic().delayed.insert(kind.clone(), until);
                 }
-                // The others happen after the request.
+                // Everything else happens after the request.
                 _ => {}
             }
         }
@@ -64,8 +63,8 @@ impl Connection {
         None
     }
 
-    /// Applies the given perturbations after a request. `before` is the version of the cluster
-    /// before it.
+    /// Applies perturbations that happen after a request. `before` is the cluster version prior to
+    /// the request.
     pub(crate) async fn disturb_after(&self, actions: &[Perturbation], before: u64) -> Result<(), BoxError> {
         let network = &self.network;
         for perturbation in actions {
@@ -107,7 +106,8 @@ impl Connection {
                         let kind = object.resource();
                         let until = Instant::now() + UNSEEN;
                         network.traffic().delayed.insert(kind, until);
-                        // The object may have finalizers. `Run` declares it again once it is gone.
+                        // Finalizers may delay the deletion; `Run` redeclares the object once it's
+                        // gone.
                         network.undeclare(&object).await;
                         network.traffic().to_redeclare = Some(object);
                     }
@@ -147,7 +147,7 @@ impl Network {
         }
     }
 
-    /// Modifies a field that the operator has set, if we can find a suitable one.
+    /// Modifies a field owned by the operator, if there's a suitable one.
     async fn edit(&self, name: &ObjectName) {
         let Some(object) = world::find(&self.server, name) else {
             return;

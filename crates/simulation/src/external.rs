@@ -1,4 +1,4 @@
-//! Fakes of the external systems that an operator calls, such as the API of a cloud provider.
+//! Fakes for external systems that an operator calls, e.g. a cloud provider's API.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::context;
 use crate::network::Connection;
 
-/// A fake of a system outside of the cluster, such as a DNS zone or the buckets of a cloud.
+/// A fake for a system outside of the cluster, such as a DNS zone or a cloud's object storage.
 ///
-/// The value is the state of the system. Each run of a history begins with its default, and keeps it
-/// when the operator dies. The operator reaches it through a [`Remote`], whose calls fail like requests
-/// to the API server: with an error, without an answer although the system has done the work, slowly, or
-/// because the operator dies. The oracles compare what [`objects`](Self::objects) returns: what exists
-/// twice, is missing, differs, or is left over after the deletion.
+/// The value holds the system's state. Every run starts with the default value, and the state
+/// survives operator crashes. Operators access it through a [`Remote`], whose calls can fail just
+/// like requests to the API server: with an error, with a lost response after the work was done,
+/// slowly, or because the operator crashes. Oracles compare the result of
+/// [`objects`](Self::objects) to find duplicate, missing, differing or leaked objects.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -50,17 +50,16 @@ pub trait External: Default + Send + 'static {
     /// Name of the system in reports and histories, e.g. `dns`.
     const NAME: &'static str;
 
-    /// Returns everything that the operator has created in the system, by name.
+    /// Everything that the operator created in the system, by name.
     ///
-    /// Names and values must not depend on the order of calls. Either leave out identifiers which
-    /// the system assigns, or create them with [`new_id`]. More than one object may have the same
-    /// name.
+    /// Names and values must not depend on the order of calls. If the system assigns identifiers,
+    /// leave them out or create them with [`new_id`]. Names need not be unique.
     fn objects(&self) -> Vec<(String, Value)>;
 
-    /// Deletes an object, as if another user of the system had done it.
+    /// Deletes an object, simulating another user of the system.
     ///
-    /// Only implement this if the operator is supposed to notice, which usually means that it
-    /// reconciles periodically. The default implementation does nothing.
+    /// Only implement this if the operator is supposed to notice, which usually requires periodic
+    /// reconciles. The default implementation is a no-op.
     fn remove(&mut self, name: &str) {
         let _ = name;
     }
@@ -70,9 +69,9 @@ pub trait External: Default + Send + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outage {
-    /// The system rejected the call with this HTTP status code, and nothing was changed.
+    /// The call was rejected with this HTTP status code before it had any effect.
     Refused(u16),
-    /// The call was carried out, but its response got lost.
+    /// The call succeeded, but its response was lost.
     AnswerLost,
 }
 
@@ -87,18 +86,18 @@ impl fmt::Display for Outage {
 
 impl std::error::Error for Outage {}
 
-/// The connection of an operator to an [`External`] system.
+/// An operator's connection to an [`External`] system.
 ///
-/// Within a simulation, all `Remote`s of the same type share one system. Create them in the
-/// function that registers the controllers. This matters when there are two replicas: each of them
-/// then has its own connection, which is closed when the process dies.
+/// In a simulation, all `Remote`s of the same type share one system. Create them in the function
+/// that registers the controllers: with two replicas, each replica needs its own connection, which
+/// is closed when its process dies.
 ///
-/// Outside of a simulation, e.g. in ordinary unit tests, every new `Remote` has a separate system
-/// that is shared with its clones, and calls never fail.
+/// Outside of a simulation, e.g. in plain unit tests, every new `Remote` has its own system (shared
+/// only with its clones), and calls never fail.
 pub struct Remote<E> {
     own: Arc<Mutex<E>>,
-    /// `None` if it was created outside of any process. Calls then go through the process that is
-    /// being polled.
+    /// `None` if created outside of any process. Calls then use the connection of the process being
+    /// polled.
     connection: Option<Connection>,
 }
 
@@ -112,12 +111,12 @@ impl<E: External> Remote<E> {
         }
     }
 
-    /// Calls the system. `name` identifies the call in timelines and histories, e.g.
-    /// `create a.example.com`.
+    /// Calls the system. `name` identifies the call in timelines and histories, e.g. `create
+    /// a.example.com`.
     ///
     /// # Errors
     ///
-    /// Only fails if the history being run says so.
+    /// Fails only if the current history demands it.
     pub async fn call<T: Send>(
         &self,
         name: impl Into<String> + Send,
@@ -158,17 +157,16 @@ impl<E: External> fmt::Debug for Remote<E> {
     }
 }
 
-/// Returns a new identifier for an object of an [`External`] system.
+/// Generates an identifier for an object of an [`External`] system.
 ///
-/// All identifiers are considered equal when states are compared, and that includes objects in the
-/// cluster which refer to them.
+/// Comparisons treat all identifiers as equal, even where cluster objects refer to them.
 #[must_use]
 pub fn new_id() -> String {
     let number = context::random().unwrap_or_else(|| rbuilder_testing::Random::new(1).next());
     format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
 }
 
-/// Object-safe version of [`External`], which has a constant.
+/// Object-safe counterpart of [`External`], which isn't because of its constant.
 trait System: Send {
     fn objects(&self) -> Vec<(String, Value)>;
     fn remove(&mut self, name: &str);
@@ -209,7 +207,7 @@ impl Systems {
     }
 
     fn handle<E: External, T>(&mut self, handle: impl FnOnce(&mut E) -> T) -> T {
-        // The state may be modified by any call, so find out by comparing what it lists.
+        // Any call may modify the state, so compare the listed objects.
         let before = self.objects();
         let system = self
             .by_name
@@ -223,14 +221,14 @@ impl Systems {
         result
     }
 
-    /// Returns the objects of all systems by names such as `dns: a.example.com`. A number is
-    /// appended to names that aren't unique.
+    /// Objects of all systems, under names such as `dns: a.example.com`. Duplicate names get a
+    /// number appended.
     pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
         let mut objects = BTreeMap::new();
         for (system, state) in &self.by_name {
             let mut listed = state.objects();
             listed.sort_by_key(|(name, value)| (name.clone(), value.to_string()));
-            // Several objects may have the same name, but keys have to be unique.
+            // Object names needn't be unique, but keys must be.
             for (name, value) in listed {
                 let first = format!("{system}{SEPARATOR}{name}");
                 let mut names = std::iter::once(first.clone()).chain((2..).map(|n| format!("{first} <{n}>")));
@@ -254,7 +252,7 @@ impl Systems {
     }
 }
 
-/// The space makes sure that it can't occur in the name of an object in the cluster.
+/// Contains a space, so it can't occur in names of cluster objects.
 const SEPARATOR: &str = ": ";
 
 pub(crate) fn is_external(name: &str) -> bool {

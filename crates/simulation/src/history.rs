@@ -1,6 +1,6 @@
-//! Histories: what is declared, and what disturbs the operator while it's working on that.
+//! Histories: what is declared, and what disturbs the operator meanwhile.
 //!
-//! A [`History`] is plain data, so it can be printed, parsed and run again.
+//! A [`History`] is plain data that can be printed, parsed and replayed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,22 +8,22 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Environment variable for a single history that is run instead of a search.
+/// Environment variable with a single history to run instead of searching.
 pub(crate) const VARIABLE: &str = "RBUILDER_SIMULATION";
 
-/// A history. Its `Display` and `FromStr` implementations use a single line of JSON.
+/// A history. `Display` and `FromStr` use a single line of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// Seed for everything random, including UIDs and the jitter of the operator's timers.
+    /// Seed for all randomness, including UIDs and the jitter of the operator's timers.
     #[serde(default)]
     pub seed: u64,
-    /// Actions of the user. We wait until the operator is idle before each step.
+    /// Actions of the user. Each one starts once the operator is idle.
     pub steps: Vec<Step>,
-    /// How the environment behaves, see [`Pace`].
+    /// Behavior of the environment.
     #[serde(default, skip_serializing_if = "Pace::is_prompt")]
     pub environment: Pace,
-    /// Whether to run two replicas of the operator, only one of which is the leader.
+    /// Whether to run two replicas of the operator with leader election.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replicated: bool,
     /// What goes wrong, and when.
@@ -32,8 +32,7 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the history which applies all declarations in order and deletes them in reverse
-    /// order.
+    /// Applies all declarations in order, then deletes them in reverse.
     pub(crate) fn plain(declarations: usize) -> Self {
         let applied = (0..declarations).map(Step::Apply);
         let deleted = (0..declarations).rev().map(Step::Delete);
@@ -56,8 +55,8 @@ impl fmt::Display for History {
 }
 
 impl History {
-    /// Checks that all steps refer to existing declarations, which they might not if the history
-    /// was recorded with an older version of the test.
+    /// Checks that all steps refer to existing declarations; a history recorded by an older version
+    /// of the test might not.
     pub(crate) fn check(&self, declarations: usize) -> Result<(), String> {
         let numbers = self.steps.iter().filter_map(Step::declaration);
         match numbers.max() {
@@ -81,28 +80,28 @@ impl std::str::FromStr for History {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Applies the declaration with this index.
+    /// Applies the declaration at this index.
     Apply(usize),
-    /// Applies a declaration with some values replaced. Keys are JSON pointers, and `null` removes
-    /// the field.
+    /// Applies a declaration with some values replaced. Keys are JSON pointers; `null` removes the
+    /// field.
     ApplyWith(usize, BTreeMap<String, Value>),
-    /// Deletes the object of the declaration with this index.
+    /// Deletes the declared object at this index.
     Delete(usize),
-    /// Same, but with foreground propagation: the object remains until its dependents are gone.
+    /// Like `Delete`, but with foreground propagation: the object remains until its dependents are
+    /// gone.
     DeleteForeground(usize),
-    /// Changes nothing, but switches the environment to [`Pace::Failing`].
+    /// Changes no objects, but switches the environment to [`Pace::Failing`].
     FailEnvironment,
-    /// Advances the time to the given number of hours after the start of the history.
+    /// Advances the clock to this many hours after the start of the history.
     PassUntil(u32),
 }
 
 impl Step {
-    /// Returns whether this step deletes an object.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self, Self::Delete(_) | Self::DeleteForeground(_))
     }
 
-    /// Returns the index of the declaration that this step is about, if any.
+    /// Index of the declaration that this step refers to, if any.
     pub(crate) fn declaration(&self) -> Option<usize> {
         match self {
             Self::Apply(number)
@@ -123,7 +122,7 @@ pub enum Pace {
     Prompt,
     /// Each transition takes 20 seconds.
     Slow,
-    /// Nothing ever becomes ready, e.g. Pods crash and volumes aren't bound.
+    /// Nothing ever becomes ready: Pods crash, volumes stay unbound.
     Failing,
 }
 
@@ -133,14 +132,14 @@ impl Pace {
     }
 }
 
-/// An event that disturbs the operator, triggered by one of its requests.
+/// A disturbance, triggered by one of the operator's requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Perturbation {
-    /// The triggering request, such as `create deployments.apps default/sample #1`. The number says
-    /// which of several equal requests is meant, starting with 1.
+    /// The triggering request, e.g. `create deployments.apps default/sample #1`. The number counts
+    /// identical requests, starting at 1.
     pub at: String,
-    /// What happens then.
+    /// The disturbance to inject.
     #[serde(rename = "do")]
     pub action: Disturbance,
 }
@@ -153,38 +152,38 @@ pub enum Disturbance {
     CrashBefore,
     /// The operator crashes after the server has handled the request, and is restarted.
     CrashAfter,
-    /// Like `CrashAfter`, except that the caches of the restarted process are initially stale. They
-    /// start with the state before the request.
+    /// Like `CrashAfter`, but the restarted process initially sees stale caches, with the state
+    /// before the request.
     CrashIntoPast,
-    /// Like `CrashAfter`, except that the cache of a single kind is stale. It starts with the state
-    /// before the last declaration, while the caches of other kinds are up to date.
+    /// Like `CrashAfter`, but the restarted process sees a stale cache for a single kind, with the
+    /// state before the last declaration. Caches of other kinds are up to date.
     CrashBehind(String),
     /// The process is partitioned from the server for 30 seconds, starting before the request.
     ///
-    /// Requests arrive after that unless the operator has given up on them. With two replicas, the
-    /// other one acquires the lease in the meantime.
+    /// Requests arrive once the partition heals, unless the operator has timed out. With two
+    /// replicas, the other one acquires the lease meanwhile.
     CutOff,
     /// The server handles the request, but the response is lost.
     LoseAnswer,
-    /// The server responds with this status code without handling the request.
+    /// The server responds with this status code instead of handling the request.
     Refuse(u16),
-    /// Permission for requests like this one is revoked for 30 seconds.
+    /// Permission for this kind of request is revoked for 30 seconds.
     Forbid,
-    /// Watch events of the given kind are delayed by 2 seconds.
+    /// Watch events of this kind are delayed by 2 seconds.
     DelayEvents(String),
     /// A call to an external system takes a minute.
     Slow,
     /// All watches are closed.
     EndWatches,
-    /// All watches are closed with `410 Gone`, so the operator has to list again.
+    /// All watches fail with `410 Gone`, forcing a relist.
     ExpireWatches,
-    /// Another actor deletes the given object, either in the cluster or in an external system.
+    /// Another actor deletes this object, in the cluster or in an external system.
     Remove(String),
-    /// Another actor modifies a field that was set by the operator.
+    /// Another actor modifies a field that the operator owns.
     Edit(String),
-    /// The user deletes the object that's being reconciled, then recreates it.
+    /// The user deletes and recreates the object being reconciled.
     ///
-    /// The watches of the operator are interrupted at that time, so it never sees the deletion.
+    /// The operator's watches are interrupted meanwhile, so it never observes the deletion.
     Redeclare(String),
 }
 

@@ -1,33 +1,30 @@
-//! Naming of simulations, which are named after the test that runs them.
+//! Names of simulations, derived from the tests that run them.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Directory with histories that have failed before, relative to the package.
+/// Directory with saved failing histories, relative to the package root.
 const KEPT: &str = "simulations";
 
-/// Identifies a simulation within the tests of a package.
+/// Identifies a simulation among the tests of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Name that is unique within the package and safe to use as a file name.
+    /// Unique within the package, and safe to use as a file name.
     pub(crate) name: String,
     /// Source location, e.g. `tests/memcached.rs:40`.
     pub(crate) source: String,
 }
 
 impl Identity {
-    /// Returns the identity of a simulation that is started by the current test.
-    ///
-    /// A number is appended from the second simulation of the same test on.
     pub(crate) fn of(place: &Location<'_>) -> Self {
         static COUNTS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
         let thread = std::thread::current();
-        // libtest names the thread after the test. With `--test-threads=1` there's only the main
-        // thread.
+        // libtest names threads after tests, but runs tests on the main thread with
+        // `--test-threads=1`.
         let test = thread.name().filter(|name| *name != "main");
-        // The same test may run several simulations, so number them from the second on.
+        // A test may run several simulations; number them from the second one on.
         let mut name = name_of(place.file(), test, place.line());
         let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(name.clone()).or_default();
@@ -55,8 +52,7 @@ fn name_of(file: &str, test: Option<&str>, line: u32) -> String {
             _ => None,
         })
         .collect();
-    // In a workspace, `file!()` is relative to the workspace and starts with the path of the
-    // package.
+    // In a workspace, `file!()` is relative to the workspace root and begins with the package path.
     let start = parts
         .iter()
         .rposition(|part| matches!(part.as_str(), "tests" | "src"));

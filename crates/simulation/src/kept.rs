@@ -1,4 +1,4 @@
-//! Histories that have failed in the past, and are replayed as regression tests.
+//! Saved failing histories, replayed as regression tests.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,14 +13,12 @@ pub(crate) struct Kept {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptOutcome {
-    /// An oracle still reports a violation.
+    /// Still fails.
     Fails,
-    /// No oracle reports a violation.
     Passes,
-    /// The history doesn't match the operator anymore, since it sends none of the disturbed
-    /// requests.
+    /// Outdated: the operator sends none of the disturbed requests anymore.
     NotReached,
-    /// Not run, because the operator fails even without perturbations.
+    /// Skipped, because the operator fails even without perturbations.
     NotRun,
 }
 
@@ -41,8 +39,8 @@ impl Kept {
     }
 }
 
-/// Reads a file with one history per line. No file means no histories. The error contains the path
-/// and number of the line to fix.
+/// Reads a file with one history per line. A missing file is treated as empty. Errors contain the
+/// path and line number.
 pub(crate) fn read(file: &Path, declarations: usize) -> Result<Vec<History>, String> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,

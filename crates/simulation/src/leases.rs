@@ -1,18 +1,18 @@
-//! Tracks who holds the leases used for leader election, and who has lost one.
+//! Tracks which process holds or has lost each leader election lease.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_testing::fake::{Request, Verb};
 use serde_json::Value;
 
-/// Number of a process within a run. A restarted operator gets a new one.
+/// Process number within a run. Restarted operators get a new one.
 pub(crate) type ProcessId = usize;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
-    /// Holder identity and process by namespace and name of the lease.
+    /// Holder identity and process, keyed by namespace and name of the lease.
     held: BTreeMap<String, (String, ProcessId)>,
-    /// Processes which have lost a lease to another process.
+    /// Processes that lost a lease to another process.
     former: BTreeSet<ProcessId>,
 }
 
@@ -22,12 +22,12 @@ impl Leases {
         let name = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
         let holder = text("/spec/holderIdentity").to_owned();
         if holder.is_empty() {
-            // The lease was released. The old holder can't conflict with anyone until someone else
-            // acquires it.
+            // Released. The previous holder can't conflict with a new one until the lease is
+            // acquired again.
             return None;
         }
         let before = self.held.insert(name.clone(), (holder.clone(), process));
-        // A renewal isn't a change of the leader.
+        // Renewals don't change the leader.
         match before {
             Some((known, _)) if known == holder => None,
             Some((_, former)) => {
@@ -43,8 +43,8 @@ impl Leases {
     }
 }
 
-/// Returns whether a request is part of leader election. Leases that nobody holds don't count,
-/// because operators may use them for something else.
+/// Returns whether a request is part of leader election. Leases without a holder don't count, since
+/// operators may use them for other purposes.
 pub(crate) fn is_election(request: &Request, stored: impl FnOnce() -> Option<Value>) -> bool {
     if request.resource != "leases" || request.group != "coordination.k8s.io" || request.verb == Verb::Delete
     {

@@ -1,13 +1,13 @@
 //! Simulation testing for operators: searches for histories in which an operator misbehaves.
 //!
 //! The operator, the Kubernetes API server of `rbuilder::fake` and everything else that the
-//! operator depends on run in a single thread with a paused clock. We then repeat the run with
-//! crashes between two writes, lost responses, errors, late or missing watch events, edits by other
-//! actors and modified declarations. Each of these histories has to end in the same state as the
+//! operator depends on run on a single thread with a paused clock. Runs are repeated with crashes
+//! between two writes, lost responses, errors, delayed or missing watch events, edits by other
+//! actors, and modified declarations. Each of these histories must end in the same state as the
 //! undisturbed run.
 //!
-//! Runs are deterministic and a [`History`] is plain data, so that a failure can be reproduced byte
-//! for byte.
+//! Runs are deterministic and a [`History`] is plain data, so failures can be reproduced byte for
+//! byte.
 //!
 //! Operators usually access this crate as `rbuilder::simulation`. For operators which don't use
 //! rbuilder, see [`Simulation::of_client`]:

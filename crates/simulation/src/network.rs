@@ -1,6 +1,6 @@
-//! Simulated network between the processes of the operator and the API server.
+//! Simulated network between the operator's processes and the API server.
 //!
-//! Every request passes through here. It is recorded, and disturbed as the history demands.
+//! Every request passes through here to be recorded and, if the history demands it, disturbed.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How long caches stay stale after [`CrashIntoPast`](crate::Disturbance::CrashIntoPast) and
 /// [`CrashBehind`](crate::Disturbance::CrashBehind).
 const BEHIND: Duration = Duration::from_secs(2);
-/// Twice the default lease duration, so that the other replica takes over.
+/// Duration of a partition: twice the default lease duration, so that the other replica takes over.
 const CUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Connection {
     process: ProcessId,
     pub(crate) actor: Actor,
     is_dead: Arc<AtomicBool>,
-    /// If set, the process can't reach the server until then.
+    /// End of the current partition, if any.
     cut_until: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -68,10 +68,10 @@ impl Network {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of changes in the cluster and in external systems, respectively.
+    /// Number of changes in the cluster and in external systems, respectively.
     ///
-    /// Repeatedly publishing the same event doesn't count, otherwise an operator that emits events
-    /// would never become idle.
+    /// Repeats of the same event don't count, otherwise operators that emit events would never
+    /// become idle.
     pub(crate) fn version(&self) -> (u64, u64) {
         let recorded = self.traffic().recorded;
         (self.server.version() - recorded, self.systems.lock().version())
@@ -81,7 +81,7 @@ impl Network {
         Snapshot::take(&self.server, &self.systems.lock())
     }
 
-    /// Connects a process, whose requests are attributed to `actor`.
+    /// Connects a process. Its requests are attributed to `actor`.
     pub(crate) fn connect(&self, process: ProcessId, actor: Actor) -> Connection {
         match self.traffic().past.take() {
             Some(Past { version, kind: None }) => self.server.serve_past(version, BEHIND),
@@ -103,8 +103,8 @@ impl Network {
         }
     }
 
-    /// Sends a request on behalf of somebody other than the operator. Fails with the message of the
-    /// server.
+    /// Sends a request on behalf of an actor other than the operator. The error is the server's
+    /// message.
     pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> Result<(), String> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Body::from(body.into_bytes()));
@@ -127,7 +127,7 @@ impl Network {
 
     pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
         let request = http::Request::delete(object.path()).body(options.to_string());
-        // What the server rejects is in the timeline.
+        // Rejections show up in the timeline.
         let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
@@ -143,16 +143,16 @@ impl Network {
     /// Creates an object. Only the kind and namespace of `name` are used.
     pub(crate) async fn create(&self, actor: Actor, name: &ObjectName, object: &Value) {
         let request = http::Request::post(name.collection()).body(object.to_string());
-        // What the server rejects is in the timeline.
+        // Rejections show up in the timeline.
         let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
-    /// Applies a merge patch to an object or to a subresource such as `/status`.
+    /// Applies a merge patch to an object or to a subresource, e.g. `/status`.
     pub(crate) async fn merge(&self, actor: Actor, object: &ObjectName, part: &str, patch: &Value) {
         let path = format!("{}{part}", object.path());
         let request = http::Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
         let request = request.body(patch.to_string());
-        // What the server rejects is in the timeline.
+        // Rejections show up in the timeline.
         let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 }
@@ -167,7 +167,7 @@ impl Connection {
         Client::new(service, "default")
     }
 
-    /// Kills the process. Pending requests and watches will never complete.
+    /// Kills the process; its pending requests and watches never complete.
     pub(crate) fn kill(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
     }
@@ -189,8 +189,8 @@ impl Connection {
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
             Some(mut request) => {
-                // We need the body only for what isn't in the path: names of new objects, and
-                // holders of leases.
+                // The body is only needed for what the path doesn't tell: names of new objects, and
+                // lease holders.
                 if request.name.is_none() || request.resource == "leases" {
                     request.body = serde_json::from_slice(&bytes).unwrap_or_default();
                 }
@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// Waits while the process is partitioned. If it is dead, waits forever.
+    /// Waits for a partition to heal. Never returns if the process is dead.
     pub(crate) async fn check_alive(&self) {
         loop {
             if self.is_dead() {
@@ -225,7 +225,7 @@ impl Connection {
         request: &Request,
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        // kube asks for a timeout of a few minutes, which would flood long histories with watches.
+        // kube requests a timeout of a few minutes, which would flood long histories with watches.
         let http = without_timeout(http);
         let response = self.network.server.call(http, false).await?;
         let (parts, body) = response.into_parts();
@@ -235,8 +235,8 @@ impl Connection {
             let (connection, kind) = (connection.clone(), kind.clone());
             async move {
                 let frame = body.frame().await?;
-                // The process may die or be partitioned while the event is delayed, so check on
-                // both sides.
+                // Check both before and after the delay, since the process may die or be
+                // partitioned meanwhile.
                 connection.check_alive().await;
                 connection.await_delay(&kind).await;
                 connection.check_alive().await;
@@ -276,7 +276,7 @@ impl Connection {
             return Ok(refusal(code));
         }
         let before = self.network.server.version();
-        // Looking up an object isn't free, so do it only for the oracles that need the old state.
+        // Looking up an object has a cost; only do so for oracles that need the old state.
         let is_compared =
             request.verb == Verb::Delete || is_write(request.verb) && request.resource == "secrets";
         let old = is_compared.then(|| world::find(&self.network.server, &target));
@@ -296,8 +296,8 @@ impl Connection {
             };
             self.record_answer(&mut traffic, request.verb, &target, moment, &change);
         }
-        // Only now, because the server handles the request even if the process doesn't live to see
-        // the response.
+        // Must come after the call: the server handles the request even if the process dies before
+        // the response arrives.
         self.disturb_after(&actions, before).await?;
         self.check_alive().await;
         Ok(response)
@@ -353,10 +353,10 @@ impl Connection {
         }
     }
 
-    /// Handles a request for leader election.
+    /// Handles a leader election request.
     ///
-    /// Leases are renewed all the time, and none of that is part of a snapshot. We therefore only
-    /// record it if the leader changes.
+    /// Lease renewals are frequent and excluded from snapshots, so only changes of the leader are
+    /// recorded.
     async fn elect(
         &self,
         lease: &ObjectName,
@@ -399,7 +399,7 @@ impl Connection {
             traffic.moments.push(Moment { changed, ..moment });
         }
         if actions.iter().any(|one| one.action == Disturbance::Slow) {
-            // The system finishes the work even if the operator times out before we respond.
+            // The system completes the call even if the operator times out first.
             tokio::time::sleep(SLOW_CALL).await;
         }
         let answer = self.disturb_after(&actions, past).await;
@@ -412,7 +412,7 @@ impl Connection {
 struct Change {
     code: u16,
     versions: u64,
-    /// Only looked up for the oracles that need it.
+    /// Only set for oracles that need it.
     old: Option<Arc<Value>>,
 }
 

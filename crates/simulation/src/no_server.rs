@@ -1,4 +1,4 @@
-//! Replacement for `on_server` when the feature `envtest` is disabled.
+//! Stub for `on_server` if the feature `envtest` is disabled.
 
 use crate::history::History;
 use crate::run::{Outcome, Setting};

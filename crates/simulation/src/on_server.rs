@@ -1,9 +1,9 @@
-//! Replays a history on a real kube-apiserver (and etcd), and compares the resulting states with
-//! the simulation.
+//! Replays a history on a real kube-apiserver (and etcd) and compares the resulting states with the
+//! simulation.
 //!
-//! We can't control the time of a real server, so the history must not contain perturbations.
-//! There's no controller manager either. Statuses are copied from the simulated environment, and
-//! there's no garbage collection.
+//! The clock of a real server can't be controlled, so the history must not contain perturbations.
+//! There's no controller manager either: statuses are copied from the simulated environment, and
+//! nothing is garbage-collected.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::operator::ProcessSettings;
 use crate::run::{Outcome, Setting};
 use crate::world::{Mask, ObjectName, Snapshot};
 
-/// A real server needs real time, so this is how long a test may wait for a single state.
+/// Timeout for reaching a single state, in real time.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// Timestamps are ignored when states are compared, so any will do.
+/// Arbitrary, since timestamps are ignored in comparisons.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
-/// Replays a history whose simulation resulted in `outcome`, and returns the differences.
+/// Replays a history that ended in `outcome` in the simulation, and returns the differences.
 pub(crate) fn replay(
     setting: &Setting,
     history: &History,
@@ -103,14 +103,14 @@ async fn replay_on(
     Ok(found)
 }
 
-/// Strips what the server sets itself.
+/// Strips fields that are set by the server.
 fn as_written(crd: &Value) -> Value {
     let metadata = &crd["metadata"];
     json!({
         "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
         "metadata": {
             "name": metadata["name"], "labels": metadata["labels"],
-            // The server only accepts a protected group, such as `*.k8s.io`, with an annotation.
+            // Required by the server for protected groups, e.g. `*.k8s.io`.
             "annotations": metadata["annotations"],
         },
     })
@@ -119,7 +119,7 @@ fn as_written(crd: &Value) -> Value {
 struct Replay<'r> {
     setting: &'r Setting,
     client: Client,
-    /// What the operator has written in the simulation.
+    /// Names of the objects that the operator wrote in the simulation.
     made: &'r BTreeSet<String>,
     mask: &'r Mask,
 }
@@ -179,7 +179,7 @@ impl Replay<'_> {
                 all.push(format!("{text} is missing"));
                 continue;
             };
-            // There are no controllers, so play their part before comparing.
+            // No controllers are running, so update the status in their place before comparing.
             let found = match self.copy_status(&name, expected, found).await {
                 Ok(found) => found,
                 Err(why) => {
@@ -201,7 +201,7 @@ impl Replay<'_> {
             .server
             .schema_of(&name.group, &name.plural, &name.version)
             .is_some();
-        // Remove the fields that the simulated status no longer has.
+        // Null out fields that the simulated status no longer contains.
         if let (Some(wanted), Some(found)) = (wanted.as_object_mut(), found["status"].as_object()) {
             for name in found.keys() {
                 wanted.entry(name).or_insert(Value::Null);

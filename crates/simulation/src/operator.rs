@@ -1,4 +1,4 @@
-//! Abstraction over the library that an operator is built with.
+//! Abstracts over the library that an operator is built with.
 
 use std::sync::Arc;
 
@@ -6,30 +6,29 @@ use futures::future::BoxFuture;
 use kube::Client;
 use rbuilder_testing::fake::{WebhookHandler, Webhooks};
 
-/// Settings for a process of the operator.
+/// Settings of an operator process.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ProcessSettings {
     /// Namespace to watch, or `None` for all namespaces.
     pub namespace: Option<String>,
-    /// Whether the process competes for a lease with other replicas.
+    /// Whether the process takes part in leader election.
     pub elects_leader: bool,
 }
 
-/// A library that can run operators. `rbuilder::Manager` implements it.
+/// A library that can run operators. Implemented by `rbuilder::Manager`.
 pub trait Operator: Webhooks + Sized + 'static {
-    /// Creates an operator that doesn't have controllers yet. Implementations must not start any
-    /// tasks.
+    /// Creates an operator without any controllers. Must not spawn tasks.
     fn create(client: Client, settings: &ProcessSettings) -> Self;
 
-    /// Runs the operator. The simulation kills it by dropping the future.
+    /// Runs the operator until the future is dropped, which is how the simulation kills it.
     fn run(self) -> BoxFuture<'static, Result<(), String>>;
 }
 
 pub(crate) struct Started {
-    /// Dropping it kills the process.
+    /// Drop to kill the process.
     pub(crate) running: BoxFuture<'static, Result<(), String>>,
-    /// `None` if the library doesn't expose them.
+    /// `None` if the library doesn't expose webhooks.
     pub(crate) webhooks: Option<WebhookHandler>,
 }
 

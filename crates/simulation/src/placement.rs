@@ -1,4 +1,4 @@
-//! Decides where to inject perturbations, based on the requests in a run without any.
+//! Decides where to inject perturbations, based on the requests of an undisturbed run.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,9 @@ pub(crate) fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
         .collect()
 }
 
-/// Returns a crash and a lost response for each write. Most bugs are found by these, so they're
-/// tried first.
+/// A crash and a lost response for each write. These find most bugs, so they're tried first.
 ///
-/// Restarting with stale caches is only useful if the operator accepts stale lists.
+/// Restarting with stale caches only makes sense if the operator accepts stale lists.
 pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashAfter,
@@ -35,18 +34,17 @@ pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbat
     each.flat_map(|action| at_each(changing, action)).collect()
 }
 
-/// Returns perturbations that move the lease to the other replica, at each write.
+/// Perturbations that hand the lease over to the other replica, at each write.
 pub(crate) fn handovers(changing: &[&Moment]) -> Vec<Perturbation> {
     let mut list: Vec<Perturbation> = at_each(changing, &Disturbance::CutOff)
         .chain(at_each(changing, &Disturbance::CrashAfter))
         .collect();
-    // Shuffle to try both kinds with a small budget, and to get beyond the first few writes.
+    // Shuffle, so that a small budget covers both kinds and not just the first few writes.
     Random::new(4).shuffle(&mut list);
     list
 }
 
-/// Returns perturbations for writes that the operator makes at a later time without any change in
-/// the cluster.
+/// Perturbations for later writes, i.e. those made without a preceding change in the cluster.
 pub(crate) fn late(changing: &[&Moment]) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashBefore,
@@ -58,22 +56,22 @@ pub(crate) fn late(changing: &[&Moment]) -> Vec<Perturbation> {
         .iter()
         .flat_map(|action| at_each(changing, action))
         .collect();
-    // Periodic writes resemble each other, so don't spend the budget on the first ones.
+    // Periodic writes are all alike; don't spend the whole budget on the first few.
     Random::new(5).shuffle(&mut list);
     list
 }
 
-/// Returns pairs of perturbations which make the operator see a replaced object together with a
-/// child of its predecessor.
+/// Pairs of perturbations that make the operator observe a replaced object along with a child of
+/// its predecessor.
 ///
-/// The object is deleted and declared again right after the operator has created the child.
-/// Starting with the next write, events for the child's kind are delayed.
+/// The object is deleted and redeclared right after its child was created. From the next write on,
+/// events for the child's kind are delayed.
 pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Perturbation; 2]> {
     let is_own = |kind: &str| declared.iter().any(|name| name.split(' ').next() == Some(kind));
     let changing = changing(&outcome.moments, 0);
     let mut pairs = Vec::new();
     for (made, next) in changing.iter().zip(changing.iter().skip(1)) {
-        // Requests are named like `create pods default/a #1`, so the kind is the second word.
+        // Request names look like `create pods default/a #1`; the kind is the second word.
         let kind = made.name.split(' ').nth(1).unwrap_or_default();
         if made.is_external || is_own(kind.split('/').next().unwrap_or_default()) {
             continue;
@@ -93,13 +91,13 @@ pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Pertu
     pairs
 }
 
-/// Returns all other perturbations to try. If the history modifies a declaration, this includes
-/// crashes after the modification.
+/// All other perturbations to try. If the history modifies a declaration, crashes after the
+/// modification are included.
 pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    // Pods of a workload aren't created by the operator, but do get deleted by others.
+    // Workload Pods are not created by the operator, but other actors do delete them.
     let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     let is_made = |name: &String| outcome.made.contains(name) || is_external(name) || is_pod(name);
     let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
@@ -107,8 +105,8 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let in_cluster = objects.iter().filter(|name| !is_external(name));
     let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
     let kinds: BTreeSet<&str> = kinds.collect();
-    // The steps before the first modification are the same as in the base history, where they have
-    // already been disturbed.
+    // Up to the first modification, the steps equal those of the base history, where they were
+    // disturbed already.
     let change = steps.iter().position(|step| matches!(step, Step::ApplyWith(..)));
     let first_step = change.unwrap_or(0);
     let moments = outcome.moments.iter();
@@ -145,21 +143,21 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     add(&moments, &Disturbance::Forbid);
     let (first, later) = outages(&moments);
     list.extend(first);
-    // Without shuffling, a small budget would never get to some kinds of perturbations.
+    // Without shuffling, a small budget would never reach some kinds of perturbations.
     Random::new(2).shuffle(&mut list);
     let mut list = take_turns(list);
     let mut later = later;
     Random::new(3).shuffle(&mut later);
     list.append(&mut later);
-    // Put refused external calls first. Clients retry requests to the API server by themselves, but
-    // only the operator can retry a call to an external system.
+    // Try refused external calls first. Clients retry API server requests on their own, but
+    // external calls can only be retried by the operator itself.
     let mut refusals: Vec<Perturbation> = at_each(&external, &Disturbance::Refuse(503)).collect();
     list.retain(|perturbation| !refusals.contains(perturbation));
     refusals.append(&mut list);
     refusals
 }
 
-/// Reorders a list so that each disturbance has its turn before one of them repeats.
+/// Interleaves the disturbances round-robin.
 fn take_turns(list: Vec<Perturbation>) -> Vec<Perturbation> {
     let mut turns: Vec<(usize, Perturbation)> = Vec::with_capacity(list.len());
     for perturbation in list {
@@ -172,10 +170,10 @@ fn take_turns(list: Vec<Perturbation>) -> Vec<Perturbation> {
     turns.into_iter().map(|(_, perturbation)| perturbation).collect()
 }
 
-/// Returns server errors and closed watches for all requests, split in two lists.
+/// Server errors and closed watches for all requests, as two lists.
 ///
-/// The first one contains a single status code and a single way to close watches for each request.
-/// Operators mostly treat them the same, so the remaining combinations go to the second list.
+/// Operators mostly handle all status codes alike, and likewise all closed watches. The first list
+/// therefore contains one of each per request, the second list all remaining combinations.
 fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
     let mut first = Vec::new();
     let mut later = Vec::new();
@@ -193,7 +191,7 @@ fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
     (first, later)
 }
 
-/// In requests.
+/// Distance in requests.
 const NEAR: usize = 2;
 
 pub(crate) fn neighbours<'p>(

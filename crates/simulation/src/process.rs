@@ -1,5 +1,4 @@
-//! Runs the processes of the operator. This is a single process, or two replicas with leader
-//! election.
+//! Runs the operator's processes: either a single one, or two replicas with leader election.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -20,14 +19,14 @@ use crate::timeline::Actor;
 
 pub(crate) type Ended = Option<Result<(), String>>;
 
-/// A slot for a process. When a process exits, the next one takes its slot.
+/// A slot for a process, reused by its successor when it exits.
 struct Replica {
     actor: Actor,
     connection: Connection,
     /// `None` while no process is running.
     task: Option<JoinHandle<Result<(), String>>>,
     webhooks: Option<WebhookHandler>,
-    /// When to start the next process, if any.
+    /// When to start the next process, if scheduled.
     start_at: Option<Instant>,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct Processes<'r> {
     setting: &'r Setting,
     network: Network,
     replicas: Vec<Replica>,
-    /// How many processes have been started so far, which is also the id of the next one.
+    /// Number of processes started so far, i.e. the id of the next one.
     started: ProcessId,
     elects_leader: bool,
 }
@@ -64,7 +63,7 @@ impl<'r> Processes<'r> {
     fn start_one(&mut self, actor: Actor) -> Replica {
         let connection = self.network.connect(self.started, actor);
         self.started += 1;
-        // `Remote`s that the program creates connect on behalf of this process.
+        // Any `Remote` created by the program connects on behalf of this process.
         context::connect(&connection);
         let settings = ProcessSettings {
             namespace: self.setting.namespace.clone(),
@@ -80,7 +79,7 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Makes the server call the webhooks of a running process. Without one, they're unreachable.
+    /// Routes webhook calls to a running process. If there's none, webhooks are unreachable.
     fn serve_webhooks(&self) {
         if !self.setting.has_webhooks {
             return;
@@ -122,7 +121,7 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Waits until a process exits by itself, and marks it as dead.
+    /// Waits for a process to exit on its own, and marks it as dead.
     pub(crate) async fn ended(&mut self) -> (Actor, Ended) {
         poll_fn(|cx| {
             for replica in &mut self.replicas {
@@ -212,7 +211,7 @@ mod tests {
         Ok(())
     }
 
-    /// Waits for the lease, but never checks whether it still holds it. That's the bug.
+    /// Waits to acquire the lease, but never checks that it's still held. That's the bug.
     async fn lead_for_ever(client: Client) {
         let holder = context::random().unwrap_or_default().to_string();
         while !take_lease(&client, &holder).await.unwrap_or_default() {

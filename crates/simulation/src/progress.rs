@@ -1,6 +1,6 @@
-//! Prints the progress of a search to stderr.
+//! Prints search progress to stderr.
 //!
-//! We bypass `eprintln!` because the test harness captures its output.
+//! Bypasses `eprintln!`, whose output is captured by the test harness.
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// `None` to print nothing.
+    /// `None` disables output.
     name: Option<String>,
     next: Duration,
 }
@@ -37,9 +37,8 @@ impl Progress {
     }
 }
 
-/// Writes to stderr directly, so the output is visible even when the test passes.
 pub(crate) fn print(text: &str) {
-    // Don't fail the test just because stderr is closed.
+    // A closed stderr must not fail the test.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

@@ -8,14 +8,14 @@ use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
 use crate::timeline::Event;
 
-/// Number of events to print from the start and from the end of a timeline.
+/// Number of events to print from either end of a timeline.
 const MOST_EVENTS: usize = 40;
 
-/// Result of a simulation. The `Display` implementation formats it for a terminal.
+/// Result of a simulation. `Display` formats it for a terminal.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Failing histories. There is at most one for each oracle.
+    /// Failing histories, at most one per oracle.
     pub failures: Vec<Failure>,
     /// Number of histories that were run.
     pub histories: usize,
@@ -23,24 +23,22 @@ pub struct Report {
     pub disturbed: usize,
     /// Total number of requests in the first history.
     pub requests: usize,
-    /// Fields of the declarations which have no effect on the cluster, as
-    /// `<object> <JSON pointer>`.
+    /// Fields of the declarations that have no effect on the cluster, as `<object> <JSON pointer>`.
     ///
-    /// This often indicates a field that the operator forgot to use.
+    /// These are often fields that the operator forgot to use.
     pub unused_fields: Vec<String>,
-    /// Fields which are excluded from comparisons because they differ even between two undisturbed
-    /// runs.
+    /// Fields excluded from comparisons because they differ even between two undisturbed runs.
     pub masked: Vec<String>,
-    /// If we couldn't simulate the full three months, how many hours were simulated. This happens
-    /// when the operator sends too many requests during that time.
+    /// Number of hours simulated, if the full three months weren't. The simulation is cut short if
+    /// the operator sends too many requests during that time.
     pub passed_hours: Option<u32>,
-    /// The timeline of the run, if there was only one history and it passed.
+    /// Timeline of the run, if only one history was run and it passed.
     pub timeline: Vec<Event>,
     /// Comparison with a real API server, if requested.
     pub on_server: Option<OnServer>,
     pub(crate) coverage: Coverage,
     pub(crate) kept: Vec<Kept>,
-    /// Path as shown to the user.
+    /// Path for display.
     pub(crate) kept_file: String,
 }
 
@@ -48,21 +46,20 @@ pub struct Report {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum OnServer {
-    /// The operator can't be replayed, for the given reason.
+    /// The operator can't be replayed, with the reason.
     Skipped(&'static str),
     /// A history was replayed.
     #[non_exhaustive]
     Replayed {
-        /// The history that was run.
+        /// The replayed history.
         history: Box<History>,
-        /// Differences to the simulation, up to and including the first step with any.
+        /// Differences from the simulation, up to and including the first step that has any.
         differences: Vec<String>,
     },
 }
 
 impl Report {
-    /// Returns whether there's nothing to report: all histories passed, and a real server (if used)
-    /// agreed with the simulation.
+    /// Whether all histories passed and the real server, if used, agreed with the simulation.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let differs = match &self.on_server {

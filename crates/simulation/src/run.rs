@@ -1,4 +1,4 @@
-//! A single run of a history. The operator, the API server and the environment share one thread.
+//! A single run of a history. Operator, API server and environment share one thread.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,53 +24,52 @@ use crate::timeline::{Actor, Event};
 use crate::traffic::Moment;
 use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
-/// The state counts as settled when nothing has changed for this long.
+/// Settled means no changes for this long.
 const QUIET: Duration = Duration::from_secs(75);
-/// Replicas renew their leases all the time, so wait for a shorter time, but still longer than one
-/// of them can be cut off.
+/// Replicas keep renewing their leases, so use a shorter time that still exceeds the duration of a
+/// partition.
 const QUIET_REPLICAS: Duration = Duration::from_secs(45);
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// Beyond this many requests in a step, we assume that the operator is in a loop.
+/// Request limit per step. Beyond that, the operator is assumed to be in a hot loop.
 const MOST_REQUESTS: usize = 2000;
 const MOST_PASSING_REQUESTS: usize = 1000;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const MOST_IDLE_REQUESTS: usize = 300;
 const RESTART: Duration = Duration::from_secs(1);
-/// Longer than the default lease duration, so that the other replica takes over.
+/// Exceeds the default lease duration, so that the other replica takes over.
 const REPLACEMENT: Duration = Duration::from_secs(20);
-/// A Pod would be restarted as well, so the operator may exit a few times in response to a
-/// perturbation.
+/// Number of exits to tolerate after perturbations, since a Pod would be restarted as well.
 const MOST_ENDS: usize = 5;
 const LAST_WRITES: usize = 6;
 
-/// A predicate over the state of the world, which must hold at all times.
+/// A predicate over the world that must hold at all times.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
 
 pub(crate) struct Setting {
     pub(crate) program: Program,
     pub(crate) has_webhooks: bool,
-    /// Whether to run two replicas in some of the histories.
+    /// Whether to run some histories with two replicas.
     pub(crate) has_replicas: bool,
-    /// `None` for all namespaces.
+    /// `None` watches all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Directory with roles. If `None`, all requests are permitted.
+    /// Directory with roles. `None` permits all requests.
     #[cfg_attr(not(feature = "envtest"), expect(dead_code))]
     pub(crate) roles: Option<PathBuf>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
     pub(crate) accepted: Vec<Oracle>,
-    /// Behaviors that the test adds to those of every cluster.
+    /// Behaviors added by the test.
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
     pub(crate) has_pods: bool,
     pub(crate) invariants: Vec<Invariant>,
 }
 
-/// What a history is compared with. A step is `None` if any state is fine after it.
+/// What to compare a history with. `None` accepts any state after that step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) steps: Vec<Option<Snapshot>>,
     pub(crate) mask: Mask,
-    /// Fields of Secrets that contain generated values, which the operator must not replace.
+    /// Fields of Secrets with generated values, which the operator must not overwrite.
     pub(crate) generated: BTreeSet<String>,
     pub(crate) oracle: Option<Oracle>,
 }
@@ -81,22 +80,22 @@ pub(crate) struct Outcome {
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
-    /// How many hours have passed when the operator exceeded the limit for requests, if it did.
+    /// Number of hours simulated when the operator exceeded the request limit, if it did.
     pub(crate) passed_hours: Option<u32>,
     pub(crate) made: BTreeSet<String>,
     pub(crate) replaced: BTreeSet<String>,
     /// Whether the operator accepts lists and watches from a stale cache.
     pub(crate) accepts_past: bool,
     pub(crate) asks_for_pods: bool,
-    /// Perturbations that never happened, because the operator didn't send the request they wait
-    /// for.
+    /// Perturbations that were never triggered, because the operator didn't send the request
+    /// they're attached to.
     pub(crate) unreached: Vec<Perturbation>,
-    /// Set if the server rejects a declaration, which ends the run.
+    /// Set if the server rejected a declaration, which ends the run.
     pub(crate) rejected: Option<String>,
 }
 
 pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
-    // Programs based on kube-rs install signal handlers, and those need the I/O driver.
+    // Programs based on kube-rs install signal handlers, which require the I/O driver.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -111,17 +110,17 @@ struct Run<'r> {
     expected: &'r Expected,
     network: Network,
     environment: Environment,
-    /// The version that the environment has seen.
+    /// Version last seen by the environment.
     seen: Option<(u64, u64)>,
     notifications: watch::Receiver<u64>,
     processes: Processes<'r>,
     outcome: Outcome,
     start: Instant,
     ends: usize,
-    /// Objects as they were last declared, with the index of the declaration. The user declares
-    /// them again if one is deleted behind the operator's back.
+    /// Objects as last declared, with the index of the declaration. They are redeclared if deleted
+    /// behind the operator's back.
     declared: Vec<(usize, Value)>,
-    /// An object that couldn't be reconciled after the last declaration, with the error.
+    /// An object that still failed to reconcile after the last declaration, with the error.
     failing: Option<(String, String)>,
     _context: context::Entered,
 }
@@ -138,7 +137,7 @@ impl<'r> Run<'r> {
         let context = context::enter(wall, history.seed);
         let server = setting.server.copy().starting_at(wall);
         server.bookmark_every(LONGEST_WATCH);
-        // Burn a few UIDs and resource versions, so that they differ between seeds.
+        // Burn a few UIDs and resource versions to make them depend on the seed.
         for _ in 0..history.seed % 7 {
             let _ = server.namespace(SEED.trim_end_matches('-'));
         }
@@ -166,7 +165,7 @@ impl<'r> Run<'r> {
     }
 
     async fn finish(mut self) -> Outcome {
-        // Give the operator time to start. In practice, users don't declare objects in the same
+        // Let the operator start up first; in practice, users don't declare objects at the same
         // instant.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (number, step) in self.history.steps.iter().enumerate() {
@@ -228,10 +227,10 @@ impl<'r> Run<'r> {
         self.declare().await;
     }
 
-    /// Advances the time to the given hour, or less if the operator exceeds the limit for requests.
+    /// Advances the clock to the given hour, or less if the operator exceeds the request limit.
     ///
-    /// The hour is relative to the start of the run and not to the current time. Otherwise
-    /// histories that took longer before this step couldn't be compared with the undisturbed one.
+    /// The hour is relative to the start of the run rather than the current time; otherwise
+    /// histories whose earlier steps took longer couldn't be compared with the undisturbed one.
     async fn pass_until(&mut self, hour: u32) {
         let text = format!("time passes until hour {hour}");
         self.network.traffic().timeline.note(Actor::Environment, text);
@@ -263,7 +262,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Waits until nothing changes anymore. If we didn't end up in the expected state, keep waiting
+    /// Waits until nothing changes anymore. If the state is not the expected one, keeps waiting for
     /// up to [`PATIENCE`].
     async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
         let begin = Instant::now();
@@ -296,7 +295,7 @@ impl<'r> Run<'r> {
                 match differences.filter(|differences| !differences.is_empty()) {
                     None => return Settled::AsExpected,
                     Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
-                    // We might just have to wait for a delayed requeue.
+                    // Might just be waiting for a delayed requeue.
                     Some(_) => (changed, idle_from) = (now, count),
                 }
             }
@@ -304,7 +303,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Lets the environment act if the world has changed since the last time, or if an act is due.
+    /// Lets the environment act if the world has changed or an act is due.
     async fn step_environment(&mut self) {
         let (now, version) = (Instant::now(), self.network.version());
         let due = [self.environment.next_due(), self.network.server.next_collection()];
@@ -315,7 +314,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Waits until something happens, at most until `until`.
+    /// Waits for any activity, but no longer than `until`.
     async fn wait(&mut self, until: Instant) {
         let due = [
             self.environment.next_due(),
@@ -342,7 +341,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Restarts the operator after it has exited. The rest of the world is frozen during the pause.
+    /// Restarts the operator after it exited. The rest of the world is frozen during the pause.
     async fn restart(&mut self, pause: Duration) {
         self.processes.replace_dead(pause);
         tokio::time::sleep(pause).await;
@@ -367,7 +366,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Declares objects again if they were deleted without the operator seeing it.
+    /// Redeclares objects that were deleted behind the operator's back.
     async fn restore_declared(&mut self) {
         let Some(name) = self.network.traffic().to_redeclare.clone() else {
             return;
@@ -440,16 +439,15 @@ impl<'r> Run<'r> {
         self.outcome.settled.push(state);
     }
 
-    /// Returns whether this step completes the declarations. Until then, a reconcile may wait for an
-    /// object that another step declares.
+    /// Returns whether this step completes the declarations. Until then, a reconcile may be waiting
+    /// for an object that a later step declares.
     fn has_all_declared(&self, number: usize) -> bool {
         let is_apply = |step: &Step| matches!(step, Step::Apply(_));
         let (step, later) = (&self.history.steps[number], &self.history.steps[number + 1..]);
         is_apply(step) && !later.iter().any(is_apply)
     }
 
-    /// Describes the most recent writes, or the most recent requests if none of them changed
-    /// anything.
+    /// Formats the most recent writes, or the most recent requests if there were no writes.
     fn last_writes(&self) -> String {
         let traffic = self.network.traffic();
         let now = traffic
@@ -470,7 +468,7 @@ impl<'r> Run<'r> {
         lines.concat()
     }
 
-    /// Runs the oracles that need to look at the run as a whole.
+    /// Runs the oracles that need the complete run.
     fn judge_run(&mut self) {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();

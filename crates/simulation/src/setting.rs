@@ -1,5 +1,5 @@
-//! Turns the builder's configuration into the setting of all runs: the server, and declarations
-//! with their variants.
+//! Turns the builder's configuration into the setting shared by all runs: the server, and the
+//! declarations with their variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -74,7 +74,7 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
         panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
     };
-    // Same as kubectl without `--namespace`.
+    // Same default as kubectl.
     let namespace = match (is_namespaced, text("/metadata/namespace")) {
         (false, _) => String::new(),
         (true, namespace) if namespace.is_empty() => "default".to_owned(),
@@ -121,7 +121,7 @@ pub(crate) fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -
     })
 }
 
-/// Webhooks of an operator that is never started.
+/// Extracts the webhooks of an operator without running it.
 struct Taken(Option<WebhookHandler>);
 
 impl Webhooks for Taken {
@@ -130,18 +130,18 @@ impl Webhooks for Taken {
     }
 }
 
-/// Installs webhook configurations, and the conversion webhooks that the operator registers.
-/// Returns whether there are any. They only work once a process of the operator runs.
+/// Installs webhook configurations and the conversion webhooks registered by the operator. Returns
+/// whether there are any. They only work while an operator process is running.
 #[track_caller]
 pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
     let handler = {
-        // Creating a client spawns tasks, so it needs a runtime.
+        // Creating a client spawns tasks, which requires a runtime.
         let _entered = runtime.enter();
         program(server.client(), &ProcessSettings::default()).webhooks
     };
-    // A runtime can't be dropped from within another one, and the test may be running in one.
+    // Dropping a runtime within another one panics, and the test may be running in one.
     runtime.shutdown_background();
     let Some(handler) = handler else {
         return false;
@@ -161,7 +161,7 @@ pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurat
     true
 }
 
-/// Returns the response if the server has it immediately, i.e. without waiting for a webhook.
+/// Returns the response if it's available immediately, i.e. without waiting for a webhook.
 fn respond(
     server: &ApiServer,
     request: http::Request<Body>,
@@ -182,7 +182,7 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(Body::from(review.to_string().into_bytes()));
     let request = request.expect("the path is a URI");
-    // Ask a copy, so that the review isn't part of the recorded requests.
+    // Use a copy to keep this review out of the recorded requests.
     let Some(response) = respond(&server.copy(), request, false) else {
         return false;
     };
@@ -195,7 +195,7 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
 
 impl Setting {
     pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
-        // There's no process yet that could answer webhooks.
+        // No process is running yet to serve webhooks.
         if self.has_webhooks {
             return false;
         }

@@ -1,4 +1,4 @@
-//! Budget and outputs of a simulation, from the builder and from the environment.
+//! Budget and outputs of a simulation, as set by the builder and the environment.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,33 +12,33 @@ const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
 const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 
-/// Default number of histories for each request in the undisturbed run.
+/// Default number of histories per request of the undisturbed run.
 const FOR_EACH_REQUEST: usize = 8;
 const FEWEST: usize = 45;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Limit {
-    /// Stop after this many histories. These are always the same ones.
+    /// Number of histories. Always the same ones.
     Histories(usize),
-    /// Stop after this many seconds of real time. A faster machine gets to run more histories.
+    /// Seconds of real time. A faster machine runs more histories.
     Seconds(u64),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
-    /// If set, run only this history.
+    /// Run only this history, if set.
     pub(crate) history: Option<History>,
-    /// Overrides the limit in the test.
+    /// Takes precedence over the limit set by the test.
     pub(crate) limit: Option<Limit>,
     pub(crate) on_server: bool,
     pub(crate) reports: Option<PathBuf>,
-    /// Root of the package, which is where cargo runs tests.
+    /// Package root, which is cargo's working directory for tests.
     pub(crate) package: PathBuf,
 }
 
 impl Settings {
-    /// Reads the variables. The error tells which of them is invalid.
+    /// Reads the variables. Errors name the invalid one.
     pub(crate) fn from_environment() -> Result<Self, String> {
         Self::parse(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -105,7 +105,7 @@ impl Budget {
         }
     }
 
-    /// Returns a budget that ends halfway through the rest of this one.
+    /// Returns a budget that is exhausted halfway through the rest of this one.
     pub(crate) fn half_of_rest(&self, histories: usize) -> Self {
         let limit = match self.limit {
             Limit::Histories(most) => Limit::Histories(histories + most.saturating_sub(histories) / 2),

@@ -1,9 +1,9 @@
-//! Simpler values than a given one, for shrinking.
+//! Generates simpler values, for shrinking.
 
 use serde_json::{Map, Value, json};
 
-/// Returns simpler values, the simplest first: closer to zero, shorter, or with fewer fields. They
-/// never become more complex, so simplifying again and again comes to an end.
+/// Returns simpler values, simplest first: closer to zero, shorter, or with fewer fields. They
+/// never get more complex, so repeated simplification terminates.
 pub(crate) fn simpler(value: &Value) -> Vec<Value> {
     match value {
         Value::Null | Value::Bool(false) => Vec::new(),

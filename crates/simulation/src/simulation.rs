@@ -39,7 +39,7 @@ pub struct Simulation {
     accepted: Vec<Oracle>,
     replicas: usize,
     webhooks: Option<PathBuf>,
-    /// `None` for the default.
+    /// `None` selects the default.
     limit: Option<Limit>,
 }
 
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// Creates a simulation of the controllers that are registered by the given function.
+    /// Creates a simulation of the controllers that `register` adds.
     #[must_use]
     pub fn new<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Self {
         let mut simulation = Self::of_program(operator::program(register));
@@ -61,8 +61,8 @@ impl Simulation {
         simulation
     }
 
-    /// Creates a simulation of an arbitrary program that uses a [`kube::Client`], e.g. a
-    /// `Controller` of kube-rs. The returned future runs until it's dropped.
+    /// Creates a simulation of any program that uses a [`kube::Client`], e.g. a `Controller` of
+    /// kube-rs. The returned future is polled until it's dropped.
     #[must_use]
     pub fn of_client<F: Future<Output = ()> + Send + 'static>(
         program: impl Fn(Client) -> F + Send + Sync + 'static,
@@ -97,8 +97,8 @@ impl Simulation {
         }
     }
 
-    /// Installs the CRDs and the role from the operator's `config` directory, i.e. from `crd/bases`
-    /// and `rbac`. Either may be missing: an operator for kinds of others has no CRDs.
+    /// Installs the CRDs and roles from `crd/bases` and `rbac` in the operator's `config`
+    /// directory. Either may be missing, e.g. operators for foreign kinds have no CRDs.
     ///
     /// # Panics
     ///
@@ -123,10 +123,9 @@ impl Simulation {
     /// Installs webhook configurations from a file or directory, e.g.
     /// `config/webhook/manifests.yaml`.
     ///
-    /// The function passed to [`new`](Self::new) has to register the webhooks as well. While a
-    /// process is running, the server calls its webhooks. Otherwise the failure policy of each
-    /// webhook applies. Note that conversion webhooks don't need this method, they're called
-    /// whenever they're registered.
+    /// The webhooks must also be registered in the function passed to [`new`](Self::new). The
+    /// server calls them while a process is running; otherwise the failure policy of each webhook
+    /// applies. Conversion webhooks don't need this method, registering them is enough.
     ///
     /// Has no effect with [`of_client`](Self::of_client).
     ///
@@ -150,8 +149,7 @@ impl Simulation {
         self
     }
 
-    /// Restricts the operator to the roles in a directory, as described in
-    /// [`ApiServer::role_from`].
+    /// Restricts the operator to the roles in a directory, see [`ApiServer::role_from`].
     ///
     /// # Panics
     ///
@@ -177,8 +175,8 @@ impl Simulation {
 
     /// Declares an object.
     ///
-    /// Histories apply the declared objects in order, and delete them in reverse order. Namespaces
-    /// don't need to be declared: those of the declared objects exist from the start.
+    /// Histories apply the declared objects in order and delete them in reverse order. Their
+    /// namespaces exist from the start and don't have to be declared.
     ///
     /// # Panics
     ///
@@ -195,10 +193,9 @@ impl Simulation {
 
     /// Adds an alternative form of a declared object with the same kind and name.
     ///
-    /// Use this for objects as they were written by an older version of the operator (e.g. with
-    /// annotations in the old format), or for a configuration that differs in more than one field.
-    /// Histories declare the alternative from scratch, and also update the object from one form to
-    /// the other.
+    /// Useful for objects written by an older version of the operator (e.g. with annotations in the
+    /// old format), or for configurations that differ in more than one field. Histories declare the
+    /// alternative from scratch, and also update the object from either form to the other.
     ///
     /// # Panics
     ///
@@ -214,20 +211,19 @@ impl Simulation {
         self
     }
 
-    /// Adds `count` random variants of the declared objects of a kind. They're generated from its
-    /// schema.
+    /// Adds `count` random variants of the declared objects of a kind, generated from its schema.
     ///
     /// Histories declare each variant from scratch, and also update the declared object to the
-    /// variant and back. Variants alternate with changes to a single field. If the server rejects a
-    /// variant, e.g. because of a CEL rule, it's skipped.
+    /// variant and back. Random variants alternate with changes to a single field. Variants that
+    /// the server rejects, e.g. because of a CEL rule, are skipped.
     ///
-    /// Completely random values rarely make sense to an operator. Restrict fields such as an image
-    /// with [`RandomObjects::values`].
+    /// Fully random values rarely make sense to an operator. Use [`RandomObjects::values`] to
+    /// restrict fields such as an image.
     ///
     /// # Panics
     ///
-    /// Panics if we can't generate an object that matches the schema. [`run`](Self::run) panics if
-    /// no object of the kind is declared.
+    /// Panics if no object matching the schema can be generated. [`run`](Self::run) panics if no
+    /// object of the kind is declared.
     #[must_use]
     #[track_caller]
     pub fn values(mut self, objects: &RandomObjects, count: u32) -> Self {
@@ -235,66 +231,65 @@ impl Simulation {
         self
     }
 
-    /// Adds a controller that the operator depends on to the simulated cluster.
+    /// Adds a controller to the simulated cluster that the operator depends on.
     #[must_use]
     pub fn behavior(mut self, behavior: impl Behavior + 'static) -> Self {
         self.behaviors.push(Arc::new(behavior));
         self
     }
 
-    /// Adds an invariant, which is checked after every change. The error message becomes part of
-    /// the report.
+    /// Adds an invariant to check after every change. Its error message becomes part of the report.
     #[must_use]
     pub fn invariant(mut self, rule: impl Fn(&World) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.invariants.push(Arc::new(rule));
         self
     }
 
-    /// Restricts the operator to a single namespace, like `WATCH_NAMESPACE` does for projects
-    /// created with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
+    /// Restricts the operator to a single namespace, like `WATCH_NAMESPACE` in projects created
+    /// with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
     #[must_use]
     pub fn watch_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Sets the number of replicas to use in some of the histories, which is 1 or 2.
+    /// Sets the number of replicas to use in some of the histories: 1 or 2.
     ///
     /// With two replicas, the leader crashes or is partitioned from the server for longer than the
-    /// lease duration, and the other replica has to take over.
+    /// lease duration, and the other replica must take over.
     ///
-    /// Defaults to 2 with [`new`](Self::new) if the role permits leader election. The default is 1
-    /// with [`of_client`](Self::of_client), because such programs have to implement leader election
-    /// by themselves.
+    /// Defaults to 2 with [`new`](Self::new) if the role permits leader election, and to 1 with
+    /// [`of_client`](Self::of_client), since such programs have to implement leader election
+    /// themselves.
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Self {
         self.replicas = count;
         self
     }
 
-    /// Disables an oracle. For example, disable [`Oracle::Path`] if your operator keeps the old
-    /// object when its name in the spec changes.
+    /// Disables an oracle, e.g. [`Oracle::Path`] if your operator deliberately keeps the old object
+    /// when its name in the spec changes.
     #[must_use]
     pub fn without(mut self, oracle: Oracle) -> Self {
         self.accepted.push(oracle);
         self
     }
 
-    /// Sets the largest number of histories. Defaults to 8 for each request that the operator makes in a run
-    /// without perturbations, where a call of an external system counts twice, and at least 45. The
-    /// environment variables
-    /// `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
+    /// Sets the maximum number of histories.
+    ///
+    /// Defaults to 8 per request of the undisturbed run (external calls count twice), but at least
+    /// 45. `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
         self.limit = Some(Limit::Histories(count));
         self
     }
 
-    /// Limits the simulation to this many seconds of real time instead of a number of histories,
+    /// Limits the simulation to this many seconds of real time rather than a number of histories,
     /// and prints the progress to stderr.
     ///
-    /// Note that the number of histories then depends on the machine. Any individual history still
-    /// gives the same result everywhere.
+    /// The number of histories then depends on the machine; the result of any individual history
+    /// doesn't.
     #[must_use]
     pub fn seconds(mut self, seconds: u64) -> Self {
         self.limit = Some(Limit::Seconds(seconds));
@@ -342,19 +337,19 @@ impl Simulation {
         self.run_as(&Identity::of(std::panic::Location::caller()), settings)
     }
 
-    /// Replays a history on a real API server instead of searching, and compares the states with
-    /// the simulation.
+    /// Replays a history on a real API server instead of searching, and compares the resulting
+    /// states with the simulation.
     ///
-    /// Starts etcd and kube-apiserver from `KUBEBUILDER_ASSETS`. The history is either the one in
-    /// `RBUILDER_SIMULATION`, or it consists of the declared objects and their variants.
+    /// Starts etcd and kube-apiserver from `KUBEBUILDER_ASSETS`. The history is taken from
+    /// `RBUILDER_SIMULATION`, or else consists of the declared objects and their variants.
     ///
-    /// A real API server on its own doesn't run any other controllers. Therefore, statuses are
-    /// copied from the simulated environment, and only the deletion of declared objects is checked.
+    /// No other controllers run alongside the real API server. Statuses are therefore copied from
+    /// the simulated environment, and only the deletion of declared objects is checked.
     ///
     /// # Panics
     ///
-    /// Panics for the same reasons as [`run`](Self::run). It also panics if the feature `envtest`
-    /// is disabled, if the servers don't start, or if the history needs control over time.
+    /// Panics for the same reasons as [`run`](Self::run), and also if the feature `envtest` is
+    /// disabled, the servers fail to start, or the history requires control over time.
     #[must_use]
     #[track_caller]
     pub fn run_on_server(self) -> Report {
@@ -387,7 +382,7 @@ impl Simulation {
         let (only, on_server) = (settings.history, settings.on_server);
         let mut report = on_own_thread(move || {
             let mut plain = Some(run_plain(&setting));
-            // Start over with Pods, since we now know that the operator reads them.
+            // The operator reads Pods, so start over with Pods.
             if plain.as_ref().is_some_and(|outcome| outcome.asks_for_pods) {
                 setting.has_pods = true;
                 plain = None;
@@ -440,8 +435,8 @@ impl Simulation {
     }
 }
 
-/// Each history creates a tokio runtime, which panics on a thread that already runs one. The test
-/// may be such a thread.
+/// Each history creates a tokio runtime, which would panic inside another runtime; the test may be
+/// running in one.
 fn on_own_thread(search: impl FnOnce() -> Report + Send + 'static) -> Report {
     let thread = std::thread::Builder::new().name("simulation".to_owned());
     match thread.spawn(search).map(std::thread::JoinHandle::join) {

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Who is responsible for an event.
+/// Originator of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
-    /// The user, who declares objects.
+    /// The user who declares objects.
     User,
     /// The operator under test.
     Operator,
     /// The operator's second replica.
     Replica,
-    /// Other components of the cluster, such as the deployment controller.
+    /// Other components of the cluster, e.g. the Deployment controller.
     Environment,
-    /// Somebody else who modifies objects.
+    /// Another client that modifies objects.
     Other,
     /// The simulation itself, injecting a fault.
     Fault,
 }
 
 impl Actor {
-    /// Returns the name used in reports.
+    /// Name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Actor {
 pub struct Event {
     /// Time since the start of the run.
     pub at: Duration,
-    /// The actor.
+    /// Originator of the event.
     pub actor: Actor,
     /// Description of the event.
     pub text: String,
@@ -50,7 +50,7 @@ pub struct Event {
     pub code: u16,
     /// Whether the request had an effect.
     pub changed: bool,
-    /// Whether the request went to an external system rather than to the API server.
+    /// Whether the request went to an external system instead of the API server.
     pub is_external: bool,
 }
 

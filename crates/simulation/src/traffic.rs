@@ -1,4 +1,4 @@
-//! The requests in a run so far, and the perturbations that are still pending.
+//! Requests made so far in a run, and pending perturbations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::world::ObjectName;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// Request and number, e.g. `create pods default/a #1`.
+    /// Request and ordinal, e.g. `create pods default/a #1`.
     pub(crate) name: String,
-    /// Whether the request had an effect on the server.
+    /// Whether the request had any effect.
     pub(crate) changed: bool,
     pub(crate) is_external: bool,
     pub(crate) step: usize,
@@ -26,8 +26,8 @@ pub(crate) struct Moment {
 #[derive(Clone, Debug)]
 pub(crate) struct Deletion {
     pub(crate) name: ObjectName,
-    /// Whether it has an owner that isn't being deleted. Without owner references, any custom
-    /// resource counts.
+    /// Whether the object has an owner that isn't being deleted. Without owner references, any
+    /// custom resource counts.
     pub(crate) owner_lives: bool,
     pub(crate) object: Arc<Value>,
 }
@@ -49,23 +49,23 @@ pub(crate) struct Traffic {
     pub(crate) violations: Vec<Violation>,
     pub(crate) secrets: Secrets,
     pub(crate) leases: Leases,
-    /// Writes that the server has rejected as invalid, with the message. If it accepts one of them
-    /// later, that write is removed.
+    /// Writes that the server rejected as invalid, with the message. Removed if the same write is
+    /// accepted later.
     pub(crate) invalid: BTreeMap<String, String>,
-    /// Changes of objects that aren't in snapshots, such as events.
+    /// Changes to objects that snapshots exclude, e.g. events.
     pub(crate) recorded: u64,
-    /// Only tracked in undisturbed runs, since a perturbation may leave a status outdated.
+    /// Only tracked in undisturbed runs, since perturbations may leave a status outdated.
     pub(crate) claims: Option<Claims>,
     step: usize,
     pub(crate) step_version: u64,
     pub(crate) delayed: BTreeMap<String, Instant>,
     pub(crate) forbidden: Vec<(String, Instant)>,
-    /// Whether the operator sends lists or watches with `resourceVersion=0`, which may be stale.
+    /// Whether the operator lists or watches with `resourceVersion=0`, which permits stale results.
     pub(crate) accepts_past: bool,
     pub(crate) asks_for_pods: bool,
-    /// What the caches of the next process start with.
+    /// Initial cache state of the next process.
     pub(crate) past: Option<Past>,
-    /// An object that was deleted behind the operator's back, and has to be declared again.
+    /// An object that was deleted behind the operator's back and is to be redeclared.
     pub(crate) to_redeclare: Option<ObjectName>,
     pub(crate) timeline: Timeline,
 }
@@ -87,7 +87,7 @@ impl Traffic {
         }
     }
 
-    /// Numbers a request, and takes out the perturbations that are waiting for it.
+    /// Numbers a request and takes the perturbations attached to it.
     pub(crate) fn next_moment(&mut self, kind: &str, is_external: bool) -> (Moment, Vec<Perturbation>) {
         let count = self.counts.entry(kind.to_owned()).or_default();
         *count += 1;
@@ -119,11 +119,11 @@ impl Traffic {
     }
 }
 
-/// Returns the name of a request without its number. Random parts are replaced with `*`, because
-/// the name has to be the same in every run.
+/// Name of a request without its ordinal. Random parts become `*`, since names must be identical
+/// across runs.
 pub(crate) fn kind_of_request(request: &Request) -> String {
     let text = name_request(request);
-    // Clients put a timestamp into the names of events.
+    // Names of events contain a timestamp.
     match text.rsplit_once('.') {
         Some((start, _)) if request.resource == "events" && start.contains('/') => format!("{start}.*"),
         _ => text,

@@ -1,4 +1,4 @@
-//! Names of objects, and snapshots of the cluster that can be compared.
+//! Object names, and comparable snapshots of the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::external::Systems;
 
-/// These kinds merely record that something has happened, so snapshots leave them out.
+/// Excluded from snapshots, since these only record that something happened.
 const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
 
 const VOLATILE: [&str; 6] = [
@@ -22,21 +22,19 @@ const VOLATILE: [&str; 6] = [
     "uid",
 ];
 
-/// Prefix of namespaces that we create and ignore, so that UIDs and resource versions depend on the
-/// seed.
+/// Prefix of dummy namespaces, created only to make UIDs and resource versions depend on the seed.
 pub(crate) const SEED: &str = "seed-";
 
-/// Annotation of namespaces that exist from the start. They count as a part of the cluster, so they
-/// aren't in snapshots.
+/// Annotation of namespaces that exist from the start. These are part of the cluster and excluded
+/// from snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
-/// The Deployment controller numbers rollouts with it.
+/// Set by the Deployment controller to number rollouts.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 
 pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
-/// Identifies an object by kind, namespace and name. Formatted as
-/// `deployments.apps default/sample`.
+/// Identifies an object by kind, namespace and name, e.g. `deployments.apps default/sample`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     /// API group, empty for the core group.
@@ -150,8 +148,8 @@ pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
-/// Deployments keep old ReplicaSets for rollbacks. Their number depends on the history, so
-/// snapshots leave them out.
+/// Deployments keep old ReplicaSets for rollbacks. Snapshots exclude these, because their number
+/// depends on the history.
 fn is_old_replica_set(stored: &StoredObject) -> bool {
     let object = stored.value();
     stored.group == "apps"
@@ -181,8 +179,7 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 
 /// Returns whether an object has an owner that isn't being deleted.
 ///
-/// For objects without owner references, returns whether there's any custom resource that isn't
-/// being deleted.
+/// Without owner references, returns whether any custom resource exists that isn't being deleted.
 pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
     let uids: Vec<&str> = owner_uids(object).collect();
     server.objects().iter().any(|stored| {
@@ -194,8 +191,8 @@ pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
     })
 }
 
-/// Returns a merge patch for a field that one of the object's managers has set in the spec or data,
-/// if there is one with a simple value.
+/// Returns a merge patch for some simple field in the spec or data that has a field manager, if
+/// there is one.
 pub(crate) fn foreign_change(object: &Value) -> Option<Value> {
     let managers = object["metadata"]["managedFields"].as_array()?;
     managers
@@ -214,8 +211,8 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
         let changed = match value {
             Value::Bool(value) => json!(!value),
             Value::Number(number) => json!(number.as_i64()? + 1),
-            // Most strings in a spec have to follow some format. Only modify free text, like the
-            // data of a ConfigMap.
+            // Strings in a spec mostly follow a format. Only modify free text, e.g. the data of a
+            // ConfigMap.
             Value::String(text) if !is_root => json!(format!("{text}x")),
             Value::Object(_) => changed_field(inner, value, false)?,
             _ => return None,
@@ -224,7 +221,7 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
     })
 }
 
-/// A snapshot of the cluster: objects by name, without anything that differs between runs.
+/// Snapshot of the cluster: objects by name, minus anything that differs between runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
 
@@ -256,7 +253,7 @@ impl Snapshot {
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
             }
         }
-        // Generated names are random, so sorting by name wouldn't be reproducible.
+        // Generated names are random, so sort by content for reproducibility.
         generated.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
         for (start, value) in generated {
             objects.insert(number_name(&objects, &start), value);
@@ -291,7 +288,7 @@ fn normalize(object: &Value) -> Value {
 }
 
 fn remove_revision(metadata: &mut Map<String, Value>) {
-    // The number depends on how many rollouts there were before.
+    // The revision depends on the number of preceding rollouts.
     let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
         return;
     };
@@ -318,7 +315,7 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
             if text.parse::<Timestamp>().is_ok() {
                 *text = "<time>".to_owned();
             }
-            // Ids occur within longer strings, too.
+            // IDs may also be embedded in longer strings.
             while let Some(start) = text.find(UID) {
                 let end = (start + UID.len() + 12).min(text.len());
                 if !text.is_char_boundary(end) {
@@ -333,9 +330,7 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Difference {
-    /// An object is missing.
     Missing(String),
-    /// There's an unexpected object.
     Extra(String),
     /// Object, path, expected value and actual value.
     Field(String, String, Value, Value),
@@ -370,7 +365,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// What to ignore in comparisons, as `<object> <path>`.
+/// Fields to ignore in comparisons, as `<object> <path>`.
 pub(crate) type Mask = BTreeSet<String>;
 
 pub(crate) fn compare(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {

@@ -1,4 +1,4 @@
-//! A cluster to test behaviors with.
+//! Test cluster for behaviors.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::network::Network;
 use crate::timeline::Actor;
 use crate::world::ObjectName;
 
-/// In seconds of simulated time. By then, even a slow rollout is over.
+/// Simulated seconds until even a slow rollout has completed.
 const SETTLED: u32 = 600;
 
-/// A simulated cluster with one workload, which is named `web`.
+/// A simulated cluster with a single workload named `web`.
 pub(super) struct Cluster {
     network: Network,
     pub(super) environment: Environment,
@@ -22,7 +22,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Creates a workload, and waits until it is settled.
+    /// Creates the workload and waits for it to settle.
     pub(super) async fn with(plural: &str, workload: &Value, pace: Pace) -> Self {
         let mut cluster = Self {
             network: Network::new(ApiServer::new().collecting_garbage(), Vec::new()),
@@ -44,7 +44,7 @@ impl Cluster {
         self.network.merge(Actor::User, &self.name, "", patch).await;
     }
 
-    /// Runs the environment until it is settled. Calls `observe` every second.
+    /// Runs the environment until it settles, calling `observe` every second.
     pub(super) async fn settle(&mut self, mut observe: impl FnMut(&Self)) {
         for _ in 0..SETTLED {
             self.environment.step(&self.network).await;
@@ -60,7 +60,7 @@ impl Cluster {
     }
 }
 
-/// Returns a workload with two replicas of image `web:1`.
+/// A workload with two replicas of image `web:1`.
 pub(super) fn workload(kind: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": kind,

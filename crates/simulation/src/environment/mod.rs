@@ -1,4 +1,4 @@
-//! The parts of a cluster that operators depend on, i.e. the controllers for workloads, volumes and
+//! The parts of a cluster that operators depend on: controllers for workloads, volumes and
 //! addresses.
 
 #[cfg(test)]
@@ -36,29 +36,29 @@ impl World {
         Self { objects, externals }
     }
 
-    /// Returns all objects sorted by kind and name, except for those which exist in every cluster.
+    /// All objects sorted by kind and name, except those that exist in every cluster.
     #[must_use]
     pub fn objects(&self) -> &[StoredObject] {
         &self.objects
     }
 
-    /// Returns the objects of external systems. Keys consist of the system and the object, such as
-    /// `dns: a.example.com`.
+    /// Objects of external systems. Keys combine the system and the object name, e.g. `dns:
+    /// a.example.com`.
     ///
-    /// If several objects share a name, they are numbered as in `dns: a.example.com <2>`.
+    /// Duplicate names are numbered, as in `dns: a.example.com <2>`.
     #[must_use]
     pub fn externals(&self) -> &BTreeMap<String, Value> {
         &self.externals
     }
 
-    /// Returns all objects of a kind, e.g. `deployments` of the group `apps`.
+    /// All objects of a resource, e.g. `deployments` in the group `apps`.
     pub fn of<'w>(&'w self, group: &'w str, plural: &'w str) -> impl Iterator<Item = &'w StoredObject> {
         let objects = self.objects.iter();
         objects.filter(move |stored| stored.group == group && stored.resource == plural)
     }
 }
 
-/// A change that a [`Behavior`] makes to an object.
+/// A change made by a [`Behavior`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Act {
     object: ObjectName,
@@ -67,14 +67,14 @@ pub struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Change {
-    /// A merge patch for the object or for a subresource, e.g. `/status`.
+    /// A merge patch for the object or one of its subresources, e.g. `/status`.
     Merge(&'static str, Value),
     Create(Value),
     Delete,
 }
 
 impl Act {
-    /// Patches the status of an object with a merge patch, e.g. `{"phase": "Bound"}`.
+    /// Merges `status` into the status of an object, e.g. `{"phase": "Bound"}`.
     #[must_use]
     pub fn status(stored: &StoredObject, status: Value) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Act {
         }
     }
 
-    /// Patches an object with a merge patch.
+    /// Applies a merge patch to an object.
     #[must_use]
     pub fn merge(stored: &StoredObject, patch: Value) -> Self {
         Self {
@@ -92,8 +92,8 @@ impl Act {
         }
     }
 
-    /// Creates an object of the given kind, e.g. `pods` with an empty `group`. You may set
-    /// `generateName` instead of `name`.
+    /// Creates an object of the given resource, e.g. `pods` with an empty `group`. Either `name` or
+    /// `generateName` must be set.
     #[must_use]
     pub fn create(group: &str, plural: &str, object: Value) -> Self {
         let text = |pointer: &str| {
@@ -160,13 +160,13 @@ impl Act {
 /// }
 /// ```
 pub trait Behavior: Send + Sync {
-    /// Returns the changes that the controller wants to make.
+    /// Returns the controller's next changes, given the current state.
     ///
-    /// Don't return acts that leave their object unchanged: the simulation would never settle.
+    /// Don't return no-op acts, or the simulation will never settle.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act>;
 }
 
-/// The active behaviors, together with the acts that they have planned.
+/// The active behaviors and their planned acts.
 pub(crate) struct Environment {
     behaviors: Vec<Arc<dyn Behavior>>,
     pace: Pace,
@@ -181,8 +181,8 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the behaviors that exist in every cluster. With `has_pods`, workloads create ReplicaSets
-/// and Pods. This is only needed for operators that read them.
+/// Behaviors that exist in every cluster. With `has_pods`, workloads create ReplicaSets and Pods,
+/// which only matters to operators that read them.
 pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
     let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
         Arc::new(workloads::Workloads),
@@ -217,7 +217,7 @@ impl Environment {
         self.planned.iter().map(|(_, due)| *due).min()
     }
 
-    /// Asks the behaviors for new acts, then executes those that are due.
+    /// Plans the behaviors' next acts and executes those that are due.
     pub(crate) async fn step(&mut self, network: &Network) {
         let world = World::new(network.server.objects(), network.systems.lock().objects());
         let delay = if self.pace == Pace::Slow {
@@ -229,8 +229,8 @@ impl Environment {
         let known = std::mem::take(&mut self.planned);
         for behavior in &self.behaviors {
             for act in behavior.next(&world, self.pace) {
-                // An act that is still wanted keeps its due time. Otherwise, it would be postponed
-                // whenever anything changes.
+                // Keep the due time of acts that are still desired, or any unrelated change would
+                // postpone them.
                 let due = known.iter().find(|(planned, _)| *planned == act);
                 let due = due.map_or(now + delay, |(_, due)| *due);
                 self.planned.push((act, due));
@@ -256,7 +256,7 @@ pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the act that updates the status, unless it's up to date already.
+/// Returns an act that updates the status, or `None` if it's already up to date.
 fn status_act(stored: &StoredObject, wanted: Value) -> Option<Act> {
     (!contains(&stored.value()["status"], &wanted)).then(|| Act::status(stored, wanted))
 }

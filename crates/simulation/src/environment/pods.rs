@@ -1,4 +1,4 @@
-//! Pods of workloads. They are only simulated for operators that read Pods or ReplicaSets.
+//! Pods of workloads, simulated only for operators that read Pods or ReplicaSets.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -7,12 +7,13 @@ use super::{Act, Behavior, World, is_going};
 use crate::history::Pace;
 use crate::world::owner_uids;
 
-/// Some histories set `replicas` to the maximum of the schema, which may well be in the millions.
+/// Pod limit, since some histories set `replicas` to the schema's maximum, possibly in the
+/// millions.
 pub(super) const MOST_PODS: i64 = 10;
-/// The controllers of StatefulSets and DaemonSets set it on their Pods.
+/// Label that the StatefulSet and DaemonSet controllers set on their Pods.
 const REVISION_HASH: &str = "controller-revision-hash";
 
-/// Keeps the desired number of Pods for each workload, and replaces Pods of outdated templates.
+/// Maintains the desired number of Pods per workload and replaces Pods of outdated templates.
 pub(super) struct Replicas;
 
 impl Behavior for Replicas {
@@ -34,7 +35,7 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
     };
     let is_set = workload.resource == "statefulsets";
     let pods: Vec<_> = owned(world, "", "pods", workload).collect();
-    // Pods of a StatefulSet have an ordinal, all others are interchangeable.
+    // Pods of a StatefulSet have ordinals; all others are interchangeable.
     let is_wanted = |(index, pod): (usize, &&StoredObject)| {
         let place = match is_set {
             true => pod
@@ -44,7 +45,7 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
                 .and_then(|number| number.parse().ok()),
             false => i64::try_from(index).ok(),
         };
-        // A ReplicaSet keeps its template, so its Pods are never outdated.
+        // The template of a ReplicaSet never changes, so its Pods can't be outdated.
         let is_current =
             workload.resource == "replicasets" || pod.value()["metadata"]["labels"][REVISION_HASH] == *hash;
         is_current && place.is_some_and(|place| place < wanted)
@@ -85,7 +86,7 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"] })
 }
 
-/// Returns the objects that belong to `owner` and aren't being deleted.
+/// Objects owned by `owner` that aren't being deleted.
 pub(super) fn owned<'w>(
     world: &'w World,
     group: &'w str,
@@ -110,7 +111,7 @@ pub(super) fn template_hash(workload: &StoredObject) -> String {
     format!("{hash:x}")
 }
 
-/// FNV-1a with sorted keys, since the order of fields must not matter.
+/// FNV-1a. Keys are sorted so that field order doesn't matter.
 fn add_to_hash(value: &Value, hash: &mut u32) {
     let mut add = |text: &str| {
         for byte in text.bytes() {

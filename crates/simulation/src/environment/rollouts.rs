@@ -1,8 +1,8 @@
-//! Rollouts of Deployments. Each Pod template gets its own ReplicaSet. During a rollout, both the
-//! new and the old ReplicaSet have Pods.
+//! Rollouts of Deployments. Each Pod template gets its own ReplicaSet, and both the old and the new
+//! one have Pods during a rollout.
 //!
-//! Like the Deployment controller of Kubernetes, we scale up before we scale down, and keep within
-//! `maxSurge` and `maxUnavailable`.
+//! Like the Deployment controller of Kubernetes, scales up before scaling down, within `maxSurge`
+//! and `maxUnavailable`.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -14,11 +14,11 @@ use crate::history::Pace;
 use crate::world::REVISION;
 
 const TEMPLATE_HASH: &str = "pod-template-hash";
-/// Default for both `maxSurge` and `maxUnavailable`, in percent of the replicas.
+/// Default `maxSurge` and `maxUnavailable`, in percent of the replicas.
 const DEFAULT_SHARE: i64 = 25;
 const DEFAULT_HISTORY: i64 = 10;
 
-/// Creates and scales the ReplicaSets of Deployments, and reports their sums in the status.
+/// Creates and scales the ReplicaSets of Deployments, and aggregates their statuses.
 pub(super) struct Rollouts;
 
 impl Behavior for Rollouts {
@@ -42,7 +42,7 @@ struct Rollout<'w> {
     /// `None` for the strategy `Recreate`.
     limits: Option<Limits>,
     current: Option<&'w StoredObject>,
-    /// In order of their revisions.
+    /// Sorted by revision.
     old: Vec<&'w StoredObject>,
 }
 
@@ -59,15 +59,15 @@ impl Limits {
             return None;
         }
         if wanted > MOST_PODS {
-            // Otherwise, a rollout of thousands of Pods would take forever.
+            // Don't throttle large rollouts; thousands of Pods would take forever.
             let (surge, unavailable) = (wanted, wanted);
             return Some(Self { surge, unavailable });
         }
         let settings = &strategy["rollingUpdate"];
         let surge = count(&settings["maxSurge"], wanted, 99);
         let unavailable = count(&settings["maxUnavailable"], wanted, 0);
-        // Shares of a few replicas may both be rounded to zero. Kubernetes allows one Pod to be
-        // unavailable in this case, since the rollout couldn't proceed otherwise.
+        // Percentages of a few replicas may both round to zero, and the rollout would be stuck.
+        // Kubernetes then allows one unavailable Pod.
         let unavailable = if surge == 0 {
             unavailable.max(1)
         } else {
@@ -77,8 +77,8 @@ impl Limits {
     }
 }
 
-/// Resolves an absolute number or a percentage of `wanted`. Percentages are rounded down if
-/// `round_up` is 0, and up if it is 99.
+/// Resolves an absolute number or a percentage of `wanted`. Pass 0 as `round_up` to round
+/// percentages down, 99 to round them up.
 fn count(setting: &Value, wanted: i64, round_up: i64) -> i64 {
     let share = |percent: i64| (wanted * percent + round_up) / 100;
     match setting {
@@ -125,7 +125,7 @@ impl<'w> Rollout<'w> {
     }
 
     fn is_complete(&self) -> bool {
-        // The sum includes the old ReplicaSets, which must be empty.
+        // The sum includes old ReplicaSets, so these must be scaled down to zero.
         self.sum("/status/replicas") == self.wanted
             && self
                 .current
@@ -171,14 +171,14 @@ impl<'w> Rollout<'w> {
     fn scale_up(&self) -> Vec<Act> {
         let most = match self.limits {
             Some(limits) => self.wanted + limits.surge - self.old_replicas(),
-            // `Recreate` has to wait for the old Pods to go.
+            // `Recreate` scales up only after the old Pods are gone ...
             None if self.old.iter().any(|set| number(set, "/status/replicas") > 0) => 0,
             None => self.wanted,
         };
         let target = most.clamp(0, self.wanted);
         let Some(set) = self.current else {
             return match self.limits {
-                // `Recreate` doesn't even create the ReplicaSet before the old Pods are gone.
+                // ... and doesn't even create the ReplicaSet before that.
                 None if target < self.wanted => Vec::new(),
                 _ => self.with_revision(|revision| {
                     let body = replica_set(self.deployment, &self.hash, target, revision);
@@ -188,7 +188,7 @@ impl<'w> Rollout<'w> {
         };
         let replicas = number(set, "/spec/replicas");
         let is_latest = self.old.iter().all(|old| revision(old) < revision(set));
-        // A rollback reuses the ReplicaSet of the old template, as a new revision.
+        // Rollback: reuse the old template's ReplicaSet under a new revision.
         if !is_latest {
             return self.with_revision(|revision| {
                 let annotations = json!({ REVISION: revision.to_string() });
@@ -206,8 +206,7 @@ impl<'w> Rollout<'w> {
         vec![scale(set, target)]
     }
 
-    /// Starts the next revision, which both the Deployment and the ReplicaSet (`act`) are annotated
-    /// with.
+    /// Bumps the revision annotation of the Deployment, together with `act` for the ReplicaSet.
     fn with_revision(&self, act: impl FnOnce(i64) -> Act) -> Vec<Act> {
         let revision = self.sets().map(revision).max().unwrap_or(0) + 1;
         let annotations = json!({ REVISION: revision.to_string() });
@@ -228,7 +227,7 @@ impl<'w> Rollout<'w> {
             number(set, "/spec/replicas") - number(set, "/status/availableReplicas")
         });
         let mut removable = self.sum("/spec/replicas") - needed - pending.max(0);
-        // Unavailable Pods go first, because removing them can't hurt. After that, remove as many
+        // Remove unavailable Pods first, as that doesn't affect availability. Then remove as many
         // available ones as `maxUnavailable` permits.
         let mut dispensable = self.sum("/status/availableReplicas") - needed;
         let mut acts = Vec::new();
@@ -357,7 +356,7 @@ mod tests {
                 let states = roll_out(&mut cluster, "web:2").await;
                 let both = |state: &State| state.pods.first() != state.pods.last();
                 assert!(states.iter().any(both), "{states:#?}");
-                // Of three replicas, 25 % are one Pod for `maxSurge` and none for `maxUnavailable`.
+                // 25% of three replicas: one Pod for `maxSurge`, none for `maxUnavailable`.
                 for state in &states {
                     assert!(state.available >= 3 && state.pods.len() <= 4, "{state:#?}");
                 }

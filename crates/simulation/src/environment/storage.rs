@@ -8,7 +8,7 @@ use crate::history::Pace;
 pub(super) struct Volumes;
 
 impl Behavior for Volumes {
-    /// Binds claims with the requested size. Claims stay pending if the environment is failing.
+    /// Binds claims at their requested size. Claims remain pending if the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let claims = world.of("", "persistentvolumeclaims");
         claims
@@ -31,8 +31,7 @@ impl Behavior for Volumes {
 pub(super) struct LoadBalancers;
 
 impl Behavior for LoadBalancers {
-    /// Assigns an address to Ingresses and to Services of type LoadBalancer, unless the environment
-    /// is failing.
+    /// Assigns addresses to Ingresses and LoadBalancer Services, unless the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         if pace == Pace::Failing {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! Controllers for StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods, and for Deployments without
-//! ReplicaSets.
+//! Controllers for StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods, and for Deployments
+//! without ReplicaSets.
 //!
-//! The status of a workload always reports the expected number of replicas, even when no Pods are
-//! created for it (see [`of_cluster`](super::of_cluster)).
+//! Statuses always report the desired number of replicas, even if no Pods are created (see
+//! [`of_cluster`](super::of_cluster)).
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 
-/// Timestamps are ignored when states are compared, so any will do.
+/// Arbitrary, since timestamps are ignored in comparisons.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
 /// StatefulSets, DaemonSets and ReplicaSets.
@@ -22,7 +22,7 @@ impl Behavior for Workloads {
     }
 }
 
-/// Deployments without ReplicaSets. A rollout only changes their status.
+/// Deployments without ReplicaSets; rollouts only affect their status.
 pub(super) struct Deployments;
 
 impl Behavior for Deployments {
@@ -38,8 +38,8 @@ fn next_statuses(world: &World, kinds: &[&str], pace: Pace) -> Vec<Act> {
         .collect()
 }
 
-/// Counts that the API types always write, by resource. All other counts are left out when they are
-/// zero, as in Kubernetes, where they have `omitempty`.
+/// Counts that are always present in the status, by resource. Kubernetes marks all others as
+/// `omitempty`, so they're absent when zero.
 const REQUIRED_COUNTS: &[(&str, &[&str])] = &[
     ("statefulsets", &["replicas", "availableReplicas"]),
     ("replicasets", &["replicas"]),
@@ -54,7 +54,7 @@ const REQUIRED_COUNTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Replaces optional counts that are zero with `null`, which makes a merge patch remove them.
+/// Replaces zero-valued optional counts with `null`, so that a merge patch removes them.
 pub(super) fn without_zeros(mut status: Value, resource: &str) -> Value {
     let required = REQUIRED_COUNTS.iter().find(|(known, _)| *known == resource);
     for (name, value) in status.as_object_mut().into_iter().flatten() {
@@ -73,9 +73,9 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     let is_observed = object["status"]["observedGeneration"] == generation;
     let ready = match pace {
         Pace::Prompt => wanted,
-        // A new template makes all replicas unready. ReplicaSets keep their template.
+        // All replicas become unready when the template changes. ReplicaSets have a fixed template.
         Pace::Slow if !is_observed && stored.resource != "replicasets" => 0,
-        // In a slow environment, replicas become ready one at a time.
+        // In a slow environment, replicas become ready one by one.
         Pace::Slow => {
             let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
             (before + 1).min(wanted)
@@ -121,8 +121,8 @@ pub(super) enum Progress {
     TimedOut,
 }
 
-/// Returns the conditions of a Deployment, with the reasons and messages of the Deployment
-/// controller. `subject` is the object that makes progress, such as `ReplicaSet "web-7d4"`.
+/// Conditions of a Deployment, with the real controller's reasons and messages. `subject` is what
+/// is progressing, e.g. `ReplicaSet "web-7d4"`.
 pub(super) fn deployment_conditions(is_available: bool, progress: Progress, subject: &str) -> Value {
     let condition = |kind: &str, is_true: bool, reason: &str, message: &str| {
         json!({
@@ -189,7 +189,7 @@ impl Behavior for Jobs {
 pub(super) struct Pods;
 
 impl Behavior for Pods {
-    /// Starts Pods, or lets them crash if the environment is failing.
+    /// Starts Pods, or makes them crash if the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let pods = world.of("", "pods").filter(|stored| !is_going(stored));
         pods.filter_map(|stored| {

@@ -1,4 +1,4 @@
-//! Oracle for data loss: nothing that holds data may be deleted while its owner lives.
+//! Data loss oracle: objects that hold data must not be deleted while their owner exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     })
 }
 
-/// Reports a Secret that the operator has deleted while its owner existed, and now recreates with
-/// other values. Copies of other Secrets don't count.
+/// Reports a Secret that the operator deleted while its owner existed, and now recreates with
+/// different values. Copies of other Secrets are exempt.
 pub(crate) fn repeated_secret(
     name: &ObjectName,
     deletions: &[Deletion],
@@ -39,9 +39,9 @@ pub(crate) fn repeated_secret(
 
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    /// By field.
+    /// Last written value per field.
     made: BTreeMap<String, Value>,
-    /// Fields whose value from the operator has been replaced by the operator.
+    /// Fields where the operator overwrote its own value.
     pub(crate) replaced: BTreeSet<String>,
 }
 
@@ -54,7 +54,8 @@ impl Secrets {
             let same_object =
                 before.is_some_and(|before| before["metadata"]["uid"] == after["metadata"]["uid"]);
             let made = self.made.insert(field.clone(), value.clone());
-            // It's fine to restore a value that somebody else has modified, so look at who made it.
+            // Restoring a value that another actor modified is fine, so only report values that the
+            // operator wrote.
             if same_object && known != Some(value) && made.as_ref() == known {
                 self.replaced.insert(field);
             }

@@ -1,4 +1,4 @@
-//! Oracles, i.e. the properties that every run is checked for.
+//! Oracles: the properties that every run is checked for.
 
 mod data;
 mod truth;
@@ -8,45 +8,45 @@ use std::fmt;
 pub(crate) use data::{Secrets, lost_claim, repeated_secret, replaced_secret};
 pub(crate) use truth::{Claims, false_claims};
 
-/// The property that a failure violates.
+/// The property violated by a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Oracle {
     /// After a perturbation, the operator settles in a different state than without it.
     EndState,
-    /// The result depends on the path: changing a declaration from A to B ends in a different state
-    /// than declaring B right away, or changing it back to A doesn't restore the previous state.
+    /// The result is path-dependent: changing a declaration from A to B ends in a different state
+    /// than declaring B directly, or changing it back to A doesn't restore the previous state.
     Path,
     /// The operator keeps writing or reconciling after the last change.
     Quiet,
-    /// Something is left over after a deletion, either the object itself or something that the
-    /// operator has created for it.
+    /// A deletion is incomplete: the object itself or something that the operator created for it is
+    /// left over.
     Deletion,
-    /// Data is lost. A PersistentVolumeClaim is deleted while its owner lives, a Secret is
-    /// recreated with different values, or a generated value is replaced.
+    /// Data loss: a PersistentVolumeClaim is deleted while its owner exists, a Secret is recreated
+    /// with different values, or a generated value is overwritten.
     Data,
-    /// The status reports an object as ready although it isn't.
+    /// The status reports an object as ready when it isn't.
     Truth,
     /// The operator panics.
     Panic,
     /// The operator exits on its own.
     End,
-    /// The server rejects a write as invalid, even in a run without perturbations.
+    /// The server rejects a write as invalid, even in an undisturbed run.
     Invalid,
-    /// The reconcile of an object keeps failing, even in a run without perturbations.
+    /// An object keeps failing to reconcile, even in an undisturbed run.
     Error,
-    /// The operator sends a request that isn't permitted by its role.
+    /// The operator sends a request that its role doesn't permit.
     Role,
-    /// An [invariant](crate::Simulation::invariant) of the test doesn't hold.
+    /// A user-defined [invariant](crate::Simulation::invariant) is violated.
     Invariant,
-    /// A process writes after it has lost its lease to another replica.
+    /// A process writes after losing its lease to another replica.
     Leader,
-    /// Two runs of the same history are different.
+    /// Two runs of the same history differ.
     Determinism,
 }
 
 impl Oracle {
-    /// Returns the name used in reports.
+    /// Name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Oracle for the truth of statuses: a status must not claim that something is ready when it isn't.
+//! Status oracle: a status must not claim readiness prematurely.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ const WORKING: [&str; 2] = ["Available", "Ready"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// Generation for which an object has claimed to be ready, by UID.
+    /// Generation at which an object claimed to be ready, by UID.
     ready: BTreeMap<String, i64>,
     workloads: BTreeMap<String, i64>,
     pub(crate) violations: Vec<Violation>,
 }
 
 impl Claims {
-    /// Called when someone other than the operator has changed the cluster, since that may turn a
-    /// true claim into a false one.
+    /// Drops all recorded claims. Called when an actor other than the operator has changed the
+    /// cluster, since claims that were true before may now be false.
     pub(crate) fn forget(&mut self) {
         self.ready.clear();
     }
@@ -68,7 +68,7 @@ impl Claims {
     }
 }
 
-/// Checks the claims in a settled state.
+/// Checks readiness claims in a settled state.
 pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for stored in objects.iter().filter(|stored| !is_workload(stored)) {
@@ -95,13 +95,13 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     violations
 }
 
-/// Finds a workload that isn't ready or a Job that has failed among the dependents of an object.
+/// Finds an unready workload or a failed Job among the descendants of an object.
 fn unready_child<'o>(stored: &StoredObject, objects: &'o [StoredObject]) -> Option<&'o StoredObject> {
     let mut family = descendants(stored, objects).into_iter();
     family.find(|child| is_workload(child) && !is_ready(child) || has_failed(child))
 }
 
-// We don't draw conclusions from a Job that's still running.
+// Jobs that are still running don't count.
 fn has_failed(stored: &StoredObject) -> bool {
     let conditions = stored.value()["status"]["conditions"].as_array();
     let is_failed =
@@ -129,8 +129,8 @@ fn is_ready(stored: &StoredObject) -> bool {
     }
     let wanted = spec["replicas"].as_i64().unwrap_or(1);
     if wanted == 0 {
-        // With zero replicas there's nothing that could be unready, so don't wait for the
-        // workload's controller to report them.
+        // With zero replicas nothing can be unready; don't wait for the workload's controller to
+        // report them.
         return true;
     }
     status["observedGeneration"].as_i64() >= Some(generation(stored))
@@ -152,7 +152,7 @@ fn claims_ready(stored: &StoredObject) -> bool {
     })
 }
 
-// Owner references form a graph, possibly with cycles.
+// Owner references form a graph that may contain cycles.
 fn descendants<'o>(root: &StoredObject, objects: &'o [StoredObject]) -> Vec<&'o StoredObject> {
     let mut known = BTreeSet::from([root.metadata("uid")]);
     let mut found: Vec<&StoredObject> = Vec::new();

@@ -1,8 +1,7 @@
-//! Undisturbed histories that differ from the first one in some other respect, such as the
-//! environment, the order of declarations, their values, the number of replicas, or the time that
-//! passes.
+//! Undisturbed histories that differ from the first one in other respects: environment, order of
+//! declarations, their values, number of replicas, or elapsed time.
 //!
-//! Some of them serve as a base for perturbations as well.
+//! Some of them also serve as bases for perturbations.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +55,8 @@ impl Search<'_> {
 
     /// Lets three months pass before the objects are deleted.
     ///
-    /// Returns the history if the operator does something in the meantime, since there's nothing to
-    /// disturb otherwise.
+    /// Returns `None` if the operator is inactive during that time, as there's nothing to disturb
+    /// then.
     pub(super) fn months(&mut self, base: &Base) -> Option<Base> {
         if self.is_done() {
             return None;
@@ -80,8 +79,8 @@ impl Search<'_> {
         {
             return None;
         }
-        // Names and values may be derived from the current time or be random. Use another seed to
-        // find out which fields to ignore.
+        // Names and values may depend on the clock or on randomness; rerun with another seed to
+        // find out which fields to mask.
         let other = self.run(
             &History {
                 seed: 1,
@@ -101,8 +100,7 @@ impl Search<'_> {
         })
     }
 
-    /// Tries two replicas. Returns the history, in which the lease can then be handed over at each
-    /// write.
+    /// Tries two replicas. Returns a history for testing lease handovers at each write.
     pub(super) fn replicas(&mut self, base: &Base) -> Option<Base> {
         if !self.setting.has_replicas || self.is_done() {
             return None;
@@ -132,7 +130,7 @@ impl Search<'_> {
         history.steps[..count].reverse();
         let mut expected = base.expected.clone();
         let last = expected.steps.len() - 1;
-        // In between, other objects exist than in the usual order.
+        // Intermediate states differ from those of the usual order.
         for (number, state) in expected.steps.iter_mut().enumerate() {
             if number != count - 1 && number != last {
                 *state = None;
@@ -142,11 +140,11 @@ impl Search<'_> {
     }
 
     /// Tries the variants of each declaration, both from scratch and as an update of the original.
-    /// Returns the histories with an update.
+    /// Returns the update histories.
     pub(super) fn variants(&mut self, base: &Base) -> Vec<Base> {
         let mut bases = Vec::new();
         let count = self.setting.declarations.len();
-        // The other half disturbs requests.
+        // Reserve the other half for perturbations.
         let budget = self.budget.half_of_rest(self.found.histories);
         for number in 0..count {
             let declaration = &self.setting.declarations[number];
@@ -192,15 +190,15 @@ impl Search<'_> {
             .insert(count + 1, base.expected.steps[count - 1].clone());
         let mut outcome = self.run(&path, &expected);
         if outcome.rejected.is_some() {
-            // Some changes can't be reverted, e.g. volumes don't shrink. Delete the modified object
-            // together with the others instead.
+            // Some changes are irreversible, e.g. volumes can't shrink. Skip the change back and
+            // delete the modified object along with the others.
             path.steps.remove(count + 1);
             expected.steps.remove(count + 1);
             let last = expected.steps.len() - 1;
             expected.steps[count + 1..last].fill(None);
             outcome = self.run(&path, &expected);
         }
-        // If the result may depend on the path, then it may also depend on perturbations.
+        // If the result may be path-dependent, perturbations may affect it, too.
         let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
         if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
             return None;
@@ -213,7 +211,7 @@ impl Search<'_> {
         })
     }
 
-    /// Reports a field that has no effect outside of the object itself.
+    /// Reports fields that have no effect outside of the object itself.
     fn note_unused(
         &mut self,
         base: &Base,
@@ -231,14 +229,13 @@ impl Search<'_> {
         };
         let count = self.setting.declarations.len();
         let before = base.expected.steps[count - 1].clone().unwrap_or_default();
-        // Removing a field that's set to its default is a no-op, and proves nothing.
+        // Removing a field that's set to its default is a no-op and proves nothing.
         let spec_of = |state: &Snapshot| state.0.get(&own).map(|object| object["spec"].clone());
         if spec_of(&before) == spec_of(state) {
             return;
         }
         let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
-        // Only look at fields that are set. An unset one may be ignored for good reasons, e.g.
-        // because it's a deprecated alias of another field.
+        // Skip unset fields. They may be unused for good reasons, e.g. as deprecated aliases.
         let declared = &self.setting.declarations[number].object;
         let set = changes
             .keys()

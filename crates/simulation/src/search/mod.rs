@@ -1,9 +1,8 @@
-//! Search for a history in which the operator misbehaves.
+//! Searches for a history in which the operator misbehaves.
 //!
-//! We begin with undisturbed runs to find out which requests the operator makes, and in which
-//! states it settles. Subsequent runs disturb one of these requests or modify a declaration, and
-//! must settle in the same states. If there's budget left, the remaining runs disturb two requests
-//! at once.
+//! Undisturbed runs come first, to find out which requests the operator makes and in which states
+//! it settles. Later runs disturb one of these requests or modify a declaration, and must settle in
+//! the same states. Any remaining budget is spent on disturbing two requests at once.
 
 mod bases;
 mod server;
@@ -33,11 +32,11 @@ const MOST_FAILURES: usize = 3;
 pub struct Failure {
     /// The violated property.
     pub oracle: Oracle,
-    /// Describes what is wrong.
+    /// What went wrong.
     pub message: String,
-    /// The shortest failing history that could be found.
+    /// The shortest failing history found.
     pub history: History,
-    /// Timeline of that history.
+    /// Timeline of `history`.
     pub events: Vec<Event>,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct Search<'s> {
     progress: Progress,
     found: Report,
     disturbed: BTreeSet<String>,
-    /// The outcome of the undisturbed history, if it has run already.
+    /// Outcome of the undisturbed history, if it was run already.
     plain: Option<Outcome>,
 }
 
@@ -58,7 +57,7 @@ struct Base {
 }
 
 impl Base {
-    /// Returns how to disturb a history with two replicas, or one in which time passes.
+    /// Perturbations for a history with two replicas, or for one in which time passes.
     fn disturbances(&self) -> Vec<Perturbation> {
         if self.history.replicated {
             return handovers(&changing(&self.outcome.moments, 0));
@@ -77,8 +76,8 @@ pub(crate) fn run_plain(setting: &Setting) -> Outcome {
     run(setting, &history, &expected)
 }
 
-/// Returns the undisturbed history with the states that we know in advance: nothing must be left
-/// after the last deletion.
+/// The undisturbed history, with the only state known in advance: nothing is left after the last
+/// deletion.
 fn plain(setting: &Setting) -> (History, Expected) {
     let history = History::plain(setting.declarations.len());
     let mut steps = vec![None; history.steps.len() - 1];
@@ -91,7 +90,8 @@ fn plain(setting: &Setting) -> (History, Expected) {
 }
 
 impl<'s> Search<'s> {
-    /// Begins a search. `plain` is what [`run_plain`] has returned, if it has run in this setting.
+    /// Starts a search. `plain` is the result of [`run_plain`], if it was already run in this
+    /// setting.
     pub(crate) fn new(
         setting: &'s Setting,
         plain: Option<Outcome>,
@@ -155,7 +155,7 @@ impl<'s> Search<'s> {
                 self.disturb(&bases[0], pair.to_vec());
             }
         }
-        // Spend most of the budget on the first declaration, since its histories are the shortest.
+        // Favor the first declaration, which has the shortest histories.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
             for number in 1..queues.len().max(2) {
                 for number in [0, 0, number] {
@@ -197,7 +197,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a single history, and compares it with undisturbed ones.
+    /// Runs a single history and compares it with undisturbed ones.
     pub(crate) fn replay(mut self, history: &History) -> Report {
         let Some(base) = self.base() else {
             return self.found;
@@ -210,8 +210,7 @@ impl<'s> Search<'s> {
         self.found
     }
 
-    /// Returns the state after time has passed in the undisturbed version of `history`, and the
-    /// index of that step.
+    /// State and index of the time-passing step in the undisturbed version of `history`.
     fn state_after_time(&mut self, history: &History) -> Option<(usize, Snapshot)> {
         let number = history
             .steps
@@ -285,7 +284,7 @@ impl<'s> Search<'s> {
         outcome
     }
 
-    /// Runs the undisturbed history. Returns `None` if even that fails.
+    /// Runs the undisturbed history. `None` if even that fails.
     fn base(&mut self) -> Option<Base> {
         let (history, mut expected) = plain(self.setting);
         let outcome = match self.plain.take() {
@@ -303,13 +302,14 @@ impl<'s> Search<'s> {
         if self.report(&history, &expected, &outcome) {
             return None;
         }
-        // The same seed must lead to the same events. If not, comparing anything else is pointless.
+        // Determinism check: the same seed must produce the same events, or comparisons are
+        // meaningless.
         let again = self.run(&history, &expected);
         if let Some(difference) = first_difference(&outcome.events, &again.events) {
             self.fail(Oracle::Determinism, difference, history, again.events);
             return None;
         }
-        // Whatever differs with another seed is random or depends on the time, so mask it.
+        // Mask whatever changes with the seed, i.e. anything random or time-dependent.
         let other = History {
             seed: 1,
             ..history.clone()
@@ -353,15 +353,15 @@ impl<'s> Search<'s> {
                 _ => random.below(bases.len()),
             };
             let (base, singles) = (&bases[number], &singles[number]);
-            // Count it anyway, so that the loop ends.
+            // Count it regardless, to guarantee termination.
             if singles.len() < 2 {
                 self.found.histories += 1;
                 continue;
             }
             let first = &singles[random.below(singles.len())];
             let near = neighbours(&base.outcome.moments, &first.at, singles);
-            // Prefer perturbations that are close together, because the second one is then more
-            // likely to hit the operator while it recovers from the first.
+            // Prefer perturbations that are close together: the second one is then more likely to
+            // hit while the operator recovers from the first.
             let second = match random.below(4) {
                 0 => &singles[random.below(singles.len())],
                 _ => near[random.below(near.len())],
@@ -385,7 +385,7 @@ impl<'s> Search<'s> {
         self.report(history, expected, &outcome);
     }
 
-    /// Records the failure of a run, if any, and returns whether there was one.
+    /// Records the failure of a run, if any. Returns whether there was one.
     fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
         for violation in &outcome.violations {
             let mut known = self.found.failures.iter();

@@ -1,5 +1,4 @@
-//! Histories that can be replayed on a real server. They have no perturbations, and as many
-//! declarations as possible.
+//! Histories to replay on a real server: no perturbations, as many declarations as possible.
 
 use crate::history::{History, Pace, Step};
 use crate::report::{OnServer, Report};
@@ -9,8 +8,8 @@ use crate::world::Snapshot;
 use super::Search;
 
 impl Search<'_> {
-    /// Compares the simulation of a history (by default, one with all variants of all declarations)
-    /// with a run on a real API server. Panics if the server can't be used.
+    /// Compares the simulation of a history (by default, with all variants of all declarations)
+    /// with a run on a real API server. Panics if the server is unusable.
     pub(crate) fn replay_on_server(mut self, history: Option<History>) -> Report {
         if self.setting.has_webhooks {
             self.found.on_server = Some(OnServer::Skipped(
@@ -45,8 +44,8 @@ impl Search<'_> {
         self.found
     }
 
-    /// Builds a history that updates each declaration to each of its variants and back. Leaves out
-    /// variants that the server rejects or with which the operator already fails in the simulation.
+    /// Builds a history that updates each declaration to each of its variants and back. Skips
+    /// variants that the server rejects or that make the operator fail in the simulation.
     fn long_history(&mut self, base: &History) -> History {
         let count = self.setting.declarations.len();
         let mut changes = Vec::new();
@@ -70,8 +69,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the state contains Pods of workloads, for which a plain API server lacks a
-/// controller.
+/// Returns whether the state contains workload Pods. A plain API server has no controller for
+/// these.
 fn has_pods_of_workloads(state: &Snapshot) -> bool {
     let mut pods = state.0.iter().filter(|(name, _)| name.starts_with("pods "));
     pods.any(|(_, pod)| {

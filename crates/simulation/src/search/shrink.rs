@@ -1,4 +1,4 @@
-//! Shrinking of a failing history: fewer perturbations, and simpler random values.
+//! Shrinks failing histories, by dropping perturbations and simplifying random values.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::run::{Expected, Outcome};
 use crate::simpler::simpler;
 use crate::timeline::Event;
 
-/// Complex values have many simpler ones, and each try is a run.
+/// Limits the number of runs; complex values have many simpler ones.
 const MOST_TRIES: usize = 100;
 
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Search<'_> {
         self.setting.declarations[*number].random.contains(changes)
     }
 
-    /// Takes the first simpler values that still fail, and goes on from there.
+    /// Greedily simplifies the values of a step as long as the history still fails.
     fn simplify(&mut self, mut best: Reported, step: usize) -> Reported {
         let mut tries = 0;
         'simplified: loop {
@@ -80,7 +80,7 @@ impl Search<'_> {
         }
     }
 
-    /// Adapts the expected states to other values of a step.
+    /// Adapts the expected states to different values in a step.
     fn expect_with(
         &mut self,
         expected: &Expected,
@@ -89,7 +89,7 @@ impl Search<'_> {
         changes: BTreeMap<String, Value>,
     ) -> Expected {
         let mut expected = expected.clone();
-        // They must lead to the same state as if they had been declared from scratch.
+        // The result must be the same as if the values had been declared from scratch.
         if expected.steps[step].is_some() {
             let count = self.setting.declarations.len();
             let mut fresh = History::plain(count);
@@ -100,7 +100,7 @@ impl Search<'_> {
         expected
     }
 
-    /// Runs a history, and returns it if the same oracle as before reports a violation.
+    /// Runs a history. Returns it if it violates the same oracle as before.
     fn reports(&mut self, history: &History, expected: &Expected, known: &Violation) -> Option<Reported> {
         let Outcome {
             violations, events, ..
@@ -117,8 +117,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns simpler changes to a declaration. At least one change must remain, otherwise it would be
-/// the declared object itself.
+/// Simpler changes to a declaration. Always keeps at least one change, as the result would
+/// otherwise equal the declared object.
 fn simpler_changes(changes: &BTreeMap<String, Value>) -> Vec<BTreeMap<String, Value>> {
     let object = Value::Object(changes.clone().into_iter().collect());
     let all = simpler(&object).into_iter();
