@@ -111,8 +111,8 @@ impl<E: External> Remote<E> {
         }
     }
 
-    /// Calls the system. `name` identifies the call in timelines and histories, e.g. `create
-    /// a.example.com`.
+    /// Calls the system. `name` identifies the call in timelines and histories, e.g.
+    /// `create a.example.com`.
     ///
     /// # Errors
     ///

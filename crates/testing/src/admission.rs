@@ -4,10 +4,10 @@ use kube::api::DynamicObject;
 use kube::core::admission::{AdmissionRequest, Operation};
 use kube::core::{GroupVersionKind, GroupVersionResource, TypeMeta};
 
-/// Returns an admission request from the user `test`, as a `rbuilder::Webhook` passes it to its
-/// functions.
+/// Builds an admission request from the user `test`, of the kind that a `rbuilder::Webhook` passes
+/// to its functions.
 ///
-/// Kind, resource and name are empty. Set them if the function under test reads them:
+/// Kind, resource and name are left empty. Set them if the function under test reads them:
 ///
 /// ```
 /// use rbuilder::testing::admission_request;

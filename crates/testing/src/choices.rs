@@ -1,25 +1,24 @@
 //! Random choices that can be replayed and shrunk.
 //!
-//! A generator draws numbers, where zero leads to the simplest result. The numbers drawn for a
-//! value are its recipe: replaying them generates the same value, and smaller or fewer numbers
-//! generate a simpler one. Shrinking changes the recipe instead of the value, so shrunk values
-//! always obey the rules of the generator.
+//! Generators draw numbers, with zero producing the simplest result. The numbers drawn for a value
+//! are its recipe: replaying a recipe generates the same value, and smaller or fewer numbers
+//! generate a simpler one. Shrinking operates on recipes rather than values, so shrunk values
+//! always satisfy the generator's constraints.
 //!
-//! For example, a generator of lists draws a 1 followed by an item, for each item, and a 0 to stop.
-//! `[7, 900]` has the recipe `1 7 1 900 0` with the parts `1 7` and `1 900`. If the check fails for
-//! items above 500, removing the first part gives `1 900 0`, and reducing numbers gives `1 501 0`,
-//! which is `[501]`.
+//! For example, a list generator draws a 1 before each item and a 0 to stop. `[7, 900]` has the
+//! recipe `1 7 1 900 0` with the parts `1 7` and `1 900`. If the check fails for items above 500,
+//! removing the first part yields `1 900 0`, and reducing numbers yields `1 501 0`, i.e. `[501]`.
 
 use crate::random::Random;
 
-// Shrinking is best effort, so give up at some point if the check keeps finding simpler values.
+// Shrinking is best effort; give up eventually if the check keeps finding simpler values.
 const TRIES: usize = 4000;
 
-/// A source of numbers for a generator, either random or from a recipe.
+/// A source of numbers for a generator: either random or read from a recipe.
 pub(super) struct Choices {
     source: Source,
     made: Vec<u64>,
-    /// Ranges of `made` that can be cut out as a whole, because they generated an optional part.
+    /// Ranges of `made` that generated an optional part and can be cut out as a whole.
     parts: Vec<(usize, usize)>,
 }
 
@@ -51,16 +50,16 @@ impl Choices {
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         let number = match &mut self.source {
             Source::Random(random) => random.next() % limit,
-            // A recipe may have been shortened or may come from a different branch of the
-            // generator, so never trust it to be long enough or in range.
+            // The recipe may have been shortened or taken from another branch of the generator, so
+            // it may be too short or out of range.
             Source::Recipe(numbers) => numbers.next().unwrap_or(0).min(limit - 1),
         };
         self.made.push(number);
         number
     }
 
-    /// Like [`below`](Self::below), but most numbers are small, and a quarter are the largest
-    /// possible.
+    /// Like [`below`](Self::below), but favors small numbers, and picks the maximum in a quarter of
+    /// all cases.
     pub(super) fn mostly_small(&mut self, limit: u64) -> u64 {
         const SMALL: u64 = 100;
         let number = match &mut self.source {
@@ -75,15 +74,15 @@ impl Choices {
         number
     }
 
-    /// Returns one of the items, of which the first is the simplest. `from` must not be empty.
+    /// Picks an item; the first one is considered the simplest. Panics if `from` is empty.
     pub(super) fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Generates an optional part with a probability of `in_ten` tenths.
+    /// Generates an optional part with a probability of `in_ten` / 10.
     pub(super) fn maybe<T>(&mut self, in_ten: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let from = self.made.len();
-        // Zero must mean "left out", so that shrinking the number removes the part.
+        // Zero must mean "absent", so that shrinking the number removes the part.
         let left_out = 10 - in_ten;
         let made = (self.below(10) >= left_out).then(|| make(self));
         self.parts.push((from, self.made.len()));
@@ -97,8 +96,7 @@ impl Choices {
 }
 
 impl Recipe {
-    /// Shrinks this recipe for as long as `holds` returns true for the smaller ones. `holds` must
-    /// return true for this recipe.
+    /// Shrinks the recipe while `holds` returns true, as it must for the initial recipe.
     pub(super) fn simplest(self, mut holds: impl FnMut(&mut Choices) -> bool) -> Self {
         let mut best = self;
         let mut tries = 0;
@@ -109,8 +107,7 @@ impl Recipe {
                 return false;
             }
             let found = choices.into_recipe();
-            // Require progress. Without it, the loop below could alternate between two equal
-            // recipes.
+            // Require progress, or the loop below could alternate between equal recipes.
             let is_simpler = (found.numbers.len(), &found.numbers) < (best.numbers.len(), &best.numbers);
             if is_simpler {
                 *best = found;
@@ -123,10 +120,10 @@ impl Recipe {
 
     fn without_a_part(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
         let mut parts = self.parts.clone();
-        // Try large parts first, because removing one also removes all parts inside it.
+        // Largest parts first: removing one also removes the parts nested in it.
         parts.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
         parts.into_iter().any(|(from, to)| {
-            // An absent field needs a zero in its place; an item of a list does not.
+            // An absent field still needs a zero in its place, but a removed list item doesn't.
             [&[0][..], &[]].into_iter().any(|instead| {
                 let numbers = [&self.numbers[..from], instead, &self.numbers[to..]].concat();
                 simpler(self, numbers)

@@ -1,13 +1,14 @@
-//! Compares a compiled CRD with its manifest.
+//! Compares compiled CRDs with their manifests.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_schema::undo_kube_quirks;
 use serde_json::Value;
 
-/// Asserts that a compiled CRD (`Kind::crd()`) is equal to its manifest.
+/// Asserts that a compiled CRD (`Kind::crd()`) equals its manifest.
 ///
 /// # Panics
-/// Panics with a list of all differences if [`crd_differences`] returns any.
+///
+/// Panics with all differences if [`crd_differences`] finds any.
 #[track_caller]
 pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
     let differences = crd_differences(crd, manifest);
@@ -18,15 +19,15 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
     );
 }
 
-/// Returns the differences between a compiled CRD (`Kind::crd()`) and its manifest, one per line.
+/// Lists the differences between a compiled CRD (`Kind::crd()`) and its manifest, one per line.
 ///
-/// Ignores what kube generates and the API server does not need: the title and description of the
+/// Ignores what kube generates without the API server needing it: title and description of the
 /// root, `nullable` on an optional status, the missing description of a status with alternatives,
 /// and integers printed as floats.
 ///
-/// Also ignores what only the manifest contains: annotations, the list kind, and the properties
-/// `apiVersion`, `kind` and `metadata`. In kube, the spec is always required and the status is
-/// always a subresource; the manifest may differ in both.
+/// Also ignores what only manifests contain: annotations, the list kind, and the properties
+/// `apiVersion`, `kind` and `metadata`. kube always makes the spec required and the status a
+/// subresource; manifests may differ in both.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -77,8 +78,8 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
 fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
     let status = written.pointer("/schema/openAPIV3Schema/properties/status");
     let has_status = status.is_some_and(|schema| !schema.is_null());
-    // kube always generates a status subresource, so `status_subresource = false` only shows up in
-    // the manifest.
+    // kube always generates a status subresource, so only the manifest reflects
+    // `status_subresource = false`.
     if !has_status || written.pointer("/subresources/status").is_some() {
         return;
     }
@@ -101,7 +102,7 @@ fn names(crd: &Value) -> Value {
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
     undo_kube_quirks(&mut version);
-    // In kube, the spec is always required. `optional_spec` only affects the manifest.
+    // kube always makes the spec required; `optional_spec` only affects the manifest.
     if let Some(root) = version
         .pointer_mut("/schema/openAPIV3Schema")
         .and_then(Value::as_object_mut)
@@ -144,7 +145,7 @@ fn compare_values(path: &str, compiled: &Value, written: &Value, found: &mut Vec
         }
         (Value::Number(compiled), Value::Number(written)) if compiled.as_f64() == written.as_f64() => {}
         (compiled, written) if compiled == written => {}
-        // A manifest may spell out an empty list, but the typed CRD can't: it skips empty ones.
+        // The manifest may spell out an empty list, which the typed CRD skips on serialization.
         (Value::Null, Value::Array(list)) | (Value::Array(list), Value::Null) if list.is_empty() => {}
         (compiled, written) => {
             found.push(format!(
@@ -237,7 +238,7 @@ spec:
         let status = json!({"type": "object"});
         assert_eq!(differences(json!({"status": {}}), status.clone()), 0);
         assert_eq!(differences(Value::Null, status), 0);
-        // An outdated manifest, generated before the kind had a status.
+        // An outdated manifest from before the kind had a status.
         assert_eq!(differences(Value::Null, Value::Null), 2);
     }
 

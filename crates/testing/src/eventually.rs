@@ -1,4 +1,4 @@
-//! Waits for a condition.
+//! Polling for conditions.
 
 use std::fmt::{Debug, Display};
 use std::panic::Location;
@@ -9,19 +9,20 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 const INTERVAL: Duration = Duration::from_millis(50);
 
-// Cap timeouts at a year, since `Instant::now() + Duration::MAX` overflows.
+// Cap on timeouts, because `Instant::now() + Duration::MAX` overflows.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The result of a check. `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue
 /// it.
 pub trait Outcome {
-    /// The value that [`eventually`] returns.
+    /// The value returned by [`eventually`].
     type Value;
 
     /// Returns the value if the wait is over.
     ///
     /// # Errors
-    /// Returns the description of this check for the timeout message.
+    ///
+    /// Returns a description of this check for the timeout message.
     fn outcome(self) -> Result<Self::Value, String>;
 }
 
@@ -55,11 +56,12 @@ impl<T, E: Display> Outcome for Result<T, E> {
 
 /// Calls `check` every 50 ms until it succeeds, and returns its value.
 ///
-/// Time is measured by tokio's clock, so waiting takes no real time while the clock is paused.
+/// Uses tokio's clock, so waiting takes no real time while the clock is paused.
 ///
 /// # Panics
-/// Panics with the result of the last check if it does not succeed within `timeout`. The message
-/// contains the caller's location.
+///
+/// Panics with the result of the last check if none succeeds within `timeout`. The message contains
+/// the caller's location.
 #[track_caller]
 pub fn eventually<O, F>(timeout: Duration, check: impl FnMut() -> F) -> impl Future<Output = O::Value>
 where
@@ -82,8 +84,9 @@ where
 /// ```
 ///
 /// # Panics
-/// Panics with the expected and the last value if they are not equal within `timeout`. The message
-/// contains the caller's location.
+///
+/// Panics with the expected and the last value if they don't become equal within `timeout`. The
+/// message contains the caller's location.
 #[track_caller]
 pub fn eventually_eq<V, F>(
     timeout: Duration,
@@ -122,8 +125,8 @@ where
     let deadline = Instant::now() + timeout.min(LONGEST);
     let mut last = "the first check did not finish".to_owned();
     loop {
-        // `timeout_at` never interrupts a check that is ready immediately, so check the deadline
-        // here, too.
+        // `timeout_at` never interrupts a check that completes immediately, so check the deadline
+        // here as well.
         let overdue = Instant::now() >= deadline;
         match timeout_at(deadline, check()).await.map(Outcome::outcome) {
             Ok(Ok(value)) => return value,

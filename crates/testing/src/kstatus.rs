@@ -1,7 +1,7 @@
-//! Computes the health of an object by the rules of kstatus.
+//! Computes an object's health according to kstatus.
 //!
-//! `tests/health.jsonl` contains objects with the results of kstatus itself and of the Argo CD
-//! health script in scaffolds. `cargo xtask health` records them.
+//! `tests/health.jsonl` contains objects with the results of kstatus itself and of the scaffolded
+//! Argo CD health script, recorded by `cargo xtask health`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,22 +9,21 @@ use serde_json::Value;
 /// The health of an object. See [`kstatus()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kstatus {
-    /// The object is in its desired state, or does not report its state.
+    /// In the desired state, or doesn't report its state.
     Current,
-    /// The controller has not observed the latest generation, or the object is not ready yet.
+    /// The latest generation isn't observed yet, or the object isn't ready yet.
     InProgress,
-    /// The object will not become ready without intervention.
+    /// Won't become ready without intervention.
     Failed,
-    /// The object is being deleted.
+    /// Being deleted.
     Terminating,
 }
 
-/// Computes the health of a custom resource like kstatus of `sigs.k8s.io/cli-utils`, which Flux,
-/// kpt and others use. It considers `status.observedGeneration` and the conditions `Reconciling`,
+/// Computes the health of a custom resource like kstatus of `sigs.k8s.io/cli-utils`, which is used
+/// by Flux, kpt and others. Considers `status.observedGeneration` and the conditions `Reconciling`,
 /// `Stalled` and `Ready`.
 ///
-/// kstatus has separate rules for the built-in kinds of Kubernetes. This function does not
-/// implement them.
+/// kstatus has separate rules for the built-in kinds of Kubernetes, which are not implemented here.
 ///
 /// ```
 /// use rbuilder_testing::{Kstatus, kstatus};
@@ -36,6 +35,7 @@ pub enum Kstatus {
 /// ```
 ///
 /// # Panics
+///
 /// Panics if the object cannot be serialized.
 #[track_caller]
 pub fn kstatus(object: &impl Serialize) -> Kstatus {

@@ -1,9 +1,9 @@
 //! The test kit of rbuilder: API servers for tests, and checks that need no server.
 //!
-//! Operators use it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`. Each module
-//! has a feature of the same name. The features are enabled in `[dev-dependencies]`, so release
-//! builds do not compile the test kit. This crate does not depend on the library: helpers that run
-//! a `Manager` or convert objects like its webhook are in `rbuilder::testing` itself.
+//! Operators use it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`, each with a
+//! feature of the same name. The features are enabled in `[dev-dependencies]`, so release builds
+//! don't compile the test kit. This crate doesn't depend on the library: helpers that run a
+//! `Manager` or convert objects like its webhook are in `rbuilder::testing` itself.
 //!
 //! | to | use |
 //! |---|---|

@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// Returns the YAML documents in a file or in all manifests in a folder, each with the path of its
-/// file.
+/// Parses the YAML documents in a file or in all manifests of a directory, each with the path of
+/// its file.
 pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     let mut found = Vec::new();
     for file in manifest_files(path)? {
@@ -19,7 +19,7 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     Ok(found)
 }
 
-/// Returns the name of the service account that a RoleBinding or ClusterRoleBinding refers to.
+/// The name of the service account referenced by a RoleBinding or ClusterRoleBinding.
 pub(crate) fn service_account(binding: &Value) -> Option<&str> {
     if !matches!(
         binding["kind"].as_str(),
@@ -32,7 +32,7 @@ pub(crate) fn service_account(binding: &Value) -> Option<&str> {
     account["name"].as_str()
 }
 
-// Does not descend into subfolders.
+// Not recursive.
 fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let read = |err| read_error(path, err);
     if fs::metadata(path).map_err(read)?.is_file() {

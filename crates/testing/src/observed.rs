@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::eventually;
 
-// Long enough for a controller to reconcile the object and write its status on a busy CI machine.
+// Generous enough for a reconcile and a status write on a busy CI machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Waits until the status of an object refers to its current generation, and returns the object.
-/// Checks `status.observedGeneration` or, if the status does not contain it, `observedGeneration`
-/// in all conditions, of which there must be at least one.
+/// Waits until an object's status refers to its current generation, and returns the object. Checks
+/// `status.observedGeneration` or, if it's absent, `observedGeneration` in all conditions, of which
+/// there must be at least one.
 ///
-/// The status of the conditions is ignored, so the controller may report that the object is not
-/// available yet.
+/// The conditions' own statuses are ignored, so the object needn't be available yet.
 ///
 /// # Panics
-/// Panics after 20 seconds. The message contains the generation and the status found. This always
-/// happens if the status has neither field; use [`eventually`] to wait for other fields instead.
+///
+/// Panics after 20 seconds, with the generation and the status found. Always times out if the
+/// status has neither field; use [`eventually`] to wait for other fields instead.
 #[track_caller]
 pub fn until_observed<K>(objects: &Api<K>, name: &str) -> impl Future<Output = K>
 where
@@ -42,7 +42,8 @@ fn check_observed(object: &Value) -> Result<(), String> {
     let (generation, status) = (object["metadata"]["generation"].as_i64(), &object["status"]);
     let is_current = |observed: &Value| {
         observed
-            // The controller may already have seen a newer generation than the object we read.
+            // The controller may have observed a newer generation than that of the object read
+            // above.
             .as_i64()
             .is_some_and(|observed| Some(observed) >= generation)
     };

@@ -4,13 +4,13 @@ use rbuilder_re2::{Choice, Pattern};
 
 use super::choices::Choices;
 
-// We don't sample anchors and empty classes exactly, so a sample may fail to match.
+// Samples may fail to match, as anchors and empty classes aren't sampled exactly.
 const TRIES: usize = 20;
 
 pub(super) fn matching_string(pattern: &str, choices: &mut Choices) -> Option<String> {
     let pattern = Pattern::parse(pattern).ok()?;
     for _ in 0..TRIES {
-        // Make more repetitions unlikely after a while, otherwise `(a*)*` gets very long.
+        // Make further repetitions increasingly unlikely, or `(a*)*` would get very long.
         let mut ways = 0;
         let text = pattern.sample(|choice| match choice {
             Choice::Way => {

@@ -1,5 +1,5 @@
-//! Reads files of the operator under test at the paths to which `rbuilder` writes them. Tests run in
-//! the folder of the package.
+//! Reads files of the operator under test from the paths where `rbuilder` writes them, relative to
+//! the package root, in which tests run.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::assert_crd_matches;
 const SAMPLES: &str = "config/samples";
 const BASES: &str = "config/crd/bases";
 
-/// Returns the sample of a kind: the first object with its API version and kind in
-/// `config/samples/`, by file name.
+/// Returns the sample of a kind: the first object (by file name) with its API version and kind in
+/// `config/samples/`.
 ///
-/// Absent fields are set to the defaults of the CRD in `config/crd/bases/`, as in an object read
-/// from a cluster. If there is no CRD for the kind, no defaults are set.
+/// Absent fields are defaulted according to the CRD in `config/crd/bases/`, as in an object read
+/// from a cluster. Without a CRD for the kind, no defaults are set.
 ///
 /// # Panics
-/// Panics if there is no sample, if the sample cannot be deserialized, or if the CRD cannot be
-/// read.
+///
+/// Panics if there is no sample, if the sample can't be deserialized, or if the CRD can't be read.
 #[track_caller]
 pub fn sample<K>() -> K
 where
@@ -38,7 +38,7 @@ where
 {
     let (api_version, kind) = (K::api_version(&()), K::kind(&()));
     for (path, text) in read_samples(&package.join(SAMPLES)) {
-        // The folder also contains samples of other kinds and a `kustomization.yaml`.
+        // The directory also contains samples of other kinds and a `kustomization.yaml`.
         let objects = serde_saphyr::from_multiple::<Value>(&text)
             .unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
         let is_wanted = |object: &Value| object["apiVersion"] == *api_version && object["kind"] == *kind;
@@ -56,7 +56,7 @@ where
 #[track_caller]
 fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Option<Schema> {
     let path = generated_crd_path(&K::group(&()), &K::plural(&()));
-    // Not an error: kinds of other projects have no CRD here.
+    // Not an error: there are no CRDs for foreign kinds.
     let text = std::fs::read_to_string(package.join(&path)).ok()?;
     let crd: Value =
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
@@ -74,11 +74,11 @@ fn generated_crd_path(group: &str, plural: &str) -> String {
     format!("{BASES}/{group}_{plural}.yaml")
 }
 
-/// Asserts that a compiled CRD is equal to the one in `config/crd/bases/`. See
-/// [`assert_crd_matches`].
+/// Asserts that a compiled CRD equals the one in `config/crd/bases/`. See [`assert_crd_matches`].
 ///
 /// # Panics
-/// Panics if they differ or if the file cannot be read.
+///
+/// Panics if they differ, or if the file can't be read.
 #[track_caller]
 pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
     let compiled = K::crd();

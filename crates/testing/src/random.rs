@@ -1,6 +1,6 @@
-//! Pseudo-random numbers for tests.
+//! A pseudo-random number generator for tests.
 
-/// A generator of pseudo-random numbers, which are the same on every machine: Sebastiano Vigna's
+/// A pseudo-random number generator with the same sequence on every machine: Sebastiano Vigna's
 /// SplitMix64. Short, and random enough for tests.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -25,6 +25,7 @@ impl Random {
     /// Returns a number below `limit`.
     ///
     /// # Panics
+    ///
     /// Panics if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % limit as u64).unwrap_or_default()

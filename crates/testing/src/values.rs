@@ -11,7 +11,7 @@ use super::pattern::matching_string;
 
 const TRIES: usize = 50;
 
-/// A generator of values. Callers can override fields whose constraints are not part of the schema.
+/// A generator of values. Callers can override fields whose constraints aren't part of the schema.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Maker {
     /// Allowed values by path, e.g. `.spec.schedule`.
@@ -21,13 +21,13 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// Returns a value that respects types, bounds, formats and patterns. The value may still be
-    /// invalid if alternatives (`oneOf`, `anyOf`) contradict each other, so validate it.
+    /// Generates a value that respects types, bounds, formats and patterns. It may still be invalid
+    /// if alternatives (`oneOf`, `anyOf`) contradict each other, so validate it.
     pub(super) fn value(&self, schema: &Schema, path: &str, choices: &mut Choices) -> Value {
         if let Some(values) = self.values.get(path) {
             return choices.one_of(values).clone();
         }
-        // Compare with 9, not 0, because shrinking goes towards zero and null isn't the simplest
+        // Compare with 9 rather than 0: shrinking goes towards zero, and null isn't the simplest
         // value.
         if schema.nullable && !self.present.contains(path) && choices.below(10) == 9 {
             return Value::Null;
@@ -119,7 +119,7 @@ impl Maker {
                 .map_or_else(|| format!("k{at}"), |key| (*key).to_owned());
             fields.insert(key, self.value(values, &path, choices));
         }
-        // Maps need distinct keys. Go on with the names that the loop above hasn't used.
+        // Map keys must be distinct, so continue with names not used by the loop above.
         for key in KEYS.iter().skip(least).take(most.saturating_sub(least)) {
             if let Some(value) = choices.maybe(3, |choices| self.value(values, &path, choices)) {
                 fields.insert((*key).to_owned(), value);
@@ -129,7 +129,8 @@ impl Maker {
 
     fn choose(&self, value: &mut Value, list: &[Schema], whole: &Schema, path: &str, choices: &mut Choices) {
         let chosen = choices.one_of(list);
-        // Drop what only the other alternatives require, since `oneOf` must match exactly one.
+        // Drop fields required only by the other alternatives, since exactly one `oneOf` must
+        // match.
         if let Value::Object(fields) = value {
             for other in list {
                 fields.retain(|name, _| {
@@ -169,7 +170,7 @@ impl Maker {
 fn alternatives(schema: &Schema) -> Vec<Vec<Schema>> {
     let own = [&schema.one_of, &schema.any_of]
         .into_iter()
-        // An `IntOrString` has `anyOf` with both types, which `value` has handled already.
+        // Skip `IntOrString`, whose `anyOf` of both types is already handled in `value`.
         .filter(|list| !list.is_empty() && !schema.int_or_string)
         .cloned();
     own.chain(schema.all_of.iter().flat_map(alternatives)).collect()
@@ -185,7 +186,7 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        // `IntOrString` in Kubernetes is an int32.
+        // Kubernetes defines `IntOrString` as an int32.
         _ if schema.int_or_string => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
@@ -213,12 +214,12 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     } else {
         multiple
     };
-    // Rounding towards zero may have gone below a positive minimum.
+    // Rounding towards zero may have dropped below a positive minimum.
     Value::from(multiple)
 }
 
 fn number(schema: &Schema, choices: &mut Choices) -> Value {
-    // Multiples of 1/8 have an exact binary representation, so conversions don't round them.
+    // Multiples of 1/8 are exact in binary, so conversions don't round.
     const STEP: f64 = 0.125;
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
     let step = of(&schema.multiple_of).unwrap_or(STEP);
@@ -232,18 +233,17 @@ fn number(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let first = (from / step).ceil();
     let steps = ((to / step).floor() - first).clamp(0.0, 100_000.0) as u64;
-    // Shrinking leads to `zero`, which is the number of steps to zero or to the bound closest to
-    // it.
+    // Shrinking leads to `zero`, the number of steps to zero or to the bound closest to it.
     let zero = (0.0 - first).clamp(0.0, steps as f64) as u64;
     let at = (zero + choices.mostly_small(steps + 1)) % (steps + 1);
     let number = (first + at as f64) * step;
-    // `ceil` returns -0.0 for e.g. -0.5, so normalize it.
+    // Normalize -0.0, which `ceil` returns for e.g. -0.5.
     json!(if number == 0.0 { 0.0 } else { number })
 }
 
 fn samples(format: &str) -> &'static [&'static str] {
     match format {
-        // An empty string is valid base64, but the API server rejects it as `byte`.
+        // The API server rejects an empty string as `byte`, even though it's valid base64.
         "byte" => &["aGk=", "AAECAw=="],
         "date-time" | "datetime" => &["2001-01-01T00:00:00Z", "2024-02-29T23:59:59.123456Z"],
         "date" => &["2001-01-01", "2024-02-29"],
@@ -293,12 +293,12 @@ fn text(schema: &Schema, choices: &mut Choices) -> Value {
 }
 
 fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices: &mut Choices) -> String {
-    // The pattern of quantities also matches strings that Kubernetes cannot parse, so don't
-    // sample it.
+    // Don't sample the pattern of quantities, as it also matches strings that Kubernetes can't
+    // parse.
     if pattern.contains("numkMGTPE") {
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }
-    // kube parses durations as floating-point numbers, which loses nanoseconds in very long ones.
+    // kube parses durations as floats, which loses nanoseconds in very long ones.
     if known("kube::core::Duration").is_some_and(|duration| duration.pattern.as_deref() == Some(pattern)) {
         return (*choices.one_of(&["0s", "30s", "1h30m", "1.5h", "250ms", "-10m", "24h"])).to_owned();
     }

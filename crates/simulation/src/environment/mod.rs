@@ -42,8 +42,8 @@ impl World {
         &self.objects
     }
 
-    /// Objects of external systems. Keys combine the system and the object name, e.g. `dns:
-    /// a.example.com`.
+    /// Objects of external systems. Keys combine the system and the object name, e.g.
+    /// `dns: a.example.com`.
     ///
     /// Duplicate names are numbered, as in `dns: a.example.com <2>`.
     #[must_use]

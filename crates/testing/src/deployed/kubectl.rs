@@ -53,14 +53,14 @@ impl Kubectl {
         input
             .write_all(object.to_string().as_bytes())
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        // kubectl reads to the end of its input, so close the pipe before waiting.
+        // Close the pipe before waiting, as kubectl reads its input until EOF.
         drop(input);
         let status = child.wait().expect("a child process can be awaited");
         assert!(status.success(), "{command:?}: {status}");
     }
 }
 
-/// Returns the object's name as kubectl arguments spell it, e.g. `Deployment.v1.apps/manager`.
+/// Formats the object's name as a kubectl argument, e.g. `Deployment.v1.apps/manager`.
 pub(super) fn resource_name(object: &Value) -> String {
     let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (part(&object["kind"]), part(&object["metadata"]["name"]));
@@ -78,8 +78,8 @@ pub(super) fn has_resources(folder: &str) -> bool {
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     kustomization["resources"]
         .as_array()
-        // kubectl fails for a kustomization without resources, which is what we have before the
-        // first `rbuilder create api`.
+        // kubectl fails on a kustomization without resources, i.e. before the first
+        // `rbuilder create api`.
         .is_some_and(|resources| !resources.is_empty())
 }
 
@@ -97,7 +97,7 @@ pub(super) fn read(command: &mut Command) -> String {
     output(command).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Like [`read`], but returns standard error instead of panicking.
+/// Like [`read`], but returns stderr instead of panicking.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
@@ -111,7 +111,7 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Prints to the output of the test, which `cargo test` shows with `--nocapture` or on failure.
+/// Prints to the test's output, which `cargo test` shows on failure or with `--nocapture`.
 #[allow(clippy::disallowed_macros)] // tests have no subscriber
 pub(super) fn print(line: &str) {
     println!("{line}");

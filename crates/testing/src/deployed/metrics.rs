@@ -1,4 +1,4 @@
-//! Reads the metrics of a deployed operator.
+//! Scrapes the metrics of a deployed operator.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -18,7 +18,7 @@ pub(super) async fn check(kubectl: Command, service: &MetricsService, token: &st
         Err(kube::Error::Api(status)) if status.code == 401 => {}
         answer => panic!("a client without a token must be refused, got {answer:?}"),
     }
-    // Retry, because it may take a moment until the new ClusterRoleBinding takes effect.
+    // Retry until the new ClusterRoleBinding has taken effect.
     let metrics = eventually(TIMEOUT, || read_metrics(&server, json!({"token": token}))).await;
     assert!(metrics.contains("# TYPE "), "{metrics}");
 }
@@ -27,7 +27,7 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
     let url = format!("https://{}", server.address);
     let mut config = Config::new(url.parse().expect("kubectl prints an address"));
     config.auth_info = serde_json::from_value(user).expect("a user of a kubeconfig");
-    // By default, the manager serves metrics with a certificate that it has signed itself.
+    // The manager's default metrics certificate is self-signed.
     config.accept_invalid_certs = true;
     let request = Request::new("").get("metrics", &GetParams::default());
     Client::try_from(config)?
@@ -35,10 +35,10 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
         .await
 }
 
-/// A local port that kubectl forwards to a Service until this value is dropped.
+/// A local port that kubectl forwards to a Service until dropped.
 struct PortForward {
     child: Child,
-    /// kubectl prints a line for each connection and would die of SIGPIPE if we closed this.
+    /// Keep the pipe open: kubectl prints a line per connection and would die of SIGPIPE.
     _output: BufReader<ChildStdout>,
     address: String,
 }
@@ -55,7 +55,7 @@ impl PortForward {
         let mut output = BufReader::new(child.stdout.take().expect("the output is a pipe"));
         let mut line = String::new();
         output.read_line(&mut line).expect("kubectl prints text");
-        // Forwarding from 127.0.0.1:40123 -> 8443
+        // E.g. `Forwarding from 127.0.0.1:40123 -> 8443`.
         let address = line.strip_prefix("Forwarding from ");
         let address = address.and_then(|rest| rest.split_once(" -> "));
         let Some((address, _)) = address else {

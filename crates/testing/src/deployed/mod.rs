@@ -1,7 +1,7 @@
 //! An operator deployed to a real cluster, for end-to-end tests.
 //!
-//! This module runs `make` and `kubectl`, as users do: a test that called the API server itself
-//! would not notice a broken Makefile.
+//! Everything goes through `make` and `kubectl`, as it does for users. Tests that called the API
+//! server directly wouldn't notice a broken Makefile.
 
 mod kubectl;
 mod metrics;
@@ -18,17 +18,17 @@ use rendered::Rendered;
 
 const MANIFESTS: &str = "config/default";
 const SAMPLES: &str = "config/samples";
-// For everything but the rollout, which has its own `--timeout`.
+// Not used for the rollout, which has its own `--timeout`.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// An operator that `make deploy` has deployed to the cluster in the kubeconfig.
+/// An operator deployed by `make deploy` to the cluster in the kubeconfig.
 ///
-/// Used by the scaffolded test `tests/e2e.rs`. Names are read from the rendered `config/default`,
-/// so you can change them there. Set the variable `KUBECTL` to use another binary than `kubectl`.
+/// Used by the scaffolded test `tests/e2e.rs`. Names are taken from the rendered `config/default`,
+/// so you're free to change them there. Set `KUBECTL` to use a binary other than `kubectl`.
 ///
-/// All functions print the commands that they run. If a test panics while this value is in scope,
-/// dropping it prints the Deployments, Pods, logs and events in the operator's namespace, and
-/// leaves them in the cluster.
+/// All commands are printed as they run. If the test panics while this value is in scope, dropping
+/// it prints the Deployments, Pods, logs and events of the operator's namespace, and leaves them in
+/// the cluster.
 ///
 /// ```no_run
 /// use rbuilder::testing::DeployedOperator;
@@ -49,20 +49,23 @@ pub struct DeployedOperator {
 }
 
 impl DeployedOperator {
-    /// Deploys the image named by the variable `IMG`, and waits up to five minutes until its
-    /// Deployments are available.
+    /// Deploys the image in `IMG` and waits up to five minutes for its Deployments to become
+    /// available.
     ///
     /// The namespace enforces the Pod Security Standard "restricted".
     ///
     /// # Panics
-    /// Panics if `IMG` is not set, if `config/default` renders no Deployment, or if a command fails.
+    ///
+    /// Panics if `IMG` is not set, if `config/default` renders no Deployment, or if a command
+    /// fails.
     #[must_use]
     #[track_caller]
     pub fn deploy() -> Self {
         let image = std::env::var("IMG").expect("IMG names the image, as in `make test-e2e`");
         let kubectl = Kubectl::from_environment();
         let rendered = Rendered::read(&kubectl.kustomize(MANIFESTS));
-        // Create the namespace before `make deploy` does, so that the label is there before the Pods.
+        // Create the namespace ahead of `make deploy`, so that Pods are subject to the label from
+        // the start.
         kubectl.apply(&json!({
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -79,26 +82,27 @@ impl DeployedOperator {
         operator
     }
 
-    /// Returns the namespace of the operator.
+    /// The operator's namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.rendered.namespace
     }
 
-    /// Returns a `kubectl` command for the operator's namespace, to which a test can add arguments.
+    /// A `kubectl` command for the operator's namespace, to be extended with arguments.
     #[must_use]
     pub fn kubectl(&self) -> Command {
         self.kubectl.command(self.namespace())
     }
 
-    /// Scrapes the metrics like Prometheus: over HTTPS, with the token of a service account that is
-    /// allowed to read them. Checks that a client without a token is rejected.
+    /// Scrapes the metrics like Prometheus: over HTTPS, with the token of a service account that
+    /// may read them. Also checks that clients without a token are rejected.
     ///
-    /// Does nothing if `config/default` contains no metrics Service, e.g. after
+    /// No-op if `config/default` contains no metrics Service, e.g. after
     /// `rbuilder edit --disable metrics`.
     ///
     /// # Panics
-    /// Panics if the metrics are public, or cannot be read within two minutes.
+    ///
+    /// Panics if the metrics are public, or can't be read within two minutes.
     pub async fn check_metrics(&self) {
         let Some(service) = &self.rendered.metrics else {
             return;
@@ -119,14 +123,15 @@ impl DeployedOperator {
         metrics::check(self.kubectl(), service, token.trim()).await;
     }
 
-    /// Creates the samples in `config/samples`, and returns them as stored in the cluster. Samples
+    /// Creates the samples in `config/samples` and returns them as stored in the cluster. Samples
     /// without a namespace are created in `namespace`.
     ///
-    /// Webhooks only become reachable shortly after the manager is ready, so failed requests are
-    /// retried for two minutes.
+    /// Failed requests are retried for two minutes, because webhooks become reachable only shortly
+    /// after the manager is ready.
     ///
     /// # Panics
-    /// Panics if the samples cannot be created.
+    ///
+    /// Panics if the samples can't be created.
     pub async fn create_samples(&self, namespace: &str) -> Vec<Value> {
         if !kubectl::has_resources(SAMPLES) {
             return Vec::new();
@@ -142,18 +147,19 @@ impl DeployedOperator {
         }
     }
 
-    /// Waits until each object has a status, for two minutes each.
+    /// Waits up to two minutes for each object to get a status.
     ///
-    /// Skips kinds whose status no controller in this project writes, according to the PROJECT
-    /// file: kinds without a controller, and kinds created from a CRD, whose scaffolded controller
-    /// is a stub.
+    /// Skips kinds for which, according to the PROJECT file, no controller of this project writes a
+    /// status: kinds without a controller, and kinds imported from a CRD, whose scaffolded
+    /// controller is a stub.
     ///
     /// # Panics
-    /// Panics if an object has no status in time, or if PROJECT cannot be read.
+    ///
+    /// Panics if an object doesn't get a status in time, or if PROJECT can't be read.
     pub async fn await_status(&self, objects: &[Value]) {
         let text = std::fs::read_to_string("PROJECT").expect("PROJECT can be read");
         let project: Value = serde_saphyr::from_str(&text).expect("PROJECT is YAML");
-        // A status that nobody writes would only time out.
+        // Waiting for a status that no controller writes would just time out.
         for object in objects.iter().filter(|object| has_controller(&project, object)) {
             let name = kubectl::resource_name(object);
             kubectl::print(&format!("waiting for the status of {name}"));
@@ -170,9 +176,10 @@ impl DeployedOperator {
         }
     }
 
-    /// Deletes objects, and waits until their finalizers are removed.
+    /// Deletes objects and waits for their finalizers to complete.
     ///
     /// # Panics
+    ///
     /// Panics if an object still exists after two minutes.
     pub fn delete(&self, objects: &[Value]) {
         let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
@@ -183,10 +190,11 @@ impl DeployedOperator {
         }
     }
 
-    /// Removes the operator with `make undeploy`, and deletes its namespace, which `make undeploy`
-    /// keeps because it existed before `make deploy`.
+    /// Removes the operator with `make undeploy`, then deletes its namespace, which predates
+    /// `make deploy` and is therefore kept by `make undeploy`.
     ///
     /// # Panics
+    ///
     /// Panics if a command fails.
     pub fn undeploy(self) {
         run(Command::new("make").args(["undeploy", "ignore-not-found=true"]));
@@ -220,7 +228,7 @@ fn has_controller(project: &Value, object: &Value) -> bool {
         let group = format!("{}/", parts.join(".").trim_matches('.'));
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
         (resource["controller"] == true || resource["controllers"].is_array())
-            // The controller scaffolded for an imported kind is a stub.
+            // Imported kinds get a stub controller.
             && resource["api"]["imported"] != true
             && resource["kind"] == object["kind"]
             && api_version.starts_with(&group)

@@ -1,17 +1,17 @@
-//! Names in the manifests that `config/default` renders.
+//! Names in the manifests rendered by `config/default`.
 
 use serde_json::{Map, Value};
 
-// The name in scaffolds. The port for webhooks has no name.
+// As scaffolded. The webhook port has no name.
 const METRICS_PORT: &str = "https";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rendered {
     pub(super) namespace: String,
     pub(super) account: String,
-    /// Selects the manager's Pods, in the form `a=b,c=d`.
+    /// Label selector for the manager's Pods, in the form `a=b,c=d`.
     pub(super) selector: String,
-    /// `None` if `config/default` does not deploy the metrics.
+    /// `None` if `config/default` doesn't expose metrics.
     pub(super) metrics: Option<MetricsService>,
 }
 
@@ -28,7 +28,7 @@ impl Rendered {
         let objects: Vec<Value> = serde_saphyr::from_multiple(text)
             .unwrap_or_else(|error| panic!("config/default renders invalid YAML: {error}"));
         let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
-        // Users may deploy something else along with the manager, so look at the containers' names.
+        // There may be other Deployments next to the manager, so check the container names.
         let manager = of_kind("Deployment")
             .find(|deployment| has_manager(deployment))
             .or_else(|| of_kind("Deployment").next())
@@ -83,7 +83,7 @@ fn metrics_port(service: &Value) -> Option<(String, u64)> {
 
 fn reads_metrics(role: &Value) -> bool {
     let rules = role["rules"].as_array().map(Vec::as_slice);
-    // Compare the rules, since kustomize changes the name.
+    // Compare rules rather than names, which kustomize changes.
     matches!(rules, Some([rule]) if rule["nonResourceURLs"] == serde_json::json!(["/metrics"]))
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Insta
     install(client, read(path)?, installed).await
 }
 
-/// Like [`install_crds`], for CRDs that are not in a file.
+/// Like [`install_crds`], but for CRDs in memory.
 pub(super) async fn install_values(
     client: &Client,
     crds: impl IntoIterator<Item = Value>,
@@ -52,7 +52,7 @@ async fn install(client: &Client, definitions: Vec<Definition>, installed: &Inst
 }
 
 /// A CRD as written. Parsing it as a `CustomResourceDefinition` would drop unknown fields before
-/// the API server gets to validate them.
+/// the API server can validate them.
 #[derive(Debug)]
 struct Definition {
     name: String,
@@ -89,8 +89,8 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
-/// Serializes updates of CRDs. Otherwise, a test that installs a CRD may overwrite the conversion
-/// that another test sets at the same time.
+/// Serializes CRD updates, or a test that installs a CRD could overwrite the conversion set by a
+/// concurrent test.
 static WRITING: Mutex<()> = Mutex::const_new(());
 
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
@@ -117,7 +117,7 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
 fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     let conversion = present.spec.conversion.as_ref();
     let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
-    // Keep what `redirect_conversion` has set, since the Service in the manifest doesn't exist
+    // Preserve the URL set by `redirect_conversion`; the Service in the manifest doesn't exist
     // here.
     if client.is_some_and(|client| client.url.is_some())
         && value["spec"]["conversion"]["webhook"]["clientConfig"]["url"].is_null()
@@ -126,7 +126,7 @@ fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     }
 }
 
-/// Makes the API server call the given URL to convert objects of an installed CRD.
+/// Points an installed CRD's conversion webhook at the given URL.
 pub(super) async fn redirect_conversion(
     client: Client,
     name: &str,
@@ -137,7 +137,7 @@ pub(super) async fn redirect_conversion(
     let patch = json!({ "spec": { "conversion": {
         "strategy": "Webhook",
         "webhook": {
-            // The API server rejects a client config with both `service` and `url`.
+            // `service` and `url` are mutually exclusive.
             "clientConfig": { "service": null, "url": url, "caBundle": authority },
             "conversionReviewVersions": ["v1"],
         },
@@ -188,8 +188,8 @@ async fn wait_established(
     }
 }
 
-// `Established` is set before all handlers are ready, so a request right after it may still get a
-// 404. Wait for discovery as well, which lists a version only when it is served.
+// `Established` is set before all handlers are ready, so requests may still fail with 404. Also
+// wait for discovery, which lists a version only once it's served.
 async fn wait_served(client: &Client, definition: &Definition, deadline: Instant) -> Result<(), Error> {
     let spec = &definition.value["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
@@ -233,7 +233,7 @@ mod tests {
 
     const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";
 
-    // `expected` contains the names of the CRDs, or a part of the error message.
+    // `expected` holds the CRD names, or a part of the error message.
     fn check(files: &[(&str, &str)], expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

@@ -1,12 +1,12 @@
-//! The error type of the test environment. Its messages are shown as they are in failed tests.
+//! The error type of the test environment. Failed tests print its messages verbatim.
 
 use std::fmt;
 use std::path::Path;
 
 /// An error from starting or using a test environment.
 ///
-/// The message is complete: it names the file, program or request and ends with the last lines of
-/// the server's log, if there is one.
+/// The message is self-contained: it names the file, program or request, and includes the tail of
+/// the server's log if there is one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -20,17 +20,17 @@ impl Error {
         }
     }
 
-    /// Creates an error about a file. `failure` is what we failed to do, e.g. "cannot read".
+    /// Error about a file. `failure` describes the failed operation, e.g. "cannot read".
     pub(super) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("{failure} {}: {cause}", path.display()))
     }
 
-    /// Creates an error about a manifest. `read_documents` has put the path into the cause already.
+    /// Error about a manifest. `read_documents` already put the path into `cause`.
     pub(super) fn read(cause: std::io::Error) -> Self {
         Self::new(cause.to_string())
     }
 
-    /// Creates an error about a request. `failure` is what we failed to do, e.g. "cannot create
+    /// Error about a request. `failure` describes the failed operation, e.g. "cannot create
     /// namespace `a`".
     pub(super) fn request(failure: impl fmt::Display, cause: &kube::Error) -> Self {
         match cause {
@@ -40,7 +40,7 @@ impl Error {
     }
 }
 
-// kube's own message may be just "ServiceError", so append the sources.
+// kube's own message may be as terse as "ServiceError", so append the sources.
 fn format_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

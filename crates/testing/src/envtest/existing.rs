@@ -1,4 +1,4 @@
-//! Uses a running cluster instead of starting servers.
+//! Connects to a running cluster instead of starting servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::Error;
 
-/// The variable that selects an existing cluster. controller-runtime uses the same name.
+/// Selects an existing cluster. Same name as in controller-runtime.
 const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 pub(super) fn is_asked_for() -> bool {
@@ -27,13 +27,13 @@ pub(super) struct Existing {
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
-    /// Holds the kubeconfig file. Deleted on drop.
+    /// Directory of the kubeconfig file, deleted on drop.
     _folder: TempDir,
 }
 
 impl Existing {
-    /// Connects to the cluster in the kubeconfig, like kubectl does, or to the one that the process
-    /// runs in.
+    /// Connects to the cluster in the kubeconfig like kubectl, or else to the cluster that the
+    /// process runs in.
     pub(super) async fn find() -> Result<Self, Error> {
         let (mut config, kubeconfig) = match Kubeconfig::read() {
             Ok(kubeconfig) => {
@@ -56,7 +56,7 @@ impl Existing {
                 (config, kubeconfig)
             }
         };
-        // Tests want to see the response of the server, not the one after a retry.
+        // Tests want the server's actual response, not the one after a retry.
         config.default_retry = false;
         let folder =
             TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
@@ -101,7 +101,7 @@ impl Existing {
     }
 }
 
-// Programs started by the test need a kubeconfig, but a Pod only has its service account's files.
+// Child processes of the test need a kubeconfig, but Pods only have service account files.
 fn in_cluster_kubeconfig(config: &Config) -> Result<Kubeconfig, Error> {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "in-cluster",

@@ -1,4 +1,4 @@
-//! Keeps track of objects that tests install, to delete them later.
+//! Tracks objects installed by tests, to delete them afterwards.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use kube::{Api, Client, Resource};
 
 use super::Error;
 
-/// Objects that we have created, as opposed to those that were already there.
+/// Objects that this environment created, as opposed to preexisting ones.
 #[derive(Debug, Default)]
 pub(super) struct Installed {
     objects: Mutex<Vec<(ApiResource, String)>>,
@@ -18,7 +18,7 @@ impl Installed {
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        // Ignore errors here, since the write that follows runs into them, too.
+        // Ignore errors; the subsequent write will report them.
         if matches!(api.get_metadata_opt(name).await, Ok(None)) {
             self.note::<K>(name);
         }
@@ -32,7 +32,7 @@ impl Installed {
     pub(super) async fn remove(&self, client: &Client) -> Result<(), Error> {
         let mut objects = std::mem::take(&mut *self.objects());
         let mut failed = Ok(());
-        // Delete in reverse order, and go on after an error so that as little as possible remains.
+        // Delete in reverse order. Continue on errors to leave as little behind as possible.
         while let Some((resource, name)) = objects.pop() {
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
             match api.delete(&name, &DeleteParams::background()).await {

@@ -17,41 +17,46 @@
 //! ```
 //!
 //! # Binaries
-//! `KUBEBUILDER_ASSETS` is the folder with `etcd` and `kube-apiserver`, as printed by
-//! `rbuilder envtest install`. `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` are the paths of
-//! the individual binaries and take precedence. If none of these variables is set, an environment
-//! uses [`Builder::assets`], then the newest release that `rbuilder envtest install` or
-//! `setup-envtest` has installed for the Kubernetes minor version of k8s-openapi, then
+//!
+//! `KUBEBUILDER_ASSETS` is the directory with `etcd` and `kube-apiserver`, as printed by
+//! `rbuilder envtest install`. `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` are paths to the
+//! individual binaries and take precedence. If none of these variables is set, the following are
+//! tried: [`Builder::assets`], the newest release installed by `rbuilder envtest install` or
+//! `setup-envtest` for the Kubernetes minor version of k8s-openapi, and
 //! `/usr/local/kubebuilder/bin`.
 //!
-//! Tests with the attribute [`#[rbuilder::envtest::test]`](test) are ignored if they are compiled
-//! without these variables, even if binaries are installed: cargo recompiles the tests when a
-//! variable changes, but not when binaries are installed.
+//! Tests with the attribute [`#[rbuilder::envtest::test]`](test) are ignored if compiled without
+//! these variables, even if binaries are installed: cargo recompiles tests when a variable changes,
+//! but not when binaries are installed.
 //!
 //! # Other variables
+//!
 //! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: start and
 //!   stop timeouts in Go's notation, such as `90s` or `1m30s`. Default to 60 s and 20 s.
 //! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's standard
 //!   output.
 //!
 //! # Existing clusters
+//!
 //! With `USE_EXISTING_CLUSTER=true` or [`Builder::existing_cluster`], no servers are started. Tests
-//! use the cluster of `KUBECONFIG`, `~/.kube/config` or the service account of the Pod, and need
-//! permission to create the objects that they install. The objects remain in the cluster until
+//! use the cluster of `KUBECONFIG`, `~/.kube/config` or the Pod's service account, and need
+//! permission to create the objects that they install. These objects stay in the cluster until
 //! [`Environment::clean_up`] or, if the environment was built with [`Builder::cleaning_up`], until
-//! [`Environment::stop`]. For webhooks, the cluster must be able to reach this machine; see
+//! [`Environment::stop`]. Webhooks require that the cluster can reach this machine; see
 //! [`Builder::webhook_host`].
 //!
 //! # Limitations
-//! By default, only the API server runs, without controllers or kubelets: Deployments do not create
-//! Pods, owner references do not cause garbage collection, and deleted namespaces remain
-//! `Terminating`. Tests must write such statuses themselves, or use [`Builder::controllers`] and
-//! [`Builder::nodes`].
+//!
+//! By default, only the API server runs, without controllers or kubelets: Deployments don't create
+//! Pods, owner references don't cause garbage collection, and deleted namespaces stay
+//! `Terminating`. Tests have to write the corresponding statuses themselves, or use
+//! [`Builder::controllers`] and [`Builder::nodes`].
 //!
 //! # Cleanup after a crash
-//! The servers are killed when the test process ends, even by a crash: a watchdog process waits on
-//! a pipe that only the test process holds open. If the watchdog was killed too, the next start
-//! cleans up.
+//!
+//! The servers are killed when the test process ends, even if it crashes: a watchdog process waits
+//! on a pipe that only the test process holds open. If the watchdog was killed as well, the next
+//! start cleans up.
 
 mod crds;
 mod error;
@@ -90,12 +95,12 @@ pub use error::Error;
 ///
 /// The test runs on a multi-threaded tokio runtime. It is ignored unless `KUBEBUILDER_ASSETS`, both
 /// `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, or `USE_EXISTING_CLUSTER=true` are set at
-/// compile time. The test runner prints the reason next to the name of the test, so a run without
-/// binaries never counts the test as passed. Changing a variable recompiles the test.
+/// compile time. The test runner prints the reason next to the test's name, so a run without
+/// binaries never counts as a pass. Changing a variable recompiles the test.
 ///
 /// Use `#[rbuilder::envtest::test(controllers)]` for tests that start an environment with
-/// [`Builder::controllers`] or [`Builder::nodes`]. Such a test is also ignored if the folder
-/// `KUBEBUILDER_ASSETS` does not contain the required programs.
+/// [`Builder::controllers`] or [`Builder::nodes`]. These are also ignored if the required programs
+/// are missing from `KUBEBUILDER_ASSETS`.
 pub use rbuilder_derive::envtest_test as test;
 
 pub use rbuilder_control_plane::{ReservedPort, Server};
@@ -143,49 +148,49 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the folder with `etcd` and `kube-apiserver`. The environment variables take precedence.
+    /// Sets the directory with `etcd` and `kube-apiserver`. The environment variables take
+    /// precedence.
     #[must_use]
     pub fn assets(mut self, folder: impl Into<PathBuf>) -> Self {
         self.assets = Some(folder.into());
         self
     }
 
-    /// Adds a file or folder of CRDs to install, like [`Environment::install_crds`].
+    /// Adds a file or directory of CRDs to install, see [`Environment::install_crds`].
     #[must_use]
     pub fn crds(mut self, path: impl Into<PathBuf>) -> Self {
         self.crds.push(path.into());
         self
     }
 
-    /// Adds an argument for etcd, such as `--quota-backend-bytes=8589934592`. It overrides a
-    /// default argument.
+    /// Adds an etcd argument, e.g. `--quota-backend-bytes=8589934592`. Overrides default arguments.
     #[must_use]
     pub fn etcd_arg(mut self, argument: impl Into<String>) -> Self {
         self.etcd_args.push(argument.into());
         self
     }
 
-    /// Adds an argument for kube-apiserver, such as `--feature-gates=WatchList=true`. It overrides
-    /// a default argument.
+    /// Adds a kube-apiserver argument, e.g. `--feature-gates=WatchList=true`. Overrides default
+    /// arguments.
     #[must_use]
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver_args.push(argument.into());
         self
     }
 
-    /// Starts kube-controller-manager as well: Deployments create ReplicaSets and Pods, Jobs and
-    /// CronJobs run, dependents are garbage collected, and deleted namespaces terminate. Pods
-    /// remain `Pending` without [`Builder::nodes`].
+    /// Also starts kube-controller-manager: Deployments create ReplicaSets and Pods, Jobs and
+    /// CronJobs run, dependents are garbage-collected, and deleted namespaces terminate. Without
+    /// [`Builder::nodes`], Pods stay `Pending`.
     ///
-    /// kube-controller-manager must be in the same folder as kube-apiserver. The archives of
-    /// [the binaries](crate::envtest) do not contain it.
+    /// kube-controller-manager must be in the same directory as kube-apiserver; the archives with
+    /// [the binaries](crate::envtest) don't contain it.
     #[must_use]
     pub fn controllers(mut self) -> Self {
         self.controllers = true;
         self
     }
 
-    /// Starts kube-controller-manager, kube-scheduler and kwok as well, and creates simulated nodes
+    /// Also starts kube-controller-manager, kube-scheduler and kwok, and creates simulated nodes
     /// (`node-0` and so on). Pods on these nodes become ready immediately without running anything.
     /// Pods of Jobs succeed immediately.
     #[must_use]
@@ -210,8 +215,8 @@ impl Builder {
     }
 
     /// Sets the host name or address under which the API server reaches this machine, for
-    /// [`Environment::install_webhooks`]. The default `127.0.0.1` is correct for servers started by
-    /// the test. Existing clusters usually need a different one, such as `host.docker.internal` or
+    /// [`Environment::install_webhooks`]. Defaults to `127.0.0.1`, which works for servers started
+    /// by the test. Existing clusters usually need a different one, e.g. `host.docker.internal` or
     /// a bridge address.
     #[must_use]
     pub fn webhook_host(mut self, host: impl Into<String>) -> Self {
@@ -219,15 +224,16 @@ impl Builder {
         self
     }
 
-    /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API server is
-    /// ready, and installs the CRDs. With an existing cluster, only connects to it and installs the
-    /// CRDs.
+    /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits for the API server to
+    /// become ready, and installs the CRDs. With an existing cluster, just connects and installs
+    /// the CRDs.
     ///
     /// # Errors
-    /// Returns an error if a binary is missing or exits early, if the API server is not ready
-    /// within the start timeout, if there is no existing cluster or it does not respond, or if a
-    /// CRD cannot be installed. The error contains the last lines of the server's log. All
-    /// processes have been killed by then.
+    ///
+    /// Returns an error if a binary is missing or exits early, if the API server isn't ready within
+    /// the start timeout, if there's no existing cluster or it doesn't respond, or if a CRD can't
+    /// be installed. The error includes the tail of the server's log. All processes have been
+    /// killed by then.
     pub async fn start(self) -> Result<Environment, Error> {
         let cluster = if self.existing_cluster.unwrap_or_else(existing::is_asked_for) {
             Cluster::Existing(Box::new(Existing::find().await?))
@@ -264,14 +270,15 @@ impl Environment {
         Builder::default()
     }
 
-    /// Returns the environment that all tests of this process share. The first call starts it. It
-    /// runs until the process ends.
+    /// Returns the environment shared by all tests of this process. The first call starts it, and
+    /// it runs until the process ends.
     ///
     /// Use [`Environment::namespace`] to isolate tests. CRDs are shared by all tests.
     ///
     /// # Errors
-    /// Same as [`Builder::start`]. A failed start is not retried: later calls immediately return
-    /// the same error.
+    ///
+    /// Same as [`Builder::start`]. A failed start isn't retried; later calls immediately return the
+    /// same error.
     pub async fn shared() -> Result<Environment, Error> {
         static SHARED: OnceCell<Result<Environment, Error>> = OnceCell::const_new();
         let started = SHARED.get_or_init(|| async {
@@ -287,17 +294,18 @@ impl Environment {
     /// Returns a new client with the permissions of `system:masters` or, for an existing cluster,
     /// of its kubeconfig.
     ///
-    /// Each call creates a client, because clients are bound to a tokio runtime and each test has
-    /// its own. The client does not retry, so that tests see the response of the server.
+    /// Every call creates a new client, because clients are bound to a tokio runtime and each test
+    /// has its own. The client doesn't retry, so that tests see the server's actual response.
     ///
     /// # Panics
+    ///
     /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::try_from(self.config()).expect("the same configuration made a client when the server started")
     }
 
-    /// Returns the configuration used by [`Environment::client`].
+    /// The configuration used by [`Environment::client`].
     #[must_use]
     pub fn config(&self) -> Config {
         match &*self.cluster {
@@ -306,7 +314,7 @@ impl Environment {
         }
     }
 
-    /// Returns a kubeconfig with the same access, for programs that the test starts.
+    /// A kubeconfig with the same access, for child processes of the test.
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
         match &*self.cluster {
@@ -315,8 +323,8 @@ impl Environment {
         }
     }
 
-    /// Returns the path of a file that contains [`Environment::kubeconfig`], for `--kubeconfig` and
-    /// `KUBECONFIG`. The file is deleted together with the environment.
+    /// Path to a file with the [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`.
+    /// The file is deleted together with the environment.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         match &*self.cluster {
@@ -325,22 +333,23 @@ impl Environment {
         }
     }
 
-    /// Installs the CRDs from a file, or from the `.yaml`, `.yml` and `.json` files in a folder,
-    /// with server-side apply. Waits until the API server serves them. Documents of other kinds are
-    /// ignored. Installing a CRD again has no effect.
+    /// Installs CRDs with server-side apply, from a file or from the `.yaml`, `.yml` and `.json`
+    /// files in a directory, and waits for the API server to serve them. Documents of other kinds
+    /// are ignored. Reinstalling a CRD is a no-op.
     ///
     /// # Errors
-    /// Returns an error if the path cannot be read or contains no CRD, if a document is not valid
-    /// YAML, if the API server rejects a CRD, or if a CRD is not served within 30 seconds.
+    ///
+    /// Returns an error if the path can't be read or contains no CRD, if a document isn't valid
+    /// YAML, if the API server rejects a CRD, or if a CRD isn't served within 30 seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         crds::install_crds(&self.client(), path.as_ref(), &self.installed).await
     }
 
-    /// Installs CRDs like [`install_crds`](Self::install_crds). Used by simulations, whose server
-    /// has them.
+    /// Like [`install_crds`](Self::install_crds), but for CRDs in memory. Used by simulations.
     ///
     /// # Errors
-    /// Returns an error if the API server rejects a CRD, or does not serve it within 30 seconds.
+    ///
+    /// Returns an error if the API server rejects a CRD, or doesn't serve it within 30 seconds.
     #[doc(hidden)]
     pub async fn install_crd_values(&self, crds: impl IntoIterator<Item = Value>) -> Result<(), Error> {
         crds::install_values(&self.client(), crds, &self.installed).await
@@ -349,8 +358,9 @@ impl Environment {
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
     ///
     /// # Errors
-    /// Returns an error if the API server rejects the name, for example because the prefix is not a
-    /// DNS label.
+    ///
+    /// Returns an error if the API server rejects the name, e.g. because the prefix isn't a DNS
+    /// label.
     pub async fn namespace(&self, prefix: &str) -> Result<String, Error> {
         let metadata = ObjectMeta {
             generate_name: Some(format!("{prefix}-")),
@@ -370,15 +380,16 @@ impl Environment {
         Ok(name)
     }
 
-    /// Deletes the CRDs, webhook configurations and namespaces that this environment and its clones
-    /// have created. Deleting a CRD also deletes its objects. Use it with clusters that outlive the
+    /// Deletes all CRDs, webhook configurations and namespaces created by this environment and its
+    /// clones. Deleting a CRD also deletes its objects. Use this for clusters that outlive the
     /// tests.
     ///
-    /// Does not wait for finalizers.
+    /// Doesn't wait for finalizers.
     ///
     /// # Errors
-    /// Returns an error if the API server rejects a deletion. The remaining objects are still
-    /// deleted.
+    ///
+    /// Returns an error if the API server rejects a deletion. The remaining objects are deleted
+    /// nevertheless.
     pub async fn clean_up(&self) -> Result<(), Error> {
         self.installed.remove(&self.client()).await
     }
@@ -387,8 +398,9 @@ impl Environment {
     /// clusters keep running.
     ///
     /// # Errors
-    /// Returns an error if the servers do not exit within the stop timeout, if cleaning up fails,
-    /// or if this is [`Environment::shared`], because other tests use it.
+    ///
+    /// Returns an error if the servers don't exit within the stop timeout, if the cleanup fails, or
+    /// if this is [`Environment::shared`], which other tests use.
     pub async fn stop(self) -> Result<(), Error> {
         if self.shared {
             return Err(Error::new(
@@ -410,7 +422,7 @@ impl Environment {
 
 #[doc(hidden)]
 pub fn run<T>(body: impl Future<Output = T>) -> T {
-    // Called by the code that `#[rbuilder::envtest::test]` generates.
+    // Called by code that `#[rbuilder::envtest::test]` generates.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -1,4 +1,4 @@
-//! Simulates outages of the servers, to test how an operator handles them.
+//! Simulates server outages, to test how an operator handles them.
 
 use rbuilder_control_plane::Server;
 
@@ -6,7 +6,7 @@ use super::own::OwnCluster;
 use super::{Cluster, Environment, Error};
 
 impl Environment {
-    /// Pauses a server with SIGSTOP. Connections stay open, but requests are not answered.
+    /// Pauses a server with SIGSTOP. Connections stay open, but requests hang.
     ///
     /// ```no_run
     /// use rbuilder::envtest::{Environment, Server};
@@ -21,6 +21,7 @@ impl Environment {
     /// ```
     ///
     /// # Errors
+    ///
     /// Returns an error if the server is not running, for an existing cluster, and for
     /// [`Environment::shared`], because other tests use it.
     pub fn pause(&self, server: Server) -> Result<(), Error> {
@@ -30,25 +31,28 @@ impl Environment {
     /// Resumes a [paused](Self::pause) server with SIGCONT.
     ///
     /// # Errors
+    ///
     /// Same as [`Environment::pause`].
     pub fn resume(&self, server: Server) -> Result<(), Error> {
         self.signal(server, "CONT")
     }
 
-    /// Kills a server with SIGKILL and keeps its data. See [`Environment::restart`].
+    /// Kills a server with SIGKILL, keeping its data. See [`Environment::restart`].
     ///
     /// # Errors
-    /// Returns an error if the environment has been stopped, for an existing cluster, and for
-    /// [`Environment::shared`], because other tests use it.
+    ///
+    /// Returns an error if the environment was stopped, for an existing cluster, and for
+    /// [`Environment::shared`], which other tests use.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
         self.own_servers()?.kill(server)
     }
 
-    /// Restarts a server on the same port with the same data, and waits until it is ready. If the
-    /// server is still running, it is killed first.
+    /// Restarts a server on the same port with the same data, and waits for it to become ready.
+    /// Kills it first if it's still running.
     ///
     /// # Errors
-    /// Same as [`Environment::kill`]. Also returns an error if the server is not ready within the
+    ///
+    /// Same as [`Environment::kill`]. Also returns an error if the server isn't ready within the
     /// start timeout.
     pub async fn restart(&self, server: Server) -> Result<(), Error> {
         self.own_servers()?.restart(server).await
@@ -57,13 +61,14 @@ impl Environment {
     /// Compacts etcd, which discards all but the latest version of each object. kube-apiserver does
     /// the same every five minutes.
     ///
-    /// Afterwards, watches that resume at an older version and lists that are continued fail with
-    /// 410 (Expired) if the API server has to read from etcd. It serves most watches from its
-    /// cache. Start it with `apiserver_arg("--watch-cache=false")` to simulate a cache that does
-    /// not reach back far enough.
+    /// After a compaction, resuming a watch from an older version or continuing a list fails with
+    /// 410 (Expired) if the API server has to read from etcd. Most watches are served from its
+    /// cache, though. Start it with `apiserver_arg("--watch-cache=false")` to simulate a cache that
+    /// doesn't reach back far enough.
     ///
     /// # Errors
-    /// Same as [`Environment::kill`]. Also returns an error if etcd does not respond.
+    ///
+    /// Same as [`Environment::kill`]. Also returns an error if etcd doesn't respond.
     pub async fn compact(&self) -> Result<(), Error> {
         self.own_servers()?.compact().await
     }
@@ -73,7 +78,7 @@ impl Environment {
     }
 
     fn own_servers(&self) -> Result<&OwnCluster, Error> {
-        // Other tests would fail for no apparent reason.
+        // An outage would make unrelated tests fail for no apparent reason.
         if self.shared {
             return Err(Error::new(
                 "the shared environment cannot be disturbed: it serves all tests; start one with `builder`",

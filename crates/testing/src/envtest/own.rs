@@ -1,4 +1,4 @@
-//! Servers that the test starts, and a client configuration for them.
+//! Servers started by the test, and a client configuration for them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct OwnCluster {
     kubeconfig: Kubeconfig,
 }
 
-// Dropping the future of `start` doesn't stop its blocking thread, so tell it.
+// Dropping the `start` future doesn't stop its blocking thread, so signal it.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -29,8 +29,8 @@ impl Drop for CancelOnDrop {
 impl OwnCluster {
     pub(super) async fn start(folder: Option<&Path>, settings: Settings) -> Result<Self, Error> {
         let folder = folder.map(Path::to_owned).or_else(|| {
-            // Other minor versions might validate objects differently than the types that the test
-            // is compiled with.
+            // Other minor versions might validate differently from the types that the test was
+            // compiled with.
             let minor = rbuilder_catalogue::KUBERNETES.minor();
             Store::of_user()?.find_minor(u32::from(minor.number()))
         });
@@ -93,7 +93,7 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(act).await {
         Ok(done) => Ok(done?),
-        // A panic in here should fail the test like any other panic.
+        // Propagate panics, so that they fail the test like any other.
         Err(ended) => match ended.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(cancelled) => Err(Error::new(cancelled.to_string())),

@@ -1,4 +1,4 @@
-//! Users with the permissions granted by generated roles.
+//! Users restricted to the permissions of generated roles.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, User};
 use crate::manifests::{read_documents, service_account};
 
-// Scaffolds put everything into the namespace `system`, which kustomize replaces.
+// Scaffolds use the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
 
 const GRANTED_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,19 +27,20 @@ struct Grant<'a> {
 }
 
 impl Environment {
-    /// Returns the service account of an operator in the given namespace, with the permissions
-    /// granted by the roles in a folder such as `config/rbac`. Only roles bound to a service
-    /// account count, or all roles if there are no such bindings.
+    /// Returns an operator's service account in the given namespace, with the permissions granted
+    /// by the roles in a directory such as `config/rbac`. Only roles bound to a service account
+    /// count, or all roles if there are no such bindings.
     ///
-    /// The roles are installed under names that contain the namespace, so that tests don't share
+    /// The roles are installed under names that include the namespace, so that tests don't share
     /// them. `system`, kustomize's placeholder for the operator's namespace, is replaced with
-    /// `namespace`. Run the manager with [`User::client`], and use [`Environment::client`] in the
-    /// test itself: a missing permission marker then fails the test, just as it would fail in a
+    /// `namespace`. Run the manager with [`User::client`] and use [`Environment::client`] in the
+    /// test itself. A missing permission marker then fails the test, just as it would fail in a
     /// cluster.
     ///
     /// # Errors
-    /// Returns an error if the manifests cannot be read or contain no role, if a bound role does
-    /// not exist, or if the API server rejects a role or does not grant it within 30 seconds.
+    ///
+    /// Returns an error if the manifests can't be read or contain no role, if a bound role doesn't
+    /// exist, or if the API server rejects a role or doesn't grant it within 30 seconds.
     pub async fn role_from(&self, folder: impl AsRef<Path>, namespace: &str) -> Result<User, Error> {
         let folder = folder.as_ref();
         let documents = read_documents(folder).map_err(Error::read)?;
@@ -61,7 +62,7 @@ impl Environment {
     async fn grant(&self, grant: &Grant<'_>, user: &str, namespace: &str) -> Result<(), Error> {
         let mut role = grant.role.clone();
         let name = role["metadata"]["name"].as_str().unwrap_or_default();
-        // Parallel tests have a namespace each, so this keeps their roles apart.
+        // Keeps the roles of parallel tests apart, as each test has its own namespace.
         let name = format!("{name}-{namespace}");
         role["metadata"] = json!({ "name": name });
         let binding = json!({
@@ -84,9 +85,10 @@ impl Environment {
         self.wait_until_granted(grant, user).await
     }
 
-    /// Creates a namespace unless it exists. Simulations use it as well.
+    /// Creates a namespace if it doesn't exist yet. Also used by simulations.
     ///
     /// # Errors
+    ///
     /// Returns an error if the API server rejects the name.
     #[doc(hidden)]
     pub async fn create_namespace(&self, name: &str) -> Result<(), Error> {
@@ -133,7 +135,7 @@ impl Environment {
         let Some(attributes) = grant.first_permission() else {
             return Ok(());
         };
-        // The API server authorizes from a cache, which lags behind. Ask until it knows the
+        // The API server authorizes from a cache that lags behind. Poll until it has observed the
         // binding.
         let review = json!({ "metadata": {}, "spec": { "user": user, "resourceAttributes": attributes } });
         let review: SubjectAccessReview =
@@ -160,7 +162,7 @@ impl Environment {
 impl Grant<'_> {
     fn first_permission(&self) -> Option<Value> {
         let mut rules = self.role["rules"].as_array()?.iter();
-        // Rules with only `nonResourceURLs` have nothing that an access review could ask about.
+        // Skip rules with only `nonResourceURLs`, which an access review for resources can't test.
         let rule = rules.find(|rule| rule["resources"][0].is_string())?;
         let resource = rule["resources"][0].as_str()?;
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -211,7 +213,7 @@ fn find_grants<'a>(documents: &'a [Value], folder: &Path, namespace: &str) -> Re
         });
     }
     if grants.is_empty() {
-        // Without bindings, the folder is probably a selection of roles. Grant all of them.
+        // Without any bindings, this is probably a selection of roles. Grant them all.
         grants.extend(roles.into_values().map(|role| Grant {
             role,
             namespace: (role["kind"] == "Role").then(|| place(role)),

@@ -5,7 +5,7 @@ use kube::{Client, Config};
 
 use super::{Environment, Error};
 
-/// An impersonated user. Initially it only has the permissions of any authenticated user.
+/// An impersonated user. Initially has no permissions beyond those of any authenticated user.
 #[derive(Clone, Debug)]
 pub struct User {
     config: Config,
@@ -13,13 +13,13 @@ pub struct User {
 }
 
 impl Environment {
-    /// Returns a user with the given name and groups, such as
-    /// `system:serviceaccount:default:manager` with the group `system:serviceaccounts`.
+    /// Returns a user with the given name and groups, e.g. `system:serviceaccount:default:manager`
+    /// with the group `system:serviceaccounts`.
     ///
-    /// The administrator impersonates the user, so nothing is created that would have to be cleaned
-    /// up.
+    /// The administrator impersonates the user, so there's nothing to create or to clean up.
     ///
     /// # Errors
+    ///
     /// Returns an error if the name is empty.
     pub fn user(&self, name: &str, groups: &[&str]) -> Result<User, Error> {
         if name.is_empty() {
@@ -43,19 +43,20 @@ impl User {
     /// Returns a new client with the user's permissions.
     ///
     /// # Panics
+    ///
     /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::try_from(self.config()).expect("the administrator's configuration made a client")
     }
 
-    /// Returns the configuration used by [`User::client`].
+    /// The configuration used by [`User::client`].
     #[must_use]
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// Returns a kubeconfig with the same access, for programs that the test starts.
+    /// A kubeconfig with the same access, for child processes of the test.
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
         self.kubeconfig.clone()

@@ -1,4 +1,4 @@
-//! Makes the API server call the webhooks of the operator under test on this machine.
+//! Routes the API server's webhook calls to the operator under test on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::manifests::read_documents;
 
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The port and certificate with which the operator under test must serve its webhooks. Created by
+/// Port and certificate with which the operator under test must serve its webhooks. Created by
 /// [`Environment::install_webhooks`]. The certificate files are deleted on drop.
 #[derive(Clone)]
 pub struct WebhookServer {
@@ -37,7 +37,7 @@ pub struct WebhookServer {
 /// Operator arguments that include the webhook server's address. Implemented by
 /// `rbuilder::ManagerArgs`.
 pub trait WebhookArgs {
-    /// Returns the arguments with the given port and a folder that contains the certificate as
+    /// Returns the arguments with the given port, and a directory that contains the certificate as
     /// `tls.crt` and `tls.key`.
     #[must_use]
     fn serving_webhooks(self, port: u16, certificates: &Path) -> Self;
@@ -53,17 +53,18 @@ impl fmt::Debug for WebhookServer {
 }
 
 impl Environment {
-    /// Installs the webhook configurations from a file or folder for objects in a single namespace,
-    /// and returns where the operator must serve the webhooks.
+    /// Installs the webhook configurations from a file or directory for objects in a single
+    /// namespace, and returns where the operator must serve the webhooks.
     ///
-    /// Each Service reference is replaced with a URL of this machine
-    /// ([`Builder::webhook_host`](super::Builder::webhook_host)) with the same path and a new
+    /// Service references are replaced with URLs of this machine
+    /// ([`Builder::webhook_host`](super::Builder::webhook_host)), keeping the path, and a new
     /// certificate authority. The `namespaceSelector` is restricted to the namespace, so that
-    /// parallel tests do not call each other's webhooks. Start the operator with the arguments
+    /// parallel tests don't call each other's webhooks. Start the operator with the arguments
     /// returned by [`WebhookServer::args`].
     ///
     /// # Errors
-    /// Returns an error if the path cannot be read or contains no webhook configuration, or if the
+    ///
+    /// Returns an error if the path can't be read or contains no webhook configuration, or if the
     /// API server rejects a configuration.
     pub async fn install_webhooks(
         &self,
@@ -99,11 +100,12 @@ impl Environment {
         Ok(server)
     }
 
-    /// Returns a port and certificate without installing a webhook configuration. Use it for
+    /// Allocates a port and certificate without installing a webhook configuration. Use it for
     /// conversions; see [`WebhookServer::convert`].
     ///
     /// # Errors
-    /// Returns an error if the certificate cannot be created or no port is free.
+    ///
+    /// Returns an error if the certificate can't be created or no port is free.
     pub fn webhook_server(&self) -> Result<WebhookServer, Error> {
         WebhookServer::new(self)
     }
@@ -128,33 +130,34 @@ impl WebhookServer {
         })
     }
 
-    /// Sets the port and certificate that the API server expects in the operator's arguments
+    /// Sets the port and certificate that the API server expects, in the operator's arguments
     /// (`rbuilder::ManagerArgs`).
     #[must_use]
     pub fn args<A: WebhookArgs>(&self, args: A) -> A {
         args.serving_webhooks(self.address.port, self.folder.path())
     }
 
-    /// Returns the folder with `tls.crt` and `tls.key`.
+    /// The directory with `tls.crt` and `tls.key`.
     #[must_use]
     pub fn certificates(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Returns the URL that the API server calls for the given path.
+    /// The URL that the API server calls for the given path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         self.address.url(path)
     }
 
-    /// Makes the API server call this operator to convert between the versions of an installed CRD,
-    /// such as `cronjobs.batch.example.com`. If another test installs the CRD again, the conversion
-    /// is kept.
+    /// Makes the API server call this operator to convert between versions of an installed CRD,
+    /// e.g. `cronjobs.batch.example.com`. The conversion is kept if another test reinstalls the
+    /// CRD.
     ///
-    /// A CRD only has a single conversion webhook for the objects of all tests. Tests that convert
-    /// the same kind on the same control plane must run sequentially.
+    /// A CRD has only one conversion webhook for the objects of all tests. Tests that convert the
+    /// same kind on the same control plane must run sequentially.
     ///
     /// # Errors
+    ///
     /// Returns an error if the API server rejects the change.
     pub async fn convert(&self, crd: &str) -> Result<(), Error> {
         let (client, url) = (self.client.clone(), self.url("/convert"));
@@ -164,6 +167,7 @@ impl WebhookServer {
     /// Waits until the operator accepts connections on the port.
     ///
     /// # Errors
+    ///
     /// Returns an error after 30 seconds.
     pub async fn wait_until_served(&self) -> Result<(), Error> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
@@ -192,7 +196,7 @@ impl WebhookServer {
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
         self.address.redirect_webhooks(configuration);
         for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
-            // Every namespace has this label, which the API server sets.
+            // The API server sets this label on every namespace.
             let in_namespace = json!({
                 "key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace],
             });
@@ -216,7 +220,7 @@ impl WebhookServer {
     }
 }
 
-/// Writes `tls.crt` and `tls.key` to a folder, and returns the PEM certificate of their authority.
+/// Writes `tls.crt` and `tls.key` to a directory and returns the PEM certificate of their CA.
 fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let issued = issue_serving_certificate(host)?;
     for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {

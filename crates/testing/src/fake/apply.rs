@@ -1,10 +1,11 @@
 //! Server-side apply: merges an applied configuration into the live object field by field, and
-//! updates the managers of the fields.
+//! updates the field managers.
 //!
 //! # Example
-//! A Deployment has two managers: the operator `op` has applied `replicas` and a label, then
-//! `kubectl scale` has updated `replicas`. A manager owns the fields that it changed last. If
-//! several managers apply a field with the same value, all of them own it.
+//!
+//! A Deployment has two managers: the operator `op` applied `replicas` and a label, then
+//! `kubectl scale` updated `replicas`. A manager owns the fields that it was the last to change.
+//! Fields that several managers apply with the same value are co-owned.
 //!
 //! ```text
 //! live     labels: {app: web}          replicas: 5
@@ -31,8 +32,8 @@
 //! op       Apply   f:labels{f:tier}    f:replicas
 //! ```
 //!
-//! Comparing whole objects instead of sets would report a conflict for every live field that the
-//! applied configuration does not contain.
+//! Comparing whole objects instead of sets would report a conflict for every live field that's
+//! missing from the applied configuration.
 
 use std::rc::Rc;
 
@@ -48,14 +49,14 @@ use super::prune::Pruning;
 use super::versions::Versions;
 
 pub(super) struct Apply<'a> {
-    /// The stored object, or `null` if it does not exist.
+    /// The stored object, or `null` if it doesn't exist.
     pub(super) live: &'a Value,
     pub(super) wanted: Value,
-    /// The applying manager. Its fields are only known once `run` has merged.
+    /// The applying manager. Its fields are only known after the merge in `run`.
     pub(super) applier: Manager,
     pub(super) force: bool,
     pub(super) versions: Versions<'a>,
-    /// The version of `live` and `wanted`.
+    /// Version of `live` and `wanted`.
     pub(super) version: &'a Version,
 }
 
@@ -63,6 +64,7 @@ impl Apply<'_> {
     /// Returns the merged object and its managers.
     ///
     /// # Errors
+    ///
     /// Returns a conflict if other managers own fields that would change, unless `force` is set.
     pub(super) fn run(self, mut managers: Vec<Manager>) -> Result<(Value, Vec<Manager>), Failure> {
         let schema = Some(self.version.schema());
@@ -70,8 +72,8 @@ impl Apply<'_> {
         let mut wanted = self.wanted;
         drop_nulls(&mut wanted);
         let part = |object: &Value| manageable_part(object, &applier.subresource, self.version.status);
-        // kube-apiserver does the same for objects that were created without field management, so
-        // that their fields have an owner that a first apply can conflict with.
+        // Same as kube-apiserver for objects created without field management: their fields get an
+        // owner that a first apply can conflict with.
         if managers.is_empty() && !self.live.is_null() {
             managers.push(Manager {
                 name: "before-first-apply".to_owned(),
@@ -83,8 +85,8 @@ impl Apply<'_> {
         let fields = applied(&part(&wanted), schema);
         let own = managers.iter().position(|manager| manager.is(&applier));
         let earlier = own.map(|position| managers.remove(position));
-        // An apply to the status subresource must not touch anything else, and an apply to the
-        // object must not touch the status, so merge only the part that belongs to this endpoint.
+        // Applying to the status subresource must not affect anything else, and applying to the
+        // object must not affect the status, so merge only the part that belongs to this endpoint.
         let mut result = merge(self.live, &restrict(&wanted, &part(&wanted)), schema);
         if let Some(earlier) = &earlier {
             let new_entry = Manager {
@@ -119,7 +121,7 @@ impl Apply<'_> {
             let left = manager.fields.minus(&difference.changed);
             manager.fields = left.minus(&difference.removed);
         }
-        // An apply that changes nothing keeps its timestamp.
+        // A no-op apply keeps its timestamp.
         if let Some(earlier) = earlier.filter(|earlier| earlier.fields == fields && !is_changed) {
             applier.time = earlier.time;
         }
@@ -135,7 +137,7 @@ fn compare_for_managers(
 ) -> Result<(Vec<Manager>, Vec<Rc<Difference>>), Failure> {
     let mut compared = (Vec::new(), Vec::new());
     for manager in managers {
-        // `None` means that the kind no longer has this version, so the entry is dropped.
+        // `None`: the kind no longer has this version, so drop the entry.
         if let Some(difference) = changes.in_version(&manager.api_version)? {
             compared.0.push(manager);
             compared.1.push(difference);
@@ -146,7 +148,7 @@ fn compare_for_managers(
 
 pub(super) fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     let mut part = part.clone();
-    // `metadata: {}` would otherwise count as a field that the manager owns.
+    // Drop empty `metadata`, which would otherwise count as an owned field.
     if let Some(fields) = part.as_object_mut() {
         fields.retain(|name, value| {
             name != "metadata" || value.as_object().is_none_or(|inner| !inner.is_empty())
@@ -157,7 +159,7 @@ pub(super) fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
 
 fn restrict(object: &Value, part: &Value) -> Value {
     let mut restricted = part.clone();
-    // These identify the object, so the merge needs them although nobody owns them.
+    // Not owned by any manager, but the merge needs them to identify the object.
     for name in ["apiVersion", "kind"] {
         restricted[name] = object[name].clone();
     }
@@ -169,7 +171,7 @@ fn restrict(object: &Value, part: &Value) -> Value {
     restricted
 }
 
-/// Removes nulls, because a field applied as `null` counts as not applied.
+/// Removes nulls: applying `null` is the same as not applying the field.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());
@@ -197,8 +199,8 @@ fn merge(live: &Value, wanted: &Value, schema: Option<&Schema>) -> Value {
     }
 }
 
-/// Merges a list item by item, like structured-merge-diff 6: applied items come in the order in
-/// which they were applied, and all other items keep their positions between them.
+/// Merges a list by item, like structured-merge-diff 6: applied items are in applied order, and all
+/// others keep their positions between them.
 fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema: Option<&Schema>) -> Value {
     let inner = item_schema(schema);
     let steps = |items: &[Value]| -> Vec<String> {

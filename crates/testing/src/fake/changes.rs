@@ -1,8 +1,8 @@
-//! The difference between two states of an object, in the version of each field manager.
+//! Diffs two states of an object in the version of each field manager.
 //!
-//! A manager owns fields in the version in which it has written. If another client writes the
-//! object in a different version, the server converts both states to the manager's version and
-//! compares them there.
+//! Managers own fields in the version in which they wrote them. If another client writes the object
+//! in a different version, the server converts both states to the manager's version before
+//! comparing.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) struct Changes<'a> {
     before: &'a Value,
     after: &'a Value,
     version: &'a Version,
-    /// Empty for the object itself.
+    /// Empty for the main resource.
     subresource: &'a str,
     own: OnceCell<Rc<Difference>>,
     compared: BTreeMap<String, Option<Rc<Difference>>>,
@@ -52,8 +52,8 @@ impl<'a> Changes<'a> {
         Rc::clone(self.own.get_or_init(compare))
     }
 
-    /// Returns the difference in an API version, or `None` if the kind no longer has this version.
-    /// The server drops the entries of such managers.
+    /// Returns the diff in an API version, or `None` if the kind no longer has this version. The
+    /// server drops managers with such entries.
     pub(super) fn in_version(&mut self, api_version: &str) -> Result<Option<Rc<Difference>>, Failure> {
         if let Some(compared) = self.compared.get(api_version) {
             return Ok(compared.clone());
@@ -82,7 +82,7 @@ pub(super) fn version_of_manager<'a>(
     api_version: &str,
 ) -> Option<&'a Version> {
     let definition = versions.definition;
-    // We know a single version of each built-in kind, which stands for all others.
+    // Built-in kinds have a single known version here, which stands in for all others.
     if !definition.custom || definition.api_version(&own.name) == api_version {
         return Some(own);
     }

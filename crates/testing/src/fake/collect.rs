@@ -1,7 +1,7 @@
 //! The garbage collector and the namespace controller, enabled with [`collecting_garbage`].
 //!
-//! They take the same steps as kube-controller-manager, so that an operator can act between two
-//! steps, as in a cluster:
+//! They proceed in the same steps as kube-controller-manager, so that an operator can act in
+//! between, as in a cluster:
 //!
 //! - With `propagationPolicy: Orphan`, the owner is kept until its dependents have been released,
 //!   one by one. Only dependents that exist at the start are released: if the operator adopts one
@@ -27,8 +27,8 @@ use tokio::time::Instant;
 use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
-/// Time between two steps, and between a change and the first step. Long enough for an operator to
-/// get in between.
+/// Interval between steps, and between a change and the first step. Long enough for an operator to
+/// act in between.
 const STEP: Duration = Duration::from_millis(10);
 
 const FOREGROUND: &str = "foregroundDeletion";
@@ -36,17 +36,17 @@ const ORPHAN: &str = "orphan";
 
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// When the next step is due, or `None` if nothing is left to do.
+    /// When the next step is due. `None` if there's nothing to do.
     due: Option<Instant>,
-    /// Deleted owners whose dependents are being released.
+    /// Deleted owners whose dependents are being orphaned.
     releases: Vec<Release>,
-    /// The resource version at which we found nothing to do, so that we don't search again before
-    /// the next change.
+    /// The resource version at which there was nothing to do, to skip searching until the next
+    /// change.
     idle_at: Option<u64>,
 }
 
 impl Collector {
-    /// Searches again even if nothing has been written, e.g. because another kind is now served.
+    /// Forces another search even without writes, e.g. because a new kind is served.
     pub(super) fn looking_again(self) -> Self {
         Self {
             idle_at: None,
@@ -55,7 +55,7 @@ impl Collector {
     }
 }
 
-/// A deleted owner whose dependents are being released.
+/// A deleted owner whose dependents are being orphaned.
 #[derive(Debug)]
 struct Release {
     owner: String,
@@ -75,18 +75,18 @@ enum Step {
 
 #[derive(Default)]
 struct Owners {
-    /// Uids of owners that do not exist or are waiting for the deletion of their dependents.
+    /// Uids of owners that are absent or waiting for their dependents to be deleted.
     lost: Vec<String>,
     /// Whether any owner is waiting for its dependents to be deleted.
     waits: bool,
     /// Whether any owner exists and isn't waiting.
     stays: bool,
-    /// Whether we cannot tell if some owner exists.
+    /// Whether the existence of any owner can't be determined.
     unknown: bool,
 }
 
 impl State {
-    /// Runs all steps that are due. Returns true if there were any.
+    /// Runs all due steps. Returns whether there were any.
     pub(super) fn run_collector(&mut self) -> bool {
         let now = Instant::now();
         let mut ran = false;
@@ -95,8 +95,8 @@ impl State {
                 self.take_step(step);
                 ran = true;
             }
-            // `due + STEP` instead of `now + STEP`, so that the times do not depend on when someone
-            // looks.
+            // `due + STEP` rather than `now + STEP`, so that timing doesn't depend on when requests
+            // arrive.
             let more = self.next_step().is_some();
             if let Some(collector) = &mut self.collector {
                 collector.due = more.then_some(due + STEP);
@@ -142,7 +142,7 @@ impl State {
             Some(position) => &mut releases[position],
             None => {
                 let dependents = stored.iter().filter(|object| is_owned_by(&object.2, uid));
-                // Take a snapshot: dependents that are adopted later on must not be released.
+                // Take a snapshot, since dependents adopted later must not be released.
                 releases.push(Release {
                     owner: uid.to_owned(),
                     left: dependents.map(|(id, key, _)| (id.clone(), key.clone())).collect(),
@@ -171,8 +171,8 @@ impl State {
             }
             let uid = string_at(&object.2, "/metadata/uid");
             let has_dependents = || stored.iter().any(|other| is_owned_by(&other.2, uid));
-            // If an owner is being deleted in the foreground, it has to wait for this object's
-            // dependents, too.
+            // If an owner is being deleted in the foreground, it must also wait for this object's
+            // dependents.
             let policy = match owners.waits && has_dependents() {
                 true => "Foreground",
                 false => "Background",
@@ -189,7 +189,7 @@ impl State {
                 owners.unknown = true;
                 continue;
             };
-            // An owner reference to a namespaced object is invalid in a cluster-scoped one.
+            // Cluster-scoped objects can't be owned by namespaced ones.
             let is_namespaced = self.kind(id).is_some_and(|kind| kind.namespaced);
             if namespaced && !is_namespaced {
                 owners.unknown = true;
@@ -200,7 +200,7 @@ impl State {
             let owner = stored
                 .iter()
                 .find(|other| other.0 == owner_id && other.1 == owner_key);
-            // A recreated object has the same name but another uid, and isn't the owner.
+            // A recreated object with the same name has another uid and isn't the owner.
             let owner = owner.filter(|owner| string_at(&owner.2, "/metadata/uid") == uid);
             match owner {
                 Some(owner) if !is_held(&owner.2, FOREGROUND) => owners.stays = true,
@@ -246,7 +246,7 @@ impl State {
             }
             Step::Delete((id, key, object), policy) => {
                 let mut last = self.marked(&object, &json!({ "propagationPolicy": policy }));
-                // There is no kubelet that would end a Pod's grace period.
+                // No kubelet is running to terminate the Pod, so end its grace period here.
                 last["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 self.settle(&id, key, last);
             }
@@ -276,7 +276,7 @@ fn empty_namespace(stored: &[Stored]) -> Option<Step> {
         .filter(|(id, _, object)| *id == namespaces && is_going(object));
     going.find_map(|namespace| {
         let mut inside = stored.iter().filter(|(_, key, _)| key.0 == namespace.1.1);
-        // The namespace itself goes once it's empty. Objects with finalizers keep it alive.
+        // The namespace itself is removed once it's empty. Objects with finalizers keep it alive.
         let is_empty = inside.clone().next().is_none();
         match inside.find(|object| !is_going(&object.2)) {
             Some(next) => Some(Step::Delete(next.clone(), "Background")),

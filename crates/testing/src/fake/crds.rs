@@ -1,4 +1,4 @@
-//! Serves the kinds of CRDs as soon as they are stored.
+//! Serves the kinds of CRDs as soon as the CRDs are stored.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Deletes objects, immediately or when the last finalizer is removed.
+//! Deletes objects, either immediately or once the last finalizer is removed.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::store::{Key, State};
 use super::versions::Selected;
 use super::write::{Writer, is_released};
 
-/// The storage of these built-in kinds is configured to return the deleted object. All others
-/// return a `Status`.
+/// Built-in kinds whose storage is configured to return the deleted object. All others return a
+/// `Status`.
 const SHOWN: &[&str] = &[
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -27,7 +27,8 @@ const SHOWN: &[&str] = &[
 impl State {
     pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
         let object = self.named(writer.request)?;
-        // Reading it may fail in the conversion webhook. Such an object cannot be deleted either.
+        // The object may be unreadable because its conversion webhook fails. It can't be deleted
+        // then.
         writer.versions().get(&object, writer.version)?;
         self.delete_object(writer, &object)
     }
@@ -36,8 +37,8 @@ impl State {
         let selector = Selector::read(writer.request, writer.version, false)?;
         let objects = self.objects(writer.id());
         let selected = writer.versions().select(objects, &selector, writer.version)?;
-        // Call all webhooks first. If one is still pending, the whole request runs again, so
-        // nothing may be deleted before.
+        // Call all webhooks before deleting anything, since the whole request is rerun while a
+        // webhook is pending.
         for (_, object) in &selected {
             let reviewed = self.review_deletion(writer, &object.stored);
             if writer.reviews.is_pending() {
@@ -57,8 +58,7 @@ impl State {
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);
         if !gone {
-            // Converting the response may have to wait for a webhook as well, so do it before
-            // anything is stored.
+            // Converting the response may also require a webhook, so do it before storing anything.
             writer.versions().read(&last, writer.version)?;
         }
         if !writer.is_dry_run() {
@@ -97,7 +97,7 @@ impl State {
         let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
         let metadata = &mut marked["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
-            // Deleting again can shorten the grace period, but never extend it.
+            // A repeated deletion may shorten the grace period, but never extend it.
             if metadata["deletionGracePeriodSeconds"]
                 .as_i64()
                 .is_some_and(|left| grace < left)
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// Returns the grace period in seconds. Only running Pods have one.
+/// The grace period in seconds. Only running Pods have one.
 fn grace_period(object: &Value, options: &Value) -> i64 {
     let runs = object["kind"] == "Pod"
         && object["apiVersion"] == "v1"

@@ -1,4 +1,4 @@
-//! Discovery of the server version and the served kinds.
+//! Discovery of the server version and of served kinds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::kinds::{Definition, Version};
 use super::request::Verb;
 use super::store::State;
 
-/// The order is the one in discovery documents.
+/// In the order of discovery documents.
 const VERBS: [Verb; 8] = [
     Verb::Create,
     Verb::Delete,
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// Returns each group's versions with the preferred one first.
+    /// Versions of each group, preferred version first.
     fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for definition in self.kinds() {
@@ -125,7 +125,7 @@ fn describe_group(group: &str, versions: &[&str]) -> Value {
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
 }
 
-/// Sorts versions like kube-apiserver: GA before beta before alpha, then larger numbers first.
+/// Sorts versions like kube-apiserver: GA before beta before alpha, then by descending number.
 fn priority(version: &str) -> (u8, u64, u64) {
     let number = |text: &str| text.parse().unwrap_or_default();
     let rest = version.strip_prefix('v').unwrap_or(version);

@@ -10,7 +10,7 @@ use super::kinds::{Definition, ResourceId};
 pub(super) struct Cause {
     pub(super) reason: &'static str,
     pub(super) field: String,
-    /// Starts with what the reason says, e.g. `Invalid value: 9: …`.
+    /// Includes the reason as a prefix, e.g. `Invalid value: 9: …`.
     pub(super) message: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Failure {
     reason: &'static str,
     message: String,
     details: Option<Value>,
-    /// A reason that the webhook came up with, if it isn't one of the server's own.
+    /// Custom reason from a webhook, if it isn't one of the server's own.
     foreign_reason: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Failure {
 
     pub(super) fn of_status(status: &Value, message: &str) -> Self {
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        // The webhook has refused the request, so never turn its answer into a success.
+        // A denial must never turn into a success, whatever code the webhook returned.
         let code = code.filter(|code| *code >= 400).unwrap_or(400);
         let reason = status["reason"].as_str().unwrap_or_default();
         let details = status.get("details").filter(|details| !details.is_null());
@@ -128,7 +128,7 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
-    // Requests for a collection have no name to put in quotes.
+    // Collection requests have no name to quote.
     pub(super) fn denied(id: &ResourceId, name: &str, why: &str) -> Self {
         if !name.is_empty() {
             return Self::forbidden(id, name, why, None);
@@ -144,8 +144,8 @@ impl Failure {
         Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
     }
 
-    /// Same as [`invalid`](Self::invalid), for the few checks that print the resource instead of
-    /// the kind.
+    /// Same as [`invalid`](Self::invalid), for the few checks whose message contains the resource
+    /// instead of the kind.
     pub(super) fn invalid_resource(id: &ResourceId, name: &str, cause: Cause) -> Self {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }

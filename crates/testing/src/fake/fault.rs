@@ -11,7 +11,7 @@ use super::request::{Request, Verb};
 /// A fault to inject into requests: an error, a broken connection or a delay. See
 /// [`ApiServer::inject`](super::ApiServer::inject).
 ///
-/// By default, a fault affects the next request of any kind. Use the methods to restrict it.
+/// By default, a fault affects the next request, whatever it is. Restrict it with these methods.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -27,7 +27,7 @@ pub struct Fault {
     id: Option<ResourceId>,
     subresource: Option<String>,
     name: Option<String>,
-    /// Number of requests left, or `None` for unlimited.
+    /// Number of remaining requests to affect. `None` means unlimited.
     left: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Fault {
         }
     }
 
-    /// Rejects the request with the given status code and the corresponding reason.
+    /// Rejects the request with this status code and the corresponding reason.
     pub fn status(code: u16) -> Self {
         let message = format!("the test asked for a failure with status {code}");
         Self::new(Effect::Refuse(Failure::of_code(code, message)))
@@ -61,7 +61,7 @@ impl Fault {
         Self::new(Effect::Disconnect)
     }
 
-    /// Delays the request by tokio's clock, which tests can pause.
+    /// Delays the request on tokio's clock, which tests can pause.
     pub fn delay(time: Duration) -> Self {
         Self::new(Effect::Delay(time))
     }
@@ -84,8 +84,8 @@ impl Fault {
         self
     }
 
-    /// Only affects requests for the object with this name. The name of a created object is in the
-    /// request body.
+    /// Only affects requests for the object with this name. For creates, the name is taken from the
+    /// body.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -123,11 +123,11 @@ impl Fault {
     }
 }
 
-/// Returns the first delay and the first failure that concern a request, and uses them up.
+/// Takes the first delay and the first failure that apply to a request.
 pub(super) fn strike_request(faults: &mut Vec<Fault>, request: &Request) -> (Duration, Option<Effect>) {
     let mut delay = Duration::ZERO;
     let mut found = None;
-    // A request can be both delayed and rejected, but never delayed twice.
+    // A request may be both delayed and rejected, but never delayed twice.
     for fault in faults.iter_mut().filter(|fault| fault.concerns(request)) {
         match &fault.effect {
             Effect::Delay(time) if delay.is_zero() => {

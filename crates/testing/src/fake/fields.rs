@@ -1,8 +1,7 @@
-//! Sets of fields in the `managedFields` format, and the difference between two objects as such
-//! sets.
+//! Field sets in the `managedFields` format, and diffs of two objects as such sets.
 //!
-//! A set is a tree. Each step is a field (`f:`), an item of a keyed list (`k:`) or an item of a set
-//! (`v:`). The schema determines the kind of step, and which values are owned as a whole:
+//! A set is a tree whose steps are fields (`f:`), items of a keyed list (`k:`) or items of a set
+//! (`v:`). The schema determines the kind of step, and which values are atomic:
 //!
 //! ```text
 //! object                                   set of its applied fields
@@ -15,10 +14,10 @@
 //!                                                f:port: {}
 //! ```
 //!
-//! `.` means that the node itself is in the set, in addition to the nodes below it. For example, a
-//! list item is owned both as a whole and by field. `protocol` is in the key although the object
-//! omits it, because the key includes defaults. Otherwise, the same port with and without
-//! `protocol` would be two items.
+//! `.` means that the node itself is in the set, in addition to the nodes below it. E.g. a list
+//! item is owned both as a whole and by field. The key includes `protocol` even though the object
+//! omits it, because keys include defaults. Otherwise, the same port with and without `protocol`
+//! would be two items.
 
 use std::collections::BTreeMap;
 
@@ -33,18 +32,18 @@ pub(super) struct Fields {
 
 /// How server-side apply merges a value and tracks its managers.
 pub(super) enum Form<'s> {
-    /// Atomic. Replaced and owned as a whole.
+    /// Atomic: replaced and owned as a whole.
     Whole,
-    /// An object. Merged by field.
+    /// An object, merged by field.
     Map,
-    /// A list of type `set`. Merged by value.
+    /// A list of type `set`, merged by value.
     Set,
-    /// A list of type `map`. Merged by these keys.
+    /// A list of type `map`, merged by these keys.
     Keyed(&'s [String]),
 }
 
-/// Returns how to merge a value. Values without a schema are treated like in a CRD without list
-/// types: objects are merged by field and lists are atomic.
+/// Determines how to merge a value. Without a schema, values are treated as in a CRD without list
+/// types: objects are merged by field, lists are atomic.
 pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
     match (value, schema) {
         (Value::Object(_), Some(schema)) if schema.map_type == Some(MapType::Atomic) => Form::Whole,
@@ -72,15 +71,15 @@ pub(super) fn item_schema(schema: Option<&Schema>) -> Option<&Schema> {
     schema.and_then(|schema| schema.items.as_deref())
 }
 
-/// Returns the step to an item, e.g. `k:{"name":"a"}` in a keyed list or `v:"x"` in a set (`keys`
-/// is `None`).
+/// The step to an item, e.g. `k:{"name":"a"}` in a keyed list or `v:"x"` in a set (if `keys` is
+/// `None`).
 pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
     let Some(keys) = keys else {
         return format!("v:{item}");
     };
     let value = |key: &String| {
         let given = item.get(key).filter(|value| !value.is_null());
-        // A key that the item omits has its default, which is part of the item's identity.
+        // An omitted key has its default, which is part of the item's identity.
         given.or_else(|| field_schema(schema, key).0?.default.as_ref())
     };
     let keys: BTreeMap<&String, &Value> = keys.iter().filter_map(|key| Some((key, value(key)?))).collect();
@@ -128,8 +127,8 @@ impl Fields {
         let mut found = Self::default();
         for (step, part, inner, declared) in parts(value, schema) {
             let mut below = Self::applied(part, inner);
-            // Map entries, list items and empty objects are in the set themselves, not only the
-            // fields below them.
+            // Map entries, list items and empty objects are members of the set themselves, in
+            // addition to the fields below them.
             below.owned |= !declared || part.as_object().is_some_and(Map::is_empty);
             if !below.is_empty() {
                 found.below.insert(step, below);
@@ -224,7 +223,7 @@ impl Fields {
         }
     }
 
-    /// Returns the paths as they appear in messages, e.g. `.spec.containers[name="a"].image`.
+    /// The paths as they appear in messages, e.g. `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_paths("", &mut found);
@@ -241,7 +240,7 @@ impl Fields {
     }
 }
 
-/// Formats a step as it appears in messages: `.name`, `[name="a"]` or `[="x"]`.
+/// Formats a step for messages: `.name`, `[name="a"]` or `[="x"]`.
 pub(super) fn step_path(step: &str) -> String {
     match step.split_at(2) {
         ("k:", keys) => {
@@ -265,7 +264,7 @@ impl Difference {
         if before == after {
             return Self::default();
         }
-        // An atomic value on either side can only be replaced as a whole.
+        // If either side is atomic, the value can only be replaced as a whole.
         if matches!(form_of(before, schema), Form::Whole) || matches!(form_of(after, schema), Form::Whole) {
             return Self {
                 changed: Fields::root(),

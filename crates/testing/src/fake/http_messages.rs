@@ -1,4 +1,4 @@
-//! Reads HTTP requests and builds responses.
+//! Parses HTTP requests and builds responses.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::routes::Headers;
 
-/// The body of a response. Each frame of a watch is a line with one event.
+/// A response body. In a watch, each frame is a line with one event.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 pub(super) fn read_headers(headers: &HeaderMap) -> Headers {
@@ -25,8 +25,8 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Headers {
     }
 }
 
-/// Parses a request body. A malformed body is `null`, which handlers that need a body reject. The
-/// second value contains the paths of fields that occur more than once.
+/// Parses a request body, along with the paths of duplicate fields. A malformed body becomes
+/// `null`, which is rejected by handlers that require a body.
 pub(super) fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     if let Ok(body) = rbuilder_judge::Body::parse(text) {
@@ -58,8 +58,7 @@ pub(super) fn no_such_path() -> Response<ResponseBody> {
     response(404, Full::from("404 page not found\n").boxed_unsync())
 }
 
-/// `to_vec` does half the work of `to_string` in debug builds, because the latter goes through
-/// `fmt`.
+/// In debug builds, `to_vec` takes half as long as `to_string`, which goes through `fmt`.
 pub(super) fn to_json(value: &Value) -> Bytes {
     serde_json::to_vec(value).unwrap_or_default().into()
 }

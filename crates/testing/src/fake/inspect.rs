@@ -1,4 +1,4 @@
-//! Access to the stored state for programs that drive the server step by step, such as a simulation.
+//! Access to the stored state for programs that drive the server step by step, such as simulations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::results::Results;
 use super::server::{ApiServer, Shared};
 use super::webhooks::WebhookHandler;
 
-/// An object that the server stores.
+/// An object stored by the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredObject {
@@ -24,40 +24,39 @@ pub struct StoredObject {
     pub group: String,
     /// The plural name of the kind.
     pub resource: String,
-    /// Whether the kind is from a CRD or a Rust type, as opposed to a built-in kind.
+    /// Whether the kind comes from a CRD or a Rust type rather than being built in.
     pub is_custom: bool,
-    /// The object, in its storage version.
+    /// The object in its storage version.
     pub object: Arc<Value>,
 }
 
 impl ApiServer {
-    /// Sets the server's time, from which it continues with tokio's clock. By default, a server
-    /// starts at the current time.
+    /// Sets the server's start time, from which it advances with tokio's clock. Defaults to the
+    /// current time.
     #[must_use]
     pub fn starting_at(self, time: Timestamp) -> Self {
         self.shared().state().start_clock(time);
         self
     }
 
-    /// Returns a new server with the same kinds, objects, roles and webhooks. The copies share
-    /// memory until they change. Faults, recorded requests and watches are not copied.
+    /// Returns a new server with the same kinds, objects, roles and webhooks, sharing memory
+    /// copy-on-write. Faults, recorded requests and watches aren't copied.
     #[must_use]
     pub fn copy(&self) -> Self {
         let state = self.shared().state().copy();
         Self::with_shared(Shared::new(state))
     }
 
-    /// Keeps the results of writes, and repeats them for the same write to the same object, in this server and
-    /// its [copies](Self::copy). Responses are the same as without, but take less time. Writes to a server
-    /// with webhooks are not repeated.
+    /// Caches the results of writes. This server and its [copies](Self::copy) then reuse the result
+    /// when the same write to the same object is repeated, which is faster but yields identical
+    /// responses. Servers with webhooks don't use the cache.
     #[must_use]
     pub fn repeating_results(self) -> Self {
         self.shared().state().results = Some(Results::default());
         self
     }
 
-    /// Returns the response with which the server rejects a request, with the reason that
-    /// corresponds to the status code.
+    /// The response to a rejected request, with the reason that corresponds to the status code.
     #[must_use]
     pub fn refusal(code: u16, message: &str) -> http::Response<ResponseBody> {
         json_response(code, &Failure::of_code(code, message).to_json())
@@ -69,17 +68,17 @@ impl ApiServer {
         self.shared().changed.subscribe()
     }
 
-    /// Returns the latest resource version.
+    /// The latest resource version.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.shared().state().version()
     }
 
-    /// Returns all stored objects except namespaces that every cluster has and CRDs, sorted by group,
-    /// resource, namespace and name.
+    /// All stored objects sorted by group, resource, namespace and name, except CRDs and the
+    /// namespaces that every cluster has.
     ///
-    /// If the server [collects garbage](Self::collecting_garbage), it first takes the steps that are
-    /// due.
+    /// If the server [collects garbage](Self::collecting_garbage), runs the steps that are due
+    /// first.
     #[must_use]
     pub fn objects(&self) -> Vec<StoredObject> {
         let mut state = self.shared().state();
@@ -103,7 +102,7 @@ impl ApiServer {
         objects
     }
 
-    /// Returns the plural name of a served kind, and whether it is namespaced.
+    /// The plural name of a served kind, and whether it is namespaced.
     #[must_use]
     pub fn resource_of(&self, group: &str, kind: &str) -> Option<(String, bool)> {
         let state = self.shared().state();
@@ -112,7 +111,7 @@ impl ApiServer {
         Some((found.id.plural.clone(), found.namespaced))
     }
 
-    /// Returns the CRDs.
+    /// All CRDs.
     #[must_use]
     pub fn crds(&self) -> Vec<Arc<Value>> {
         let state = self.shared().state();
@@ -122,7 +121,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// Returns the schema of one of a kind's versions from a CRD, as JSON.
+    /// The CRD schema of a version of a kind, as JSON.
     #[must_use]
     pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {
         let state = self.shared().state();
@@ -133,20 +132,21 @@ impl ApiServer {
         found.pointer("/schema/openAPIV3Schema").cloned()
     }
 
-    /// Returns when the garbage collector takes its next step, if any is planned.
+    /// When the next garbage collection step is due, if any.
     #[must_use]
     pub fn next_collection(&self) -> Option<Instant> {
         self.shared().state().next_collection()
     }
 
-    /// Simulates a stale watch cache: for this time, lists and watches that accept any resource version
-    /// start with the objects of this version. Such watches receive the later changes afterwards.
-    /// Replaces an earlier past.
+    /// Simulates a stale watch cache: for the given duration, lists and watches that accept any
+    /// resource version start with the objects as of this version. The watches receive later
+    /// changes once the cache has caught up. Overrides previous calls.
     pub fn serve_past(&self, version: u64, lasts: Duration) {
         self.set_past(version, None, lasts);
     }
 
-    /// Does the same for a single kind, such as `deployments` of the group `apps`.
+    /// Like [`serve_past`](Self::serve_past), for a single kind, e.g. `deployments` in the group
+    /// `apps`.
     pub fn serve_past_of(&self, group: &str, plural: &str, version: u64, lasts: Duration) {
         self.set_past(version, Some(ResourceId::new(group, plural)), lasts);
     }
@@ -156,26 +156,26 @@ impl ApiServer {
         self.shared().state().past = Some(Past { version, kind, until });
     }
 
-    /// Sets how often watches receive a bookmark. Defaults to a minute.
+    /// Sets the interval of watch bookmarks. Defaults to a minute.
     pub fn bookmark_every(&self, interval: Duration) {
         self.shared().state().bookmark_interval = interval;
     }
 
-    /// Calls these webhooks from now on, in place of those that were installed. `None` calls none; then
-    /// objects that need a conversion cannot be read. The conversion of CRDs stays as it is.
+    /// Replaces the installed webhooks. With `None`, no webhooks are called, and objects that need
+    /// a conversion can't be read. The conversion of CRDs remains unchanged.
     pub fn serve_webhooks(&self, webhooks: Option<WebhookHandler>) {
         self.shared().state().webhooks = webhooks;
     }
 }
 
 impl StoredObject {
-    /// Returns a metadata field, or an empty string.
+    /// Returns a metadata field, or an empty string if it's absent.
     #[must_use]
     pub fn metadata(&self, field: &str) -> &str {
         self.object["metadata"][field].as_str().unwrap_or_default()
     }
 
-    /// Returns the object as JSON.
+    /// The object as JSON.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.object

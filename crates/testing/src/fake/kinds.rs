@@ -57,14 +57,14 @@ pub(super) struct Definition {
     pub(super) namespaced: bool,
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
-    /// Whether the server answers objects without storing them, e.g. a `SubjectAccessReview`.
+    /// Whether objects get a response without being stored, e.g. `SubjectAccessReview`.
     pub(super) review: bool,
     pub(super) storage: String,
-    /// The webhook that converts between versions, or `None` if only `apiVersion` changes.
+    /// The webhook that converts between versions. `None` if only `apiVersion` changes.
     pub(super) conversion: Option<Arc<ConversionHook>>,
     pub(super) versions: Vec<Version>,
-    /// The resource version since which the kind has been served in its present form. Objects
-    /// written before may lack fields and defaults of the current CRD.
+    /// Resource version at which the kind's current definition was installed. Objects written
+    /// earlier may lack fields and defaults of the current CRD.
     pub(super) since: u64,
 }
 
@@ -75,11 +75,11 @@ pub(super) struct Version {
     pub(super) source: Arc<Source>,
     pub(super) status: bool,
     pub(super) scale: Option<Scale>,
-    /// Paths that field selectors accept, e.g. `spec.nodeName`.
+    /// Fields supported by field selectors, e.g. `spec.nodeName`.
     pub(super) selectable: Vec<String>,
 }
 
-/// JSON pointers to the fields behind the `scale` subresource.
+/// JSON pointers to the fields of the `scale` subresource.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) replicas: String,
@@ -98,8 +98,8 @@ impl Scale {
 }
 
 impl Definition {
-    /// Creates the definition for a Rust type. We don't know its schema, so all fields are kept and
-    /// none are validated.
+    /// Definition for a Rust type. There's no schema, so all fields are preserved and none are
+    /// validated.
     pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
@@ -176,14 +176,14 @@ impl Definition {
         self.versions.iter().find(|version| version.name == self.storage)
     }
 
-    /// Returns the version with this `apiVersion`, even if it isn't served any more.
+    /// Finds a version by `apiVersion`, even if it is no longer served.
     pub(super) fn version_of(&self, api_version: &str) -> Option<&Version> {
         let mut versions = self.versions.iter();
         versions.find(|version| self.api_version(&version.name) == api_version)
     }
 
-    /// Decodes a stored object the way its version looks today. The CRD may have changed since the
-    /// object was written, and the server never rewrites stored objects on its own.
+    /// Decodes a stored object with the current definition of its version. The CRD may have changed
+    /// since the object was written, and the server never rewrites stored objects on its own.
     pub(super) fn decode_stored<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {
         let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
         let is_current = resource_version.is_ok_and(|at| at > self.since);
@@ -217,14 +217,14 @@ fn pointer(path: &str) -> String {
 
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A custom resource. Compiling its rules is slow, so it's done on the first write.
+    /// A custom resource. Its rules are compiled lazily on the first write, because that's slow.
     Judged {
         definition: Box<rbuilder_judge::Definition>,
         judge: OnceLock<Box<Judge>>,
         schema: OnceLock<Schema>,
     },
-    /// A built-in kind. Decoding the schemas of all of them for every server would be slow, so each
-    /// is decoded on first use.
+    /// A built-in kind. Its schema is decoded lazily on first use; decoding all of them for every
+    /// server would be slow.
     Catalogue { path: String, made: OnceLock<Schema> },
 }
 
@@ -275,20 +275,21 @@ impl Version {
             } => schema.get_or_init(|| with_metadata(Some(definition.schema.clone()))),
             Source::Catalogue { path, made } => made.get_or_init(|| {
                 let found = BUILTIN.schema(path);
-                // If the catalogue has no schema for the kind, all fields are kept.
+                // All fields are preserved if the catalogue has no schema for the kind.
                 with_metadata(found.map(|schema| with_inner_metadata(&schema)))
             }),
         }
     }
 }
 
-/// We only validate and merge, so leave out the descriptions.
+/// Descriptions aren't needed for validating and merging.
 static BUILTIN: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(KUBERNETES.minor()).without_descriptions());
 
 pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
 
-/// Adds `apiVersion`, `kind` and `metadata` to a schema. Without one, any other field is kept.
+/// Adds `apiVersion`, `kind` and `metadata` to a schema. `None` becomes a schema that preserves all
+/// fields.
 fn with_metadata(schema: Option<Schema>) -> Schema {
     let mut schema = schema.unwrap_or_else(|| Schema {
         preserve_unknown_fields: true,
@@ -307,8 +308,8 @@ fn with_metadata(schema: Option<Schema>) -> Schema {
     schema
 }
 
-/// The catalogue has no schema for the `metadata` of nested templates (e.g. of a Pod template), so
-/// fill in the one of `ObjectMeta`.
+/// Fills in the `ObjectMeta` schema for the `metadata` of nested templates (e.g. Pod templates),
+/// which the catalogue doesn't contain.
 fn with_inner_metadata(schema: &Schema) -> Schema {
     let within = |name: &str, inner: &Arc<Schema>| {
         if name == "metadata" && inner.properties.is_empty() {
@@ -359,9 +360,9 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// Returns the string at a JSON pointer, or an empty string. The names must not contain escapes.
+/// The string at a JSON pointer, or an empty string. Doesn't support escapes.
 pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    // `Value::pointer` allocates each name twice, to decode it.
+    // Faster than `Value::pointer`, which allocates twice per name for unescaping.
     let mut names = pointer.split('/').skip(1);
     let found = names.try_fold(value, |value, name| value.get(name));
     found.and_then(Value::as_str).unwrap_or_default()

@@ -1,9 +1,9 @@
 //! Field managers: the entries of `metadata.managedFields`.
 //!
-//! Two writes share an entry only if name, operation and subresource are equal; for updates, the
-//! API version must be equal, too. An operator that applies a Deployment and updates its status has
-//! two entries, so omitting a field from an apply never removes what the same operator has written
-//! to the status.
+//! Writes share an entry only if they have the same name, operation and subresource and, for
+//! updates, the same API version. An operator that applies a Deployment and updates its status has
+//! two entries. Hence omitting a field from an apply never removes what the same operator wrote to
+//! the status.
 
 use rbuilder_schema::Schema;
 use serde_json::{Map, Value, json};
@@ -17,15 +17,15 @@ pub(super) struct Manager {
     pub(super) name: String,
     pub(super) applies: bool,
     pub(super) api_version: String,
-    /// Empty for the object itself.
+    /// Empty for the main resource.
     pub(super) subresource: String,
     pub(super) time: String,
     pub(super) fields: Fields,
 }
 
 impl Manager {
-    /// Returns true if both are the same entry. Fields don't matter, and for appliers the version
-    /// doesn't either: an applier has a single entry, in the version that it applied last.
+    /// Returns whether both are the same entry. Fields are irrelevant, and so is an applier's
+    /// version: appliers have a single entry, in the version that they last applied.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
@@ -33,7 +33,7 @@ impl Manager {
             && self.subresource == other.subresource
     }
 
-    /// Formats the manager as in the message of a conflict, e.g. `"kubectl" using v1`.
+    /// Formats the manager for conflict messages, e.g. `"kubectl" using v1`.
     pub(super) fn describe(&self) -> String {
         let mut said = format!("\"{}\"", self.name);
         if !self.subresource.is_empty() {
@@ -47,7 +47,7 @@ impl Manager {
     }
 }
 
-/// Returns true if both lists have the same entries, apart from their times and order.
+/// Whether both lists contain the same entries, ignoring times and order.
 pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
     let has = |entry: &Manager| {
         let mut others = after.iter();
@@ -77,7 +77,7 @@ pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
 }
 
 pub(super) fn write_managers(object: &mut Value, mut managers: Vec<Manager>) {
-    // Drop updaters that have lost all their fields.
+    // Drop updaters that no longer own any fields.
     managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
     managers
         .sort_by(|a, b| (!a.applies, &a.name, &a.subresource).cmp(&(!b.applies, &b.name, &b.subresource)));
@@ -103,7 +103,7 @@ fn to_json(manager: &Manager) -> Value {
     entry
 }
 
-/// Records an update: the writer takes over the fields that it changes.
+/// Records an update: the writer takes ownership of the fields that it changes.
 pub(super) fn note_update(
     managers: &mut Vec<Manager>,
     writer: Manager,
@@ -114,8 +114,8 @@ pub(super) fn note_update(
         return Ok(());
     }
     let noted = std::mem::take(managers);
-    // An update writes the whole object, so an unchanged field does not imply that the writer wants
-    // to own it. Unchanged fields keep their managers.
+    // Updates write the whole object, so unchanged fields say nothing about the writer's intent.
+    // They keep their managers.
     for mut manager in noted {
         if let Some(difference) = changes.in_version(&manager.api_version)? {
             manager.fields = manager
@@ -140,7 +140,7 @@ pub(super) fn note_update(
     Ok(())
 }
 
-/// The server sets these, so nobody manages them.
+/// Set by the server, hence not managed.
 const SERVER_METADATA: [&str; 10] = [
     "name",
     "namespace",
@@ -154,12 +154,12 @@ const SERVER_METADATA: [&str; 10] = [
     "selfLink",
 ];
 
-/// Returns the part of an object whose fields have managers when this subresource is written.
+/// The part of an object whose fields get managers when this subresource is written.
 pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
     let Some(fields) = object.as_object() else {
         return object.clone();
     };
-    // Copy what is kept instead of removing the rest from a clone, since the rest is usually
+    // Copying what's kept is cheaper than removing the rest from a clone, as the rest is usually
     // larger.
     let copy = |fields: &Map<String, Value>, is_kept: &dyn Fn(&str) -> bool| -> Map<String, Value> {
         let kept = fields.iter().filter(|(name, _)| is_kept(name));

@@ -24,6 +24,7 @@
 //! are always served. Use [`ApiServer::crd`] to serve the kinds of the operator.
 //!
 //! # Supported
+//!
 //! - names, resource versions and conflicts, generations
 //! - JSON, merge and strategic merge patches, and server-side apply with managed fields
 //! - finalizers, preconditions and dry runs
@@ -46,6 +47,7 @@
 //! The same test suite runs against this server and against kube-apiserver.
 //!
 //! # Not supported
+//!
 //! - For built-in kinds, metadata and schemas are checked, and the rules in code that operators often
 //!   break: immutable fields (selectors, Jobs, claims, Pods, role references, `immutable: true`),
 //!   selectors that do not match their template, and containers without an image. Other rules in code
@@ -59,19 +61,20 @@
 //! - Logs, `exec` and port forwarding are not served.
 //!
 //! # Time
+//!
 //! The server only uses tokio's clock. In tests with `#[tokio::test(start_paused = true)]`, hours
 //! pass instantly: [`tokio::time::sleep`] in the test first fires all timers that are due earlier,
 //! in order, and the clock does not advance while a task is ready to run.
 
-// The server is a state and functions on it. A request is parsed (`request`, `http_messages`), its
-// kind is looked up (`kinds`, `builtin`), and it is handled under one lock (`routes`, `read`,
-// `write`, `patch`, `delete`). Writes are decoded and validated by `rbuilder-judge` (`verdicts`,
-// `typed` for applied configurations). Webhooks are called between two attempts to handle a request
-// (`webhooks`). Objects are converted when they are read or stored (`versions`). Changes are
-// appended to a log, from which watches and lists of older versions read (`store`, `watch`). A
-// simulation repeats the results of the same writes (`results`). Ownership of fields is split into
-// sets of fields (`fields`), the entries of managers (`managers`, `changes`) and the merge
-// (`apply`). Only watches use tasks and timers, so a paused clock only advances when all watches
+// The server consists of a state and functions on it. A request is parsed (`request`,
+// `http_messages`), its kind is looked up (`kinds`, `builtin`), and it is handled under a single
+// lock (`routes`, `read`, `write`, `patch`, `delete`). Writes are decoded and validated by
+// `rbuilder-judge` (`verdicts`; `typed` for applied configurations). Webhooks are called between
+// two attempts to handle a request (`webhooks`). Objects are converted when they are read or stored
+// (`versions`). Changes are appended to a log, which serves watches and lists of older versions
+// (`store`, `watch`). Simulations reuse the results of repeated writes (`results`). Ownership of
+// fields is split into field sets (`fields`), manager entries (`managers`, `changes`) and the merge
+// (`apply`). Only watches use tasks and timers, so a paused clock advances only when all watches
 // are idle.
 
 mod apply;

@@ -1,4 +1,4 @@
-//! Reads from the past: the API server's cache is behind, and catches up.
+//! Stale reads: the API server's cache lags behind and catches up later.
 
 use tokio::time::Instant;
 
@@ -8,7 +8,7 @@ use super::store::State;
 #[derive(Clone, Debug)]
 pub(super) struct Past {
     pub(super) version: u64,
-    /// `None` if all kinds are behind.
+    /// `None` if all kinds are stale.
     pub(super) kind: Option<ResourceId>,
     pub(super) until: Instant,
 }
@@ -20,8 +20,8 @@ impl State {
         (is_behind && past.until > Instant::now()).then_some(past)
     }
 
-    /// Returns the version that a stale cache serves to a read that accepts any version from `from`
-    /// on, or `None` if it serves the latest one.
+    /// The version that a stale cache serves to reads with `from` as a lower bound, or `None` to
+    /// serve the latest one.
     pub(super) fn cached_version(&self, id: &ResourceId, from: u64) -> Option<u64> {
         let version = self.past_of(id)?.version;
         (version >= from).then_some(version)

@@ -1,4 +1,4 @@
-//! Patches with the four content types that Kubernetes supports.
+//! Patches in the four content types supported by Kubernetes.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
     Err(Failure::new(500, "", message))
 }
 
-/// Rejects an apply with a uid if there is no such object, because the applier expects to update
+/// Rejects an apply with a uid if the object doesn't exist, since it's meant to update an existing
 /// one.
 fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
     let uid = string_at(wanted, "/metadata/uid");
@@ -133,7 +133,7 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     if content_type.starts_with(JSON) {
         let patch: json_patch::Patch = serde_json::from_value(patch.clone())
             .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
-        // The `json_patch` crate follows RFC 6902, the API server doesn't.
+        // The API server deviates from RFC 6902, which `json_patch` implements.
         let patch = as_go_reads(&patch, &object);
         json_patch::patch(&mut object, &patch).map_err(|_| {
             Failure::of_code(
@@ -165,8 +165,8 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     Ok(object)
 }
 
-/// Emulates evanphx/json-patch, which kube-apiserver uses: unlike in RFC 6902, `replace` also adds
-/// a field, and a `test` for `null` passes if the field is absent.
+/// Emulates kube-apiserver's evanphx/json-patch: unlike in RFC 6902, `replace` also adds fields,
+/// and a `test` for `null` passes if the field is absent.
 fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut so_far = object.clone();
     let mut operations = Vec::new();
@@ -183,7 +183,7 @@ fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
             }
             other => other.clone(),
         };
-        // Ignore errors, because the caller applies the same patch and reports them.
+        // Ignore errors; the caller applies the same patch and reports them.
         let _ = json_patch::patch(&mut so_far, std::slice::from_ref(&operation));
         operations.push(operation);
     }
@@ -194,8 +194,8 @@ fn is_absent(object: &Value, path: &Pointer) -> bool {
     object.pointer(path.as_str()).is_none()
 }
 
-/// Returns true if only the last step of the path is missing and its parent is an object. Neither a
-/// field of an absent object nor a list item counts as absent.
+/// Returns whether only the last step of the path is missing and its parent is an object. Fields of
+/// absent objects and list items don't count as absent fields.
 fn is_absent_field(object: &Value, path: &Pointer) -> bool {
     let parent = path.parent().and_then(|parent| object.pointer(parent.as_str()));
     is_absent(object, path) && parent.is_some_and(Value::is_object)

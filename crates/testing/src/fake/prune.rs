@@ -1,9 +1,8 @@
-//! The last step of merging an applied configuration: removes fields that the applier previously
-//! applied and that no manager owns now.
+//! The last step of merging an applied configuration: removes fields that the applier no longer
+//! applies and no other manager owns.
 //!
-//! A manager owns fields in the version in which it has written. The fields are removed in the
-//! version that the applier used before. Fields that managers own in other versions are then added
-//! again.
+//! Managers own fields in the version in which they wrote them. Fields are removed in the version
+//! that the applier used before; those that managers own in other versions are then added back.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +24,8 @@ pub(super) struct Pruning<'a> {
 }
 
 impl Pruning<'_> {
-    /// Returns the merged object without what the applier has applied before and nobody owns now.
-    /// `managers` include the applier's new entry.
+    /// Removes fields from the merged object that the applier no longer applies and no manager
+    /// owns. `managers` must include the applier's new entry.
     pub(super) fn prune<'m>(
         &self,
         merged: Value,
@@ -34,7 +33,7 @@ impl Pruning<'_> {
         managers: impl Iterator<Item = &'m Manager>,
     ) -> Result<Value, Failure> {
         let find = |api_version: &str| version_of_manager(self.versions, self.version, api_version);
-        // The kind no longer has the version of the earlier entry, so we can't tell what it covers.
+        // The kind no longer has the earlier entry's version, so there's no telling what it covers.
         let Some(version) = find(&earlier.api_version) else {
             return Ok(merged);
         };
@@ -52,8 +51,8 @@ impl Pruning<'_> {
             .unwrap_or((version, Fields::default()));
         let mut pruned = merged.clone();
         remove(&mut pruned, &earlier.fields, &reserve_metadata(everybody), schema);
-        // Other managers may own the same data under different names in their versions, so put back
-        // what we find there and prune again.
+        // Other managers may own the same data under different names in their versions. Restore it
+        // from there and prune again.
         if !owned.is_empty() {
             let mut restored = pruned;
             for (other, fields) in owned.into_values() {
@@ -106,8 +105,8 @@ fn reserve_metadata(mut fields: Fields) -> Fields {
     fields
 }
 
-/// Removes what is in `earlier` but not in `wanted`. A map or list that loses its last item becomes
-/// null, as in structured-merge-diff 6 (`typed/remove.go`).
+/// Removes fields in `earlier` that aren't in `wanted`. A map or list that loses its last item
+/// becomes null, as in structured-merge-diff 6 (`typed/remove.go`).
 fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let keys = match form_of(value, schema) {
         Form::Whole => return,

@@ -1,4 +1,4 @@
-//! Reads individual objects and lists, with pagination.
+//! Reads of individual objects and lists, with pagination.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,15 +48,14 @@ impl State {
         let page = Page::read(request)?;
         let exact = request.parameter("resourceVersionMatch") == "Exact";
         let asked = version_parameter(request.parameter("resourceVersion"))?;
-        // kube-apiserver first waits a few seconds for such a version. Nothing could arrive here.
+        // kube-apiserver would wait a few seconds for such a version, but it can't arrive here.
         if let Some(wanted) = asked.filter(|wanted| *wanted > self.version()) {
             return Err(Failure::too_large_version(wanted, self.version()));
         }
         let at = match &page.after {
             Some((version, _)) => *version,
             None if exact => asked.unwrap_or(self.version()),
-            // `resourceVersion` without `Exact` is a lower bound, for which a stale cache may be
-            // good enough.
+            // `resourceVersion` without `Exact` is a lower bound, which a stale cache may satisfy.
             None => {
                 let cached = asked.and_then(|from| self.cached_version(&definition.id, from));
                 cached.unwrap_or(self.version())
@@ -83,8 +82,8 @@ impl State {
 
 struct Page {
     limit: Option<usize>,
-    /// From the continue token: the resource version of the first page, so that all pages are of
-    /// the same state, and the key of the last object on the page before.
+    /// From the continue token: resource version of the first page, to make all pages consistent,
+    /// and the last key of the previous page.
     after: Option<(u64, Key)>,
 }
 

@@ -1,4 +1,4 @@
-//! Parses the paths and parameters of requests.
+//! Parses request paths and parameters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Returns the verb as written in roles, such as `deletecollection`.
+    /// The verb as spelled in roles, e.g. `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Get => "get",
@@ -68,9 +68,9 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A request that the server received. Tests can use it to check what an operator did.
+/// A request received by the server. Lets tests check what an operator did.
 ///
-/// Formatted as one line, such as `patch memos.example.com/status default/note`.
+/// Formatted as a single line, e.g. `patch memos.example.com/status default/note`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
@@ -92,14 +92,14 @@ pub struct Request {
     pub parameters: BTreeMap<String, String>,
     /// The body; `null` if it is empty or not JSON.
     pub body: Value,
-    /// Fields that occur more than once, which Go tolerates and `fieldValidation` reports.
+    /// Duplicate fields, which Go tolerates and `fieldValidation` reports.
     pub(super) duplicates: Vec<String>,
-    /// The body as received, or empty if the server itself makes the request.
+    /// The raw body, or empty if the request originates from the server itself.
     pub(super) text: Bytes,
     /// Whether the request was sent by a client returned by
     /// [`ApiServer::admin`](super::ApiServer::admin).
     pub by_admin: bool,
-    /// The status code of the response; 0 if there was no response, see
+    /// The response's status code; 0 if there was no response, see
     /// [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
 }
@@ -137,7 +137,7 @@ pub(super) fn write_target(
 }
 
 impl Request {
-    /// Returns true if the request is for this kind, in any version.
+    /// Whether the request is for this kind, in any version.
     pub fn is_of<K: kube::Resource<DynamicType = ()>>(&self) -> bool {
         self.group == K::group(&()) && self.resource == K::plural(&())
     }
@@ -146,8 +146,7 @@ impl Request {
         ResourceId::new(&*self.group, &*self.resource)
     }
 
-    /// Returns a decoded query parameter, such as `labelSelector`. Empty if the request does not
-    /// contain it.
+    /// A decoded query parameter, e.g. `labelSelector`. Empty if absent.
     pub fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -156,8 +155,8 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Parses the method, path and query of an HTTP request. Returns `None` for paths that aren't
-    /// resources, such as discovery.
+    /// Parses the method, path and query of an HTTP request. Returns `None` for non-resource paths
+    /// such as discovery.
     pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')
@@ -171,8 +170,7 @@ impl Request {
             _ => return None,
         };
         let (namespace, rest) = match *rest {
-            // A namespace is both an object and a prefix of paths. These are requests for the
-            // object.
+            // `namespaces` is both a resource and a path prefix. Here it's the resource.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
             ["namespaces", namespace, ref rest @ ..] => (Some(namespace), rest),
             _ => (None, rest),
@@ -224,7 +222,7 @@ fn parameters(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Decodes percent-encoding. A stray `%` is kept.
+/// Decodes percent-encoding, leaving stray `%` alone.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,8 +1,8 @@
-//! Results of earlier writes, which the copies of a server share.
+//! Results of earlier writes, shared by all copies of a server.
 //!
-//! The runs of a simulation repeat most of their writes. The result of a write depends on the request, the
-//! stored object, the time and the next name, and on nothing else as long as no webhooks are called, so it
-//! is looked up instead of merging and validating the object again.
+//! The runs of a simulation repeat most of their writes. Unless webhooks are involved, the result
+//! of a write depends only on the request, the stored object, the time and the next generated name.
+//! We can therefore look it up instead of merging and validating the object again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use super::roles::Permission;
 use super::store::State;
 use super::write::Writer;
 
-/// When there are more results or texts than this, forget all of them.
+/// Cache limit for results and texts; all entries are evicted once it's exceeded.
 const MOST: usize = 2000;
 
 /// Results of writes, and the texts of objects. Clones share them.
@@ -30,10 +30,10 @@ pub(super) struct Results(Arc<Mutex<Known>>);
 struct Known {
     writes: HashMap<Write, Vec<WriteResult>>,
     count: usize,
-    /// JSON of objects by address. The value holds on to its object, so that no other object can
-    /// reuse the address. The flag is true for JSON of the metadata only.
+    /// JSON of objects, keyed by address. Each value keeps its object alive, so that its address
+    /// can't be reused. The flag selects metadata-only JSON.
     texts: HashMap<(usize, bool), (Arc<Value>, Bytes)>,
-    /// By text, and whether it may be YAML.
+    /// Keyed by text and by whether it may be YAML.
     bodies: HashMap<(Bytes, bool), ParsedBody>,
 }
 
@@ -53,7 +53,7 @@ struct WriteResult {
     names: (u64, u64),
     before: Option<Arc<Value>>,
     after: Arc<Value>,
-    /// Whether an apply has created the object.
+    /// Whether the object was created by an apply.
     is_created: bool,
 }
 
@@ -109,16 +109,15 @@ impl WriteResult {
     }
 }
 
-// Compare the versions first, because different objects usually differ in them, and comparing whole
-// objects is slow.
+// Compare versions first: they usually differ for different objects, and comparing whole objects is
+// slow.
 fn is_same(one: &Arc<Value>, other: &Arc<Value>) -> bool {
     const VERSION: &str = "/metadata/resourceVersion";
     Arc::ptr_eq(one, other) || string_at(one, VERSION) == string_at(other, VERSION) && one == other
 }
 
 impl State {
-    /// Returns the JSON of a stored object or of its metadata. Calls `write` unless we have it
-    /// already.
+    /// Returns the JSON of a stored object or its metadata, calling `write` on a cache miss.
     pub(super) fn text_of(
         &self,
         object: &Arc<Value>,
@@ -131,8 +130,8 @@ impl State {
         }
     }
 
-    /// Creates or changes an object, or repeats what the same write has led to before. Also returns
-    /// whether a patch has created the object.
+    /// Creates or changes an object, or replays the result of an identical write. Also returns
+    /// whether the object was created by a patch.
     pub(super) fn write(
         &mut self,
         writer: Writer<'_>,
@@ -153,7 +152,7 @@ impl State {
         let is_stored = self
             .get(writer.id(), &key)
             .is_some_and(|stored| Arc::ptr_eq(stored, &after));
-        // Warnings are not part of the result, and a dry run stores nothing, so keep neither.
+        // Results don't include warnings, and dry runs store nothing, so skip both.
         let kept = (self.results.clone(), self.kind(writer.id()).cloned());
         if let (Some(results), Some(definition)) = kept
             && is_stored
@@ -180,11 +179,11 @@ impl State {
         }
     }
 
-    /// Returns the key of a write if its result depends on nothing but the state.
+    /// Returns the key of a write if its result depends only on the state.
     fn repeatable(&self, writer: Writer<'_>, content_type: &str) -> Option<Write> {
         let request = writer.request;
         let is_plain = self.results.is_some() && self.webhooks.is_none() && !request.text.is_empty();
-        // A CRD changes which kinds are served, and webhooks may answer differently each time.
+        // CRDs change which kinds are served, and webhook responses may vary.
         if !is_plain || *writer.id() == ResourceId::crds() {
             return None;
         }
@@ -214,8 +213,8 @@ impl State {
                 (Some(one), Some(other)) => is_same(one, other),
                 _ => false,
             };
-            // The result contains the time, and maybe a generated name and uid. Repeat it only if
-            // we would generate the same ones.
+            // The result contains the time, and possibly a generated name and uid. Only reuse it if
+            // the same ones would be generated now.
             result.now == now
                 && (result.names.0 == result.names.1 || result.names.0 == self.names)
                 && std::ptr::eq(&*result.definition, writer.definition)
@@ -234,7 +233,7 @@ impl State {
         };
         self.get(writer.id(), &key_of(request, name)).is_none()
             && self.check_namespace(writer, name).is_ok()
-            // An apply that creates an object needs the permission to create it, too.
+            // An apply that creates an object also requires the permission to create it.
             && (request.by_admin || request.verb == Verb::Create || self.roles.check(permission).is_ok())
     }
 
@@ -251,7 +250,7 @@ impl State {
             self.names = result.names.1;
         }
         let key = key_of(writer.request, string_at(&result.after, "/metadata/name"));
-        // The stored object contains its resource version, so share it only if that's the next one.
+        // The stored object embeds its resource version, so share it only if that's the next one.
         let next = (self.version() + 1).to_string();
         let stored = match string_at(&result.after, "/metadata/resourceVersion") == next {
             true => self.put_shared(writer.id(), key, result.after),

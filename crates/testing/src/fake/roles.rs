@@ -1,4 +1,4 @@
-//! Roles: which requests the operator's client may make, and which it has made.
+//! Roles: the requests that the operator's client may make, and those that it made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,15 +12,15 @@ use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
 use crate::manifests::{read_documents, service_account};
 
-/// Scaffolds put everything into the namespace `system`, which kustomize replaces.
+/// Scaffolds use the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
 
-/// Clients use this namespace by default, so we treat it as the operator's.
+/// The default namespace of clients, treated as the operator's own.
 pub(super) const OWN_NAMESPACE: &str = "default";
 
-/// A permission that a client needed, in RBAC terms.
+/// A permission required by a client's request, in RBAC terms.
 ///
-/// Formatted as one line, such as `update memos.example.com/status default/note`.
+/// Formatted as a single line, e.g. `update memos.example.com/status default/note`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Permission {
@@ -40,14 +40,14 @@ pub struct Permission {
 
 impl Permission {
     pub(super) fn of(request: &Request) -> Self {
-        // RBAC authorizes a list or watch of a single object by name, e.g. for
+        // RBAC treats a list or watch of a single object as a request by name, e.g. with
         // `fieldSelector=metadata.name=settings`.
         let selected = || {
             let selector = request.parameter("fieldSelector");
             let name = selector.strip_prefix("metadata.name=")?;
             Some(name.trim_start_matches('=').to_owned()).filter(|name| !name.contains(','))
         };
-        // For requests about a namespace, the authorizer sees its name as the namespace, too.
+        // For requests about a namespace, the authorizer sees its name as the namespace as well.
         let is_namespace = request.group.is_empty() && request.resource == "namespaces";
         Self {
             verb: request.verb,
@@ -65,7 +65,7 @@ impl Permission {
         }
     }
 
-    /// Returns the permission that an access review asks about, or `None` if it asks about a URL.
+    /// The permission that an access review asks about, or `None` for a non-resource URL.
     fn of_review(attributes: &Value) -> Option<Self> {
         let text = |name: &str| Some(attributes[name].as_str()?.to_owned()).filter(|text| !text.is_empty());
         Some(Self {
@@ -78,13 +78,13 @@ impl Permission {
         })
     }
 
-    // The role `system:basic-user` permits self reviews in every cluster.
+    // Every cluster permits self reviews through the role `system:basic-user`.
     fn is_basic(&self) -> bool {
         let is_review_group = matches!(&*self.group, "authentication.k8s.io" | "authorization.k8s.io");
         self.verb == Verb::Create && is_review_group && self.resource.starts_with("selfsubject")
     }
 
-    /// Returns the marker that grants the permission.
+    /// The marker that grants this permission.
     #[must_use]
     pub fn marker(&self) -> String {
         format!(
@@ -120,10 +120,10 @@ impl fmt::Display for Permission {
 pub(super) struct Roles {
     /// E.g. `system:serviceaccount:default:controller-manager`.
     user: String,
-    /// `None` if the operator may do everything.
+    /// `None` permits everything.
     grants: Option<Vec<Grant>>,
     pub(super) asked: BTreeSet<Permission>,
-    /// Whether we have reported the missing permissions already.
+    /// Whether missing permissions were already reported.
     pub(super) is_reported: bool,
 }
 
@@ -131,7 +131,7 @@ pub(super) struct Roles {
 struct Grant {
     /// Kind and name of the role, for messages.
     role: String,
-    /// `None` if the rule applies in all namespaces.
+    /// `None` applies to all namespaces.
     namespace: Option<String>,
     verbs: Vec<String>,
     groups: Vec<String>,
@@ -140,7 +140,7 @@ struct Grant {
 }
 
 impl Roles {
-    /// Reads roles and bindings from the manifests in a folder.
+    /// Reads roles and bindings from the manifests in a directory.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let documents: Vec<Value> = read_documents(path)?
             .into_iter()
@@ -186,7 +186,7 @@ impl Roles {
                 (binding["kind"] == "RoleBinding").then_some(*binding),
             ));
         }
-        // Without bindings, the folder is probably a selection of roles. Grant all of them.
+        // Without any bindings, this is probably a selection of roles. Grant them all.
         if bindings.is_empty() {
             for role in roles.values() {
                 grants.extend(grants_of(role, (role["kind"] == "Role").then_some(*role)));
@@ -211,7 +211,7 @@ impl Roles {
         grants.iter().any(|grant| grant.permits(permission))
     }
 
-    /// Records a permission that the operator needs, and fails like the API server if it lacks it.
+    /// Records a required permission, and fails like the API server if it isn't granted.
     pub(super) fn check(&mut self, permission: Permission) -> Result<(), Failure> {
         if permission.is_basic() {
             return Ok(());
@@ -247,8 +247,8 @@ impl Roles {
         self.asked.iter().filter(|permission| !self.permits(permission))
     }
 
-    /// Describes the missing permissions together with the markers that grant them, or returns
-    /// `None` if there are none.
+    /// Describes missing permissions along with the markers that grant them. `None` if there are
+    /// none.
     pub(super) fn describe_missing(&self) -> Option<String> {
         let lines: Vec<String> = self
             .missing()
@@ -273,7 +273,7 @@ impl Grant {
             .subresource
             .as_ref()
             .map(|subresource| format!("*/{subresource}"));
-        // Rules with `resourceNames` never match requests without a name, such as `create`.
+        // Rules with `resourceNames` never match requests without a name, e.g. `create`.
         let is_named = match &permission.name {
             _ if self.names.is_empty() => true,
             Some(name) => self.names.contains(name),
@@ -287,7 +287,7 @@ impl Grant {
                 || any_of.is_some_and(|any| self.resources.contains(&any)))
     }
 
-    // Split the rule into single permissions, since a rule is rarely unused as a whole.
+    // Split the rule into individual permissions, since whole rules are rarely unused.
     fn unused(&self, asked: &BTreeSet<Permission>) -> Vec<String> {
         let mut unused = Vec::new();
         for group in &self.groups {
@@ -315,7 +315,7 @@ impl Grant {
     }
 }
 
-// ClusterRoleBindings have no namespace, so `place` is `None` for them.
+// `place` is `None` for ClusterRoleBindings, which have no namespace.
 fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
     let namespace = place.map(|place| match string_at(place, "/metadata/namespace") {
         "" | PLACEHOLDER => OWN_NAMESPACE.to_owned(),

@@ -1,4 +1,4 @@
-//! Dispatches requests.
+//! Dispatches requests to handlers.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub(super) struct Headers {
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Value),
-    /// An object that is JSON already.
+    /// Preserialized JSON.
     Text(u16, Bytes),
-    /// The path isn't served.
+    /// 404: the path isn't served.
     NoSuchPath,
     Lines(Box<Watch>),
 }
@@ -45,13 +45,13 @@ pub(super) fn answer_request(
         return Ok(Answer::NoSuchPath);
     };
     let one = request.name.is_some() || request.verb == Verb::Create;
-    // Only lists and watches of a namespaced kind may omit the namespace.
+    // The namespace may only be omitted in lists and watches of namespaced kinds.
     let misplaced = request.namespace.is_some() != definition.namespaced && (one || !definition.namespaced);
     let Some(version) = definition.version(&request.version).filter(|_| !misplaced) else {
         return Ok(Answer::NoSuchPath);
     };
     let view = View::new(definition.clone(), version, &headers.accept);
-    // Without an explicit field manager, the API server uses the User-Agent up to the first slash.
+    // The default field manager is the User-Agent up to the first slash.
     let agent = headers
         .user_agent
         .split('/')
@@ -178,7 +178,7 @@ impl Call<'_> {
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
-    // There are no disruption budgets, so an eviction always deletes the Pod.
+    // There are no disruption budgets, so evictions always delete the Pod.
     fn evict(self) -> Result<Answer, Failure> {
         let Writer {
             request, definition, ..
@@ -193,7 +193,7 @@ impl Call<'_> {
     }
 }
 
-// Everybody is authenticated, and everyone but the operator may do everything.
+// Every client is authenticated, and all but the operator's are unrestricted.
 fn review(writer: Writer<'_>, roles: &Roles) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);

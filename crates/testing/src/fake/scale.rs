@@ -29,7 +29,7 @@ pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     shown
 }
 
-// Custom kinds store the selector as a string already.
+// Custom kinds already store the selector as a string.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
@@ -63,7 +63,7 @@ pub(super) fn set_replicas(
         );
         return Err(Failure::bad_request(message));
     }
-    // For custom resources, validation rejects a negative number later, together with all other
+    // For custom resources, validation rejects negative numbers later, along with all other
     // violations.
     if replicas.as_i64().is_some_and(|count| count < 0) && !is_custom {
         let cause = Cause::invalid(

@@ -55,7 +55,7 @@ impl Selector {
         self.shard.as_ref()
     }
 
-    /// Checks the namespace and name only, which callers do first to avoid converting the object.
+    /// Checks only namespace and name. Callers do this first to avoid converting the object.
     pub(super) fn matches_key(&self, key: &Key) -> bool {
         let (namespace, name) = key;
         self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
@@ -66,7 +66,7 @@ impl Selector {
         !self.labels.is_empty() || !self.fields.is_empty() || self.shard.is_some()
     }
 
-    /// Returns true if an object in the request's version matches.
+    /// Whether an object in the request's version matches.
     pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
         self.matches_key(key)
             && self.shard.as_ref().is_none_or(|shard| shard.contains(object))
@@ -93,7 +93,7 @@ impl Requirement {
     }
 }
 
-/// Returns a field as the string that selectors compare with. An absent field is empty.
+/// A field as the string that selectors compare against. Absent fields are empty.
 fn field_of(object: &Value, path: &str) -> String {
     match object.pointer(&format!("/{}", path.replace('.', "/"))) {
         None | Some(Value::Null) => String::new(),

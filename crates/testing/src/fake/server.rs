@@ -33,7 +33,7 @@ use super::warnings::Warnings;
 use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
 
-/// An API server in the test process. Clones share the same server. See [the module](super).
+/// An in-process API server. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     shared: Arc<Shared>,
@@ -42,10 +42,10 @@ pub struct ApiServer {
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Changes when watches should look for changes. The number itself means nothing.
+    /// Signals watches to check for changes. The number itself is meaningless.
     pub(super) changed: watch::Sender<u64>,
-    /// Wakes the watches in the order in which they started waiting. `changed` alone would wake
-    /// them in random order, but simulations must be repeatable.
+    /// Wakes watches in the order in which they started waiting. `changed` alone would wake them in
+    /// random order, and simulations must be reproducible.
     woken: Notify,
 }
 
@@ -69,9 +69,9 @@ impl Shared {
 
     pub(super) async fn changed_since(&self, seen: &watch::Receiver<u64>) {
         loop {
-            // Subscribe before checking, otherwise we'd miss a change in between.
+            // Subscribe before checking, or a change in between would be missed.
             let woken = self.woken.notified();
-            // An error means that the sender is gone, but it lives as long as we do.
+            // `Err` would mean that the sender was dropped, but `self` owns it.
             if seen.has_changed().unwrap_or(true) {
                 return;
             }
@@ -86,8 +86,8 @@ impl Default for ApiServer {
     }
 }
 
-/// A test whose operator lacks a permission usually fails while it waits for something else, long
-/// before it reaches [`ApiServer::assert_role_fits`]. So tell what was missing here.
+/// A test whose operator lacks a permission usually fails while waiting for something else, long
+/// before it reaches [`ApiServer::assert_role_fits`]. So print missing permissions here.
 impl Drop for ApiServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -114,10 +114,11 @@ impl ApiServer {
         &self.shared
     }
 
-    /// Serves the kind of a CRD, such as `Memcached::crd()`.
+    /// Serves the kind of a CRD, e.g. `Memcached::crd()`.
     ///
     /// # Panics
-    /// Panics if the name of the CRD is not `<plural>.<group>`.
+    ///
+    /// Panics if the CRD's name isn't `<plural>.<group>`.
     #[must_use]
     pub fn crd(self, crd: CustomResourceDefinition) -> Self {
         let name = crd.metadata.name.clone().unwrap_or_default();
@@ -128,11 +129,12 @@ impl ApiServer {
     }
 
     /// Serves the kinds of the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a
-    /// folder. Documents of other kinds are ignored.
+    /// directory. Documents of other kinds are ignored.
     ///
     /// # Errors
-    /// Returns an error if the path cannot be read or contains no CRD, or if a document is not
-    /// valid YAML or not a valid CRD.
+    ///
+    /// Returns an error if the path can't be read or contains no CRD, or if a document isn't valid
+    /// YAML or not a valid CRD.
     pub fn install_crds(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut found = false;
@@ -153,20 +155,20 @@ impl ApiServer {
         )))
     }
 
-    /// Installs the webhook configurations from a file or folder, such as
+    /// Installs the webhook configurations from a file or directory, e.g.
     /// `config/webhook/manifests.yaml`, and calls the operator's webhooks in this process.
     /// Documents of other kinds are ignored.
     ///
-    /// Takes the webhooks out of the operator (a `rbuilder::Manager`), so that the operator does
-    /// not serve them itself. The operator doesn't need to be started. Requests matched by the
-    /// configurations wait for the webhooks, which are looked up by the path in `clientConfig`.
-    /// Configurations that the test or the operator creates later take effect, too. As with
-    /// `envtest`, a webhook that is restricted to the manager's namespace is called for all
-    /// namespaces.
+    /// Takes the webhooks out of the operator (a `rbuilder::Manager`), so that the operator doesn't
+    /// serve them itself; it needn't even be started. Requests matched by the configurations wait
+    /// for the webhooks, which are looked up by the path in `clientConfig`. Configurations created
+    /// later by the test or the operator take effect, too. As with `envtest`, webhooks that are
+    /// restricted to the manager's namespace are called for all namespaces.
     ///
     /// # Errors
-    /// Returns an error if the path cannot be read or contains no webhook configuration, or if a document is
-    /// not valid.
+    ///
+    /// Returns an error if the path can't be read or contains no webhook configuration, or if a
+    /// document is invalid.
     pub fn install_webhooks(
         &self,
         path: impl AsRef<Path>,
@@ -196,26 +198,26 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Calls the conversion webhooks of the operator in this process, like
-    /// [`install_webhooks`](Self::install_webhooks), for an operator without admission webhooks.
+    /// Calls the operator's conversion webhooks in this process. Like
+    /// [`install_webhooks`](Self::install_webhooks), but for operators without admission webhooks.
     ///
-    /// The CRDs of kinds that the operator converts are set to the conversion strategy `Webhook`,
-    /// as kustomize's patches do in a cluster. This includes CRDs installed later. Objects are
-    /// stored in the storage version, and converted whenever they are read or written in another
-    /// version.
+    /// CRDs of kinds that the operator converts are set to the conversion strategy `Webhook`, as
+    /// kustomize's patches do in a cluster. This includes CRDs installed later. Objects are stored
+    /// in the storage version, and converted whenever they are read or written in another version.
     ///
     /// # Panics
-    /// Panics if a CRD cannot be changed.
+    ///
+    /// Panics if a CRD can't be changed.
     pub fn install_conversions(&self, operator: &mut impl Webhooks) {
         let handler = operator.take_webhooks();
         let crds = handler.converted_crds().to_vec();
-        // Set the handler first, because `install` below asks it which CRDs to change.
+        // Set the handler before `install` below asks it which CRDs to change.
         self.shared.state().webhooks = Some(handler);
         for name in crds {
             let key = (String::new(), name);
             let stored = self.shared.state().get(&ResourceId::crds(), &key).cloned();
             let Some(stored) = stored else { continue };
-            // Apply neither the status nor what the server sets in the metadata.
+            // Omit the status and server-set metadata from the apply.
             let metadata = &stored["metadata"];
             let crd = json!({
                 "metadata": {
@@ -262,22 +264,23 @@ impl ApiServer {
         }
     }
 
-    /// Serves the kind of a Rust type without a CRD, such as a kind of another operator. Its
-    /// objects are neither validated nor defaulted. The kind has a status subresource.
+    /// Serves the kind of a Rust type without a CRD, e.g. another operator's kind. Objects are
+    /// neither validated nor defaulted. The kind has a status subresource.
     #[must_use]
     pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.shared.state().serve(Definition::of_type::<K>());
         self
     }
 
-    /// Stores an object, including its status. A uid and a creation timestamp are added if missing.
-    /// An existing object with the same name is replaced.
+    /// Stores an object, including its status. Replaces an existing object with the same name. A
+    /// uid and a creation timestamp are added if missing.
     ///
-    /// The object is not validated, as if it were older than the schema. As in every object that the
-    /// server reads, unknown fields are removed and defaults are set.
+    /// The object isn't validated, as if it predated the schema. Like any object read by the
+    /// server, it is pruned and defaulted.
     ///
     /// # Panics
-    /// Panics if the kind is not served or the object has no name.
+    ///
+    /// Panics if the kind isn't served or the object has no name.
     #[must_use]
     pub fn object<K: Resource<DynamicType = ()> + Serialize>(self, object: &K) -> Self {
         let mut value = serde_json::to_value(object).unwrap_or_default();
@@ -301,7 +304,7 @@ impl ApiServer {
             if metadata.creation_timestamp.is_none() {
                 value["metadata"]["creationTimestamp"] = state.now().into();
             }
-            // Store it the way the server would read it. `put` does not decode it.
+            // `put` doesn't decode, so store the object the way the server would read it.
             if let Some(definition) = state.kind(&id).cloned()
                 && let Some(judge) = definition.version(&K::version(&())).and_then(Version::judge)
             {
@@ -313,42 +316,42 @@ impl ApiServer {
         self
     }
 
-    /// Runs a garbage collector: it deletes objects whose owners are all gone, respects propagation
-    /// policies, and empties and removes terminating namespaces.
+    /// Runs a garbage collector that deletes objects whose owners are all gone, respects
+    /// propagation policies, and empties and removes terminating namespaces.
     ///
-    /// It takes the same steps as the collector in a cluster: one object at a time, with 10 ms of
-    /// tokio's clock between two steps. The operator can therefore act between steps, and tests
-    /// must wait for the result, as on a real server.
+    /// It proceeds like the collector in a cluster: one object at a time, with 10 ms on tokio's
+    /// clock between steps. The operator can therefore act between steps, and tests must wait for
+    /// the result, as on a real server.
     #[must_use]
     pub fn collecting_garbage(self) -> Self {
         self.shared.state().collector = Some(Collector::default());
         self
     }
 
-    /// Sets whether lists and watches apply the `shardSelector` from now on. By default it is
-    /// ignored, as by an API server without the feature gate `ShardedListAndWatch`.
+    /// Sets whether lists and watches apply the `shardSelector` from now on. By default it's
+    /// ignored, as it is by API servers without the feature gate `ShardedListAndWatch`.
     ///
-    /// The UIDs of objects created afterwards are spread over the hash space. Watches that are
-    /// already open do not change. A test can therefore toggle this while an operator runs, to
-    /// simulate an upgrade of a control plane with several API servers.
+    /// UIDs of objects created afterwards are spread over the hash space. Open watches don't
+    /// change. Tests can therefore toggle this while an operator is running, to simulate an upgrade
+    /// of a control plane with several API servers.
     pub fn sharding(&self, enabled: bool) {
         self.shared.state().sharding = Some(enabled);
     }
 
-    /// Limits the clients returned by [`client`](Self::client) to the permissions granted by roles.
+    /// Restricts clients returned by [`client`](Self::client) to the permissions granted by roles.
     /// All other requests are forbidden, with kube-apiserver's messages.
     ///
-    /// Reads the manifests in a folder such as `config/rbac`: the roles bound to a service account
-    /// or, without such bindings, all roles. `system`, kustomize's placeholder for the operator's
-    /// namespace, is replaced with `default`, the clients' namespace. The test itself should use a
-    /// client returned by [`admin`](Self::admin).
+    /// Reads the manifests in a directory such as `config/rbac`: the roles bound to a service
+    /// account or, without such bindings, all roles. `system`, kustomize's placeholder for the
+    /// operator's namespace, is replaced with `default`, the clients' namespace. The test itself
+    /// should use a client returned by [`admin`](Self::admin).
     ///
     /// If the test fails, missing permissions are printed as in
-    /// [`assert_role_fits`](Self::assert_role_fits), because they may be the cause.
+    /// [`assert_role_fits`](Self::assert_role_fits), as a possible cause.
     ///
     /// # Panics
-    /// Panics if the manifests cannot be read or contain no role, or if a bound role does not
-    /// exist.
+    ///
+    /// Panics if the manifests can't be read or contain no role, or if a bound role doesn't exist.
     #[must_use]
     #[track_caller]
     pub fn role_from(self, folder: impl AsRef<Path>) -> Self {
@@ -360,9 +363,10 @@ impl ApiServer {
     }
 
     /// Returns a new client with the permissions set by [`role_from`](Self::role_from), or with all
-    /// permissions if it was not called. The client's default namespace is `default`.
+    /// permissions by default. The client's default namespace is `default`.
     ///
     /// # Panics
+    ///
     /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
@@ -372,6 +376,7 @@ impl ApiServer {
     /// Returns a new client with all permissions. Its default namespace is `default`.
     ///
     /// # Panics
+    ///
     /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn admin(&self) -> Client {
@@ -387,19 +392,19 @@ impl ApiServer {
         Client::new(service, OWN_NAMESPACE)
     }
 
-    /// Returns the permissions needed by the requests of [`client`](Self::client), sorted and
-    /// without duplicates.
+    /// The permissions needed by the requests of [`client`](Self::client), sorted and deduplicated.
     #[must_use]
     pub fn permissions(&self) -> Vec<Permission> {
         self.shared.state().roles.asked.iter().cloned().collect()
     }
 
     /// Asserts that the roles set by [`role_from`](Self::role_from) permit everything that the
-    /// operator requested. Returns the verbs and resources in the roles that it never requested,
-    /// such as `ClusterRole manager-role: delete deployments in apps`. The list is empty if the
-    /// test exercises everything.
+    /// operator requested. Returns permissions in the roles that it never used, e.g.
+    /// `ClusterRole manager-role: delete deployments in apps`. The list is empty if the test
+    /// exercises everything.
     ///
     /// # Panics
+    ///
     /// Panics with the missing permissions, each with the marker to add.
     #[track_caller]
     pub fn assert_role_fits(&self) -> Vec<String> {
@@ -411,7 +416,7 @@ impl ApiServer {
         state.roles.is_reported = true;
         let missing = state.roles.describe_missing();
         let unused = state.roles.unused();
-        // A panic below would poison the lock, so release it first.
+        // Release the lock, which the panic below would poison.
         drop(state);
         if let Some(missing) = missing {
             panic!("{missing}");
@@ -434,8 +439,8 @@ impl ApiServer {
         }
     }
 
-    /// Returns the permissions that the operator needed but the roles set by
-    /// [`role_from`](Self::role_from) do not grant. Empty without roles.
+    /// The permissions that the operator needed but weren't granted by the roles set by
+    /// [`role_from`](Self::role_from). Empty without roles.
     #[must_use]
     pub fn missing_permissions(&self) -> Vec<Permission> {
         self.shared.state().roles.missing().cloned().collect()
@@ -444,7 +449,8 @@ impl ApiServer {
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
     ///
     /// # Panics
-    /// Panics if the prefix is not a valid start of a namespace name.
+    ///
+    /// Panics if the resulting name is not a valid namespace name.
     #[must_use]
     pub fn namespace(&self, prefix: &str) -> String {
         let mut request = internal_request(Verb::Create, &ResourceId::namespaces(), None, None);
@@ -465,9 +471,9 @@ impl ApiServer {
         }
     }
 
-    /// Injects a fault, which makes requests fail or wait.
+    /// Injects a fault that makes requests fail or wait.
     ///
-    /// A request is affected by the first matching error or disconnect and by the first matching
+    /// A request is affected by the first matching error or disconnect, and by the first matching
     /// delay.
     pub fn inject(&self, fault: Fault) {
         self.shared.state().faults.push(fault);
@@ -478,15 +484,14 @@ impl ApiServer {
         self.shared.state().faults.clear();
     }
 
-    /// Closes all watches, like a restart of the server. Clients resume from their resource
-    /// version.
+    /// Closes all watches, as a server restart would. Clients resume from their resource version.
     pub fn drop_watches(&self) {
         self.shared.state().epoch += 1;
         self.shared.wake();
     }
 
-    /// Closes all watches and compacts the history. Clients that resume get `410 Expired` and must
-    /// list again.
+    /// Closes all watches and compacts the history. Clients that try to resume get `410 Expired`
+    /// and must relist.
     pub fn expire_watches(&self) {
         {
             let mut state = self.shared.state();
@@ -496,7 +501,7 @@ impl ApiServer {
         self.shared.wake();
     }
 
-    /// Returns all received requests in order. Includes access reviews but not discovery.
+    /// All received requests in order. Includes access reviews but not discovery.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.all()
@@ -511,8 +516,9 @@ impl ApiServer {
     /// [`admin`](Self::admin) if `by_admin` is set.
     ///
     /// # Errors
+    ///
     /// Returns an error if a [fault](Self::inject) breaks the connection, or if the request body
-    /// cannot be read.
+    /// can't be read.
     pub async fn call(
         &self,
         request: http::Request<Body>,
@@ -525,7 +531,7 @@ impl ApiServer {
             return Ok(self.document(path, &headers.accept));
         };
         request.by_admin = by_admin;
-        // Read the body only now, since discovery has none.
+        // Discovery requests (handled above) have no body.
         let bytes = body.collect_bytes().await?;
         if bytes.len() > MOST_BYTES {
             let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
@@ -537,7 +543,7 @@ impl ApiServer {
             None => parse_body(&bytes, &headers.content_type),
         };
         request.text = bytes;
-        // Record the request before it is handled, so that it's there even if it never completes.
+        // Record the request up front, in case it never completes.
         let number = self.shared.state().requests.note(request.clone());
         let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
@@ -557,8 +563,8 @@ impl ApiServer {
         }
         let mut reviews = Reviews::new(self.shared.state().webhooks.clone());
         let mut taken = Taken::default();
-        // No webhook may run under the lock, so handle the request until nothing is pending any
-        // more. See the `webhooks` module.
+        // Webhooks must not run under the lock, so repeat until nothing is pending. See the
+        // `webhooks` module.
         let (answered, warnings) = loop {
             let (answered, warnings) = self.attempt(request, headers, &reviews, &mut taken);
             if !reviews.answer_pending().await {
@@ -583,8 +589,8 @@ impl ApiServer {
         Ok(response)
     }
 
-    /// Processes a request with the webhook responses that we have so far. An attempt that finds
-    /// out that it needs another one changes nothing.
+    /// Processes a request with the webhook responses received so far. Changes nothing if more
+    /// responses are needed.
     fn attempt(
         &self,
         request: &Request,
@@ -620,8 +626,8 @@ impl ApiServer {
     }
 }
 
-/// Removes the match conditions that restrict webhooks to the manager's namespace, because tests
-/// create no objects there. Conditions that exclude it stay.
+/// Removes match conditions that restrict webhooks to the manager's namespace, as tests create no
+/// objects there. Conditions that exclude it are kept.
 fn remove_restrictions(configuration: &mut Value) {
     for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
         let conditions = webhook.get_mut("matchConditions").and_then(Value::as_array_mut);

@@ -28,7 +28,7 @@ impl Shard {
             .any(|(start, end)| (*start..*end).contains(&hash))
     }
 
-    /// Formats the selector the way the server echoes it in lists.
+    /// Formats the selector as the server echoes it in lists.
     pub(super) fn to_text(&self) -> String {
         let ranges = self
             .ranges
@@ -38,7 +38,7 @@ impl Shard {
     }
 }
 
-/// The 64-bit FNV-1a hash, which the server uses as well.
+/// 64-bit FNV-1a, same as the server.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// These messages are from kube-apiserver 1.37.2.
+    /// Messages taken from kube-apiserver 1.37.2.
     #[test]
     fn invalid_selectors_are_refused_like_in_kubernetes() {
         let check = |selector: &str, why: &str| {
@@ -189,7 +189,7 @@ mod tests {
     fn ranges_select_by_the_hash_of_the_field() {
         let half = "shardRange(object.metadata.uid,'0x8000000000000000','0x10000000000000000')";
         let shard = parse(half).unwrap();
-        // The hashes start with 0xaf and 0x08.
+        // The hashes start with 0xaf and 0x08, respectively.
         assert!(shard.contains(&json!({ "metadata": { "uid": "a" } })));
         assert!(!shard.contains(&json!({ "metadata": { "uid": "ab" } })));
         assert_eq!(

@@ -19,7 +19,7 @@ use super::roles::Roles;
 use super::watch::BOOKMARK_INTERVAL;
 use super::webhooks::WebhookHandler;
 
-/// Namespace and name of an object. The namespace of cluster-scoped objects is empty.
+/// Namespace and name of an object. Cluster-scoped objects have an empty namespace.
 pub(super) type Key = (String, String);
 
 pub(super) type Objects = BTreeMap<Key, Arc<Value>>;
@@ -31,48 +31,48 @@ pub(super) struct Change {
     pub(super) key: Key,
     pub(super) before: Option<Arc<Value>>,
     pub(super) after: Option<Arc<Value>>,
-    /// What watches receive. For a deletion, this is the last state, but with the resource version
+    /// The object as sent to watches. For a deletion: the last state, but with the resource version
     /// of the deletion.
     pub(super) object: Arc<Value>,
 }
 
-/// The server's state, behind a single lock.
+/// The server's state, protected by a single lock.
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
     objects: BTreeMap<ResourceId, Objects>,
     changes: Vec<Change>,
     version: u64,
-    /// We have discarded all changes up to this version.
+    /// Changes up to this version were compacted.
     compacted: u64,
-    /// Watches close when this is no longer the epoch in which they were opened.
+    /// Incremented to close all watches opened in earlier epochs.
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
     pub(super) roles: Roles,
     pub(super) collector: Option<Collector>,
-    /// A stale cache, from which reads are served that accept any version.
+    /// Simulated stale cache, for reads that accept any version.
     pub(super) past: Option<Past>,
-    /// If `None`, nobody calls webhooks.
+    /// `None` disables webhooks.
     pub(super) webhooks: Option<WebhookHandler>,
-    /// If set, writes repeat the results of equal ones.
+    /// If set, repeated writes reuse earlier results.
     pub(super) results: Option<Results>,
     pub(super) bookmark_interval: Duration,
-    /// Whether lists and watches apply the shard selector, or `None` if the test hasn't said so.
+    /// Whether lists and watches apply the shard selector. `None` if the test didn't set it.
     pub(super) sharding: Option<bool>,
     pub(super) names: u64,
     clock: Clock,
     taken: Taken,
 }
 
-/// The time and the names that a request has used. If it waits for webhooks, it is processed
-/// several times, and must see the same values each time.
+/// The time and generated names used by a request. A request that waits for webhooks is processed
+/// several times and must see the same values each time.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// `None` outside of requests.
     now: Option<Timestamp>,
     names: Vec<u64>,
-    /// How many of `names` the current attempt has used.
+    /// Number of `names` consumed by the current attempt.
     used: usize,
 }
 
@@ -89,7 +89,7 @@ impl Requests {
     }
 
     pub(super) fn answered(&mut self, number: usize, code: u16) {
-        // The test may have called `forget_requests` in the meantime.
+        // `forget_requests` may have been called meanwhile.
         let position = number.checked_sub(self.forgotten);
         if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
             request.code = code;
@@ -204,7 +204,7 @@ impl State {
         self.kinds.get(id)
     }
 
-    // The new kind may be the owner of something.
+    // The new kind may contain owners of existing objects, so wake the collector.
     pub(super) fn serve(&mut self, mut definition: Definition) {
         self.collector = self.collector.take().map(Collector::looking_again);
         definition.since = self.version;
@@ -245,7 +245,7 @@ impl State {
         }
         let mut objects = self.objects.get(id).cloned().unwrap_or_default();
         let later = self.since(version).filter(|change| &change.id == id);
-        // We only store the latest state, so undo the changes since then.
+        // Only the latest state is stored, so undo all later changes.
         for change in later.collect::<Vec<_>>().into_iter().rev() {
             match &change.before {
                 Some(before) => objects.insert(change.key.clone(), before.clone()),
@@ -274,7 +274,7 @@ impl State {
         self.put_shared(id, key, Arc::new(object))
     }
 
-    /// Like [`put`](Self::put), for an object that has the next resource version already.
+    /// Like [`put`](Self::put), for an object that already has the next resource version.
     pub(super) fn put_shared(&mut self, id: &ResourceId, key: Key, object: Arc<Value>) -> Arc<Value> {
         self.version += 1;
         let objects = self.objects.entry(id.clone()).or_default();
@@ -310,23 +310,23 @@ impl State {
     }
 
     pub(super) fn compact(&mut self) {
-        // Take a version, so that even a client that is up to date has to list again.
+        // Bump the version, so that even up-to-date clients must relist.
         self.version += 1;
         self.compacted = self.version;
         self.changes.clear();
     }
 
-    /// Returns the current time as it's written to metadata, i.e. without fractions of a second.
+    /// The current time in the metadata format, i.e. without fractional seconds.
     pub(super) fn now(&self) -> String {
         let now = self.taken.now.unwrap_or_else(|| self.clock.now());
         now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Returns a new uid. Uids look like UUIDs, but are the same in every run.
+    /// Generates a uid that looks like a UUID but is the same in every run.
     pub(super) fn uid(&mut self) -> String {
         let name = self.take_name();
-        // In a cluster, uids are random. Ours only differ in the last digits, which barely affect
-        // the hash for shards, so scatter the first ones as well.
+        // Our uids only differ in the last digits, which barely affect the shard hash. Scatter the
+        // leading digits too, as uids in a cluster are random.
         let spread = match self.sharding {
             Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             None => 0,
@@ -339,13 +339,13 @@ impl State {
     }
 
     fn take_name(&mut self) -> u64 {
-        // An earlier attempt at the same request has taken a name here already.
+        // Already taken by an earlier attempt at the same request.
         if let Some(name) = self.taken.names.get(self.taken.used) {
             self.taken.used += 1;
             return *name;
         }
         self.names += 1;
-        // Outside of requests, nobody asks for the name again.
+        // No need to remember names outside of requests.
         if self.taken.now.is_some() {
             self.taken.names.push(self.names);
             self.taken.used += 1;
@@ -363,11 +363,10 @@ impl State {
         std::mem::take(&mut self.taken)
     }
 
-    /// Returns a suffix for `generateName`. Suffixes are the same in every run.
+    /// Generates a suffix for `generateName`, reproducible across runs.
     pub(super) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        // The factor is coprime to 27⁵, so we visit all values in a scattered order before one
-        // repeats.
+        // The factor is coprime to 27⁵, so all values occur in scattered order before one repeats.
         let mut number = self.take_name().wrapping_mul(7_654_321) % 27u64.pow(5);
         let mut suffix = String::new();
         for _ in 0..5 {

@@ -1,7 +1,6 @@
 //! Strategic merge patches for built-in kinds. Lists are merged by the keys in the schema.
 //!
-//! If a list has several keys, only the first is used, because `patchMergeKey` in the Go types is a
-//! single key.
+//! Only the first of several keys is used, because `patchMergeKey` in the Go types is a single key.
 
 use std::collections::HashSet;
 
@@ -49,7 +48,7 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, sche
             fields.remove(name);
             return;
         }
-        // Unlike server-side apply, strategic merge patches know no atomic maps.
+        // Strategic merge patches have no atomic maps, unlike server-side apply.
         _ if change.is_object() => {
             merge_strategically(fields.entry(name).or_insert(Value::Null), change, schema);
             return;
@@ -113,7 +112,7 @@ fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
     };
     let order: Vec<Option<String>> = order.iter().map(identity).collect();
     let known: HashSet<&Option<String>> = order.iter().collect();
-    // `sort_by_key` is stable, so items that are not in `order` keep theirs at the end.
+    // `sort_by_key` is stable, so items not in `order` stay at the end in their current order.
     list.sort_by_key(|item| {
         let identity = identity(item);
         if known.contains(&identity) {

@@ -1,5 +1,5 @@
-//! Checks that an applied configuration matches the types in its schema, as structured-merge-diff
-//! does before merging. Bounds and rules are checked later, on the merged object.
+//! Checks the types of an applied configuration against its schema, as structured-merge-diff does
+//! before merging. Bounds and rules are checked later, on the merged object.
 
 use rbuilder_judge::go;
 use rbuilder_schema::{ListType, Schema, SchemaType};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fields::{field_schema, item_schema, item_step, step_path};
 
-/// Returns the mismatches with their paths, e.g. `.spec.sise: field not declared in schema`.
+/// Returns type mismatches with their paths, e.g. `.spec.sise: field not declared in schema`.
 pub(super) fn find_mismatches(value: &Value, schema: &Schema) -> Vec<String> {
     let mut found = Vec::new();
     visit(value, Some(schema), "", &mut found);
@@ -20,7 +20,7 @@ fn visit(value: &Value, schema: Option<&Schema>, path: &str, found: &mut Vec<Str
     };
     let mut refuse = |why: String| found.push(format!("{path}: {why}"));
     let shown = || go::plain(value);
-    // structured-merge-diff accepts any scalar for a string with a format, except for `byte`.
+    // structured-merge-diff accepts any scalar for a string with a format, except `byte`.
     let has_format = schema.format.as_deref().is_some_and(|format| format != "byte");
     let is_no_scalar = has_format && (value.is_object() || value.is_array());
     match schema.schema_type {
@@ -65,7 +65,7 @@ fn visit_fields(value: &Value, schema: &Schema, path: &str, found: &mut Vec<Stri
     let is_stanza =
         |name: &str| schema.embedded_resource && matches!(name, "apiVersion" | "kind" | "metadata");
     let is_open = schema.preserve_unknown_fields
-        // An object without any properties is free-form.
+        // Objects without any properties are free-form.
         || schema.properties.is_empty() && schema.additional_properties.is_none();
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -74,8 +74,8 @@ fn visit_fields(value: &Value, schema: &Schema, path: &str, found: &mut Vec<Stri
             None if is_open || is_stanza(name) => {}
             None => {
                 found.push(format!("{path}: field not declared in schema"));
-                // The server also stops at the first undeclared field of an object, but in random
-                // order. We return the alphabetically first one.
+                // The server also stops at the first undeclared field, but in random order. Pick
+                // the alphabetically first one.
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! Decodes and validates written objects. The rules are in `rbuilder-judge`.
+//! Decodes and validates written objects, using the rules of `rbuilder-judge`.
 
 use rbuilder_judge::{Body, Builtin, Decoded, FieldValidation, Verdict};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::kinds::{OPEN, ResourceId};
 use super::write::Writer;
 
 impl Writer<'_> {
-    /// Decodes, prunes and defaults the object in the request body. Depending on `fieldValidation`,
-    /// unknown and repeated fields lead to warnings or a failure.
+    /// Decodes, prunes and defaults the object in the request body. Unknown and duplicate fields
+    /// cause warnings or a failure, depending on `fieldValidation`.
     pub(super) fn decoded(&self) -> Result<Value, Failure> {
         let body = Body::from(self.request.body.clone());
         let body = body.with_duplicates(self.request.duplicates.iter().cloned());
@@ -22,8 +22,7 @@ impl Writer<'_> {
 
     pub(super) fn decoded_patch(&self, patched: &Value) -> Result<Value, Failure> {
         let decoded = self.decode(&Body::from(patched.clone()), self.field_validation());
-        // The server decodes the result of a patch at a different place, which wraps problems with
-        // fields.
+        // The server decodes patch results elsewhere, and wraps field errors there.
         let Decoded { mut object, warnings } = decoded.map_err(|failure| match failure {
             rbuilder_judge::Failure::Malformed { problems, .. } if !problems.is_empty() => {
                 let why = format!("strict decoding error: {}", problems.join(", "));
@@ -36,7 +35,7 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Completes an object that the server itself has changed, e.g. with the patch of a webhook.
+    /// Completes an object that the server itself changed, e.g. with a webhook's patch.
     pub(super) fn completed(&self, object: Value) -> Result<Value, Failure> {
         match self.version.judge() {
             Some(judge) => Ok(judge.complete(object)?),
@@ -94,7 +93,7 @@ impl Writer<'_> {
 
     fn builtin(&self) -> Builtin<'_> {
         let definition = self.definition;
-        // The catalogue has no schema for CRDs, because the schema of schemas is recursive.
+        // The catalogue has no schema for CRDs, as their schema is recursive.
         let is_crd = definition.id == ResourceId::crds();
         Builtin {
             group: &definition.id.group,

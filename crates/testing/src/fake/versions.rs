@@ -1,5 +1,5 @@
-//! Converts objects between the versions of their kind, with the CRD's webhook or, if it has none,
-//! by changing `apiVersion`.
+//! Converts objects between versions, either with the CRD's webhook or by just changing
+//! `apiVersion`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Reads a stored object in the given version, with the fields and defaults of today's CRD.
+    /// Reads a stored object in the given version, with the fields and defaults of the current CRD.
     pub(super) fn read<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         let decoded = self.definition.decode_stored(stored);
         if !self.definition.custom || self.is_in(&decoded, version) {
@@ -39,7 +39,7 @@ impl<'a> Versions<'a> {
     /// Like [`read`](Self::read), but fails with the message of a `GET`.
     pub(super) fn get<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         self.read(stored, version).map_err(|failure| {
-            // A pending review only aborts the attempt, so don't wrap it.
+            // Pending reviews just abort the attempt, so don't wrap the failure.
             if self.reviews.is_pending() || failure.code != 500 {
                 return failure;
             }
@@ -56,8 +56,7 @@ impl<'a> Versions<'a> {
         })
     }
 
-    /// Converts an object without its resource version, because the stored bytes of an object don't
-    /// contain it.
+    /// Converts an object without its resource version, which isn't part of the stored bytes.
     fn convert_stored(self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let mut bare = object.clone();
         let metadata = bare["metadata"].as_object_mut();
@@ -69,7 +68,7 @@ impl<'a> Versions<'a> {
         Ok(converted)
     }
 
-    /// Returns the object the way it would be read in the storage version after it has been stored.
+    /// The object as it would be read in the storage version after being stored.
     pub(super) fn to_stored(self, mut object: Value) -> Result<Value, Failure> {
         let definition = self.definition;
         let storage = definition.storage_version();
@@ -127,7 +126,7 @@ impl<'a> Versions<'a> {
                     selected.push((key.clone(), Selected { stored, read }));
                 }
                 Ok(_) => {}
-                // Go on, so that all conversions are requested at once instead of one per attempt.
+                // Continue, to request all conversions at once instead of one per attempt.
                 Err(failure) if self.reviews.is_pending() => {
                     failed.get_or_insert(failure);
                 }
@@ -145,6 +144,6 @@ impl<'a> Versions<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Selected {
     pub(super) stored: Arc<Value>,
-    /// The object in the requested version.
+    /// In the requested version.
     pub(super) read: Arc<Value>,
 }

@@ -1,4 +1,4 @@
-//! The representation of objects in responses: in the requested version, complete or metadata only.
+//! The representation of objects in responses: in the requested version, full or metadata-only.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl View {
         }
     }
 
-    /// Returns false if the kind is no longer served in this form, or not at all.
+    /// Whether the kind is still served in this form.
     pub(super) fn is_served(&self, state: &State) -> bool {
         let served = state.kind(&self.definition.id);
         served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))
@@ -48,7 +48,7 @@ impl View {
         reviews: &Reviews,
     ) -> Result<Bytes, Failure> {
         let read = self.versions(reviews).read(stored, &self.version)?;
-        // `text_of` caches by the stored object, so it must not see a converted one.
+        // `text_of` caches by stored object, so don't pass it a converted one.
         let is_converted = matches!(read, Cow::Owned(_)) || stored["apiVersion"] != *self.api_version;
         Ok(match (is_converted, self.metadata_only) {
             (false, false) => state.text_of(stored, false, || to_json(stored)),
@@ -84,7 +84,7 @@ impl View {
         let items = items.iter().map(|(_, item)| self.show(&item.read));
         if self.metadata_only {
             let mut metadata = metadata.clone();
-            // The server applies the shard selector to such a list, but doesn't report it.
+            // The server applies shard selectors to metadata-only lists, but doesn't report them.
             metadata.as_object_mut().map(|fields| fields.remove("shardInfo"));
             return json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
@@ -92,7 +92,7 @@ impl View {
             });
         }
         let item = |mut shown: Value| {
-            // Go omits both for items of built-in lists, since their type implies them.
+            // Go omits both for items of built-in lists, because their type implies them.
             if let Some(fields) = shown.as_object_mut().filter(|_| !self.definition.custom) {
                 fields.remove("apiVersion");
                 fields.remove("kind");

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-/// RFC 7234 calls this code "miscellaneous persistent warning". Kubernetes uses no other.
+/// "Miscellaneous persistent warning" in RFC 7234. Kubernetes uses no other code.
 const CODE: u16 = 299;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Warnings {
 
     pub(super) fn to_headers(&self) -> Vec<String> {
         let quote = |text: &String| {
-            // Control characters would end or corrupt the header.
+            // Drop control characters, which would terminate or corrupt the header.
             let text: String = text
                 .chars()
                 .map(|character| if character.is_control() { ' ' } else { character })

@@ -1,4 +1,4 @@
-//! Watches: stream the changes of a kind after a resource version as lines of JSON.
+//! Watches: stream changes of a kind since a resource version, as lines of JSON.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::webhooks::Reviews;
 use super::write::Writer;
 
 pub(super) const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// kube-apiserver picks a random timeout between 30 and 60 minutes.
+/// Fixed here; kube-apiserver picks a random timeout between 30 and 60 minutes.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub(super) struct Watch {
     kind: String,
     selector: Selector,
     view: View,
-    /// Resource version of the last change that we have sent.
+    /// Resource version of the last change sent.
     version: u64,
     epoch: u64,
-    /// Whether the watch began while the cache of the kind was behind.
+    /// Whether the watch started while the cache was stale.
     is_behind: bool,
-    /// When the cache catches up. `None` unless it's still behind.
+    /// When the cache catches up. `None` if it's not stale.
     caught_up_at: Option<Instant>,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -110,10 +110,10 @@ impl Watch {
             }
             return Ok(());
         }
-        // kube-apiserver would wait for a version in the future, and close the watch without an
-        // error if it's never reached.
+        // kube-apiserver would wait for a future version, and silently close the watch if it's
+        // never reached.
         self.version = from;
-        // The list that the client resumes from came from the stale cache.
+        // The client resumes from a list served by the stale cache.
         self.is_behind = state.past_of(&self.id).is_some_and(|past| past.version == from);
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);
@@ -150,13 +150,11 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            // Mark as seen before reading, otherwise we'd sleep through a change that happens
-            // meanwhile.
+            // Mark as seen before reading, or a concurrent change would be missed.
             self.changed.borrow_and_update();
             self.collect_changes();
             if self.reviews.answer_pending().await {
-                // The changes were not collected because of these reviews, so try again with their
-                // responses.
+                // These reviews held up the changes; retry now that there are responses.
                 continue;
             }
             if self.lines.is_empty() && !self.ended {
@@ -202,8 +200,8 @@ impl Watch {
     fn event(&self, state: &State, change: &Change) -> Result<Option<Bytes>, Failure> {
         let (before, after) = (
             self.selects(change, &change.before)?,
-            // What counts is whether the object matched the selector before and does so now. For
-            // the client, an object that stops matching is gone.
+            // Compare whether the selector matched before and after. To the client, an object that
+            // stops matching was deleted.
             self.selects(change, &change.after)?,
         );
         let event = match (before, after) {
@@ -260,8 +258,8 @@ fn line(event: &str, object: &Value) -> Bytes {
     text_line(event, &to_json(object))
 }
 
-/// Like a real server, put the type first. serde then decodes the object while it reads it, and
-/// doesn't have to buffer it.
+/// `type` comes first, as on a real server. serde can then decode the object on the fly instead of
+/// buffering it.
 fn text_line(event: &str, object: &[u8]) -> Bytes {
     let start = format!("{{\"type\":\"{event}\",\"object\":");
     [start.as_bytes(), object, b"}\n"].concat().into()

@@ -40,7 +40,7 @@ impl<'a> Writer<'a> {
         &self.definition.id
     }
 
-    /// Returns `status` or an empty string. A write to `scale` is a write to the object itself.
+    /// Returns `status` or an empty string. Writing to `scale` writes the object itself.
     pub(super) fn part(&self) -> &str {
         self.request
             .subresource
@@ -109,7 +109,7 @@ impl<'a> Writer<'a> {
                 "the namespace of the provided object does not match the namespace sent on the request";
             return Err(Failure::bad_request(message));
         }
-        // The path decides. A cluster-scoped object loses a namespace that the client has set.
+        // The path is authoritative: cluster-scoped objects lose a namespace set by the client.
         match &self.request.namespace {
             Some(namespace) => object["metadata"]["namespace"] = namespace.clone().into(),
             None => drop(
@@ -129,7 +129,7 @@ impl State {
     }
 
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
-        // Don't fail yet, because an undecodable body is reported before a missing object.
+        // Don't fail yet; an undecodable body takes precedence over a missing object.
         let old = self.named(writer.request);
         let object = writer.decoded()?;
         let name = writer.request.name.as_deref().unwrap_or_default();
@@ -151,7 +151,7 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Validates and stores the new state of a decoded object. `managers` are those of an apply.
+    /// Validates and stores a decoded object's new state. `managers` is set for applies.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
@@ -167,7 +167,7 @@ impl State {
         let mut new = match &old {
             Some(old) => update_object(writer, old, new)?,
             None => {
-                // Creating an object with an apply needs the permission to create it.
+                // Creating an object through an apply also requires the permission to create it.
                 if writer.request.verb == Verb::Patch && !writer.request.by_admin {
                     let permission = Permission::of(writer.request);
                     self.roles.check(Permission {
@@ -180,7 +180,7 @@ impl State {
         };
         let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
             let now = self.now();
-            // Keep the conditions with their transition times, unless the names have changed.
+            // Preserve the conditions with their transition times, unless the names have changed.
             let conditions = old.as_ref().map(|old| old["status"].clone());
             let described = crds::establish_crd(&mut new, &now, writer.definition)?;
             if let Some(status) =
@@ -200,22 +200,21 @@ impl State {
         }
         drop(old);
         let mut new = writer.versions().to_stored(new)?;
-        // Serving the kind anew closes its watches, so do that only if its definition has changed.
+        // Serving a kind anew closes its watches, so skip this if its definition is unchanged.
         let served = served.filter(|_| stored.as_ref().is_none_or(|stored| stored["spec"] != new["spec"]));
         if let Some(stored) = stored {
-            // Like kube-apiserver, do not write what doesn't change anything.
+            // Like kube-apiserver, skip no-op writes.
             if !changes_managers && is_same(&stored, &new) {
                 return Ok(stored);
             }
-            // A dry run returns the resource version of what is stored.
+            // Dry runs return the stored resource version.
             set(
                 &mut new["metadata"],
                 "resourceVersion",
                 stored["metadata"].get("resourceVersion").cloned(),
             );
         }
-        // The response is in the requested version. Its conversion may be pending, so wait for it
-        // before anything is stored.
+        // Convert the response before storing anything, since its conversion may be pending.
         writer.versions().read(&new, writer.version)?;
         if writer.is_dry_run() {
             return Ok(Arc::new(new));
@@ -230,7 +229,7 @@ impl State {
         ))
     }
 
-    /// Stores an object, or removes it if it is deleted and nothing holds it back.
+    /// Stores an object, or removes it if it's being deleted and nothing holds it back.
     pub(super) fn settle(&mut self, id: &ResourceId, key: super::store::Key, object: Value) -> Arc<Value> {
         if is_released(&object) {
             self.remove(id, &key);
@@ -256,7 +255,7 @@ impl State {
         if !writer.is_reviewed() {
             return Ok((object, managers));
         }
-        // Note the managers before the webhooks are called. What they change has no manager then.
+        // Update the managers before calling webhooks; fields changed by webhooks remain unmanaged.
         let before = object.clone();
         self.note_managers(writer, old, &mut object, managers.clone())?;
         let noted = object.clone();
@@ -282,7 +281,7 @@ impl State {
         if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
             object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
         }
-        // Remember this before validation, which drops the resource version.
+        // Check this before validation, which drops the resource version.
         let is_versioned = !string_at(&object, "/metadata/resourceVersion").is_empty();
         if let Some(fields) = object
             .as_object_mut()
@@ -341,8 +340,8 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Updates the managed fields. Returns true if more than their timestamps has changed, since
-    /// the server ignores writes that change nothing else.
+    /// Updates the managed fields. Returns whether anything but timestamps changed, since the
+    /// server ignores writes that only change these.
     fn note_managers(
         &self,
         writer: Writer<'_>,
@@ -380,8 +379,8 @@ fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Valu
     Ok(new)
 }
 
-/// Restores what clients cannot change in a built-in kind. The judge does this for custom
-/// resources.
+/// Restores fields that clients can't change in a built-in kind. For custom resources, this is done
+/// by the judge.
 fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
     if writer.part() == "status" {
         let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -435,7 +434,7 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
 }
 
 fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
-    // For custom resources, the judge counts.
+    // For custom resources, the judge increments it.
     if !writer.definition.counts_generation || writer.definition.custom {
         return;
     }
@@ -462,15 +461,15 @@ fn is_same_except(ignored: &[&str], old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return old == new;
     };
-    // With serde_json's feature `preserve_order`, equal objects may list their fields in a
-    // different order, so don't compare the maps.
+    // Field order may differ with serde_json's `preserve_order`, so don't compare the maps
+    // directly.
     let compared = |name: &String| !ignored.contains(&name.as_str());
     let same = |(name, value): (&String, &Value)| new.get(name) == Some(value);
     old.keys().filter(|name| compared(name)).count() == new.keys().filter(|name| compared(name)).count()
         && old.iter().filter(|(name, _)| compared(name)).all(same)
 }
 
-/// Returns true if an object is deleted and neither finalizers nor a grace period hold it back.
+/// Whether an object is being deleted without any finalizers or grace period to hold it back.
 pub(super) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
@@ -478,7 +477,7 @@ pub(super) fn is_released(object: &Value) -> bool {
         .as_i64()
         .unwrap_or_default()
         > 0;
-    // Namespaces have finalizers in their spec, too.
+    // Namespaces also have finalizers in their spec.
     let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
     let is_held = !empty(&metadata["finalizers"]) || is_namespace && !empty(&object["spec"]["finalizers"]);
     metadata.get("deletionTimestamp").is_some() && !waits && !is_held

@@ -1,4 +1,4 @@
-//! Calls the webhooks that match a write, and handles their responses.
+//! Calls the webhooks that match a write and processes their responses.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::fake::write::Writer;
 impl Writer<'_> {
     pub(in crate::fake) fn is_reviewed(&self) -> bool {
         let id = &self.definition.id;
-        // Nobody reviews webhook configurations, otherwise a broken webhook could lock everyone out.
-        // An eviction isn't reviewed as a deletion.
+        // Webhook configurations are exempt, or a broken webhook could lock everyone out. Evictions
+        // aren't reviewed as deletions.
         let subresource = self.request.subresource.as_deref();
         self.reviews.are_enabled()
             && id.group != "admissionregistration.k8s.io"
@@ -33,13 +33,13 @@ impl State {
         old: Option<&Value>,
         mut object: Value,
     ) -> Result<Value, Failure> {
-        // Webhooks would mutate a `Scale` here, most of whose fields cannot be written.
+        // Webhooks would mutate a `Scale` here, most fields of which are read-only.
         if !writer.is_reviewed() || writer.request.subresource.as_deref() == Some("scale") {
             return Ok(object);
         }
         let hooks = hooks(self, Phase::Mutating);
         let mut rounds = Rounds::default();
-        // The second round is for webhooks with `reinvocationPolicy: IfNeeded`.
+        // The second round handles `reinvocationPolicy: IfNeeded`.
         for round in 0..2 {
             for (index, hook) in hooks.iter().enumerate() {
                 if !rounds.includes(round, index) {
@@ -82,7 +82,7 @@ impl State {
             object: &Value::Null,
             old: &read,
         };
-        // Mutating webhooks are called for deletions as well, although they have nothing to mutate.
+        // Mutating webhooks are also called for deletions, even though there's nothing to mutate.
         for hook in hooks(self, Phase::Mutating) {
             if let Some(version) = hook.matched_version(attributes, self)? {
                 self.call_mutating(&hook, attributes, version, 0)?;
@@ -92,7 +92,7 @@ impl State {
     }
 
     fn call_validating(&self, attributes: Attributes<'_>) -> Result<(), Failure> {
-        // Like a real server, call the others even after a denial, since they may return warnings.
+        // Like a real server, keep calling the others after a denial, as they may return warnings.
         let mut denied = None;
         for hook in hooks(self, Phase::Validating) {
             let called = self.call_matching(&hook, attributes);
@@ -139,7 +139,7 @@ impl State {
         Ok(Some(object).filter(|object| object != attributes.object))
     }
 
-    /// Calls a webhook. Returns `None` if that failed and the webhook may be skipped.
+    /// Calls a webhook. Returns `None` if the call failed and the failure policy is `Ignore`.
     fn call(
         &self,
         hook: &Hook,
@@ -193,7 +193,7 @@ fn attributes<'a>(writer: Writer<'a>, object: &'a Value, old: Option<&'a Value>)
 
 #[derive(Default)]
 struct Rounds {
-    /// Webhooks with the policy `IfNeeded` that have seen the object in its present form.
+    /// Webhooks with the policy `IfNeeded` that have already seen the current object.
     called: BTreeSet<usize>,
     outdated: BTreeSet<usize>,
 }
@@ -217,13 +217,13 @@ fn read_patch(response: &Value) -> Result<json_patch::Patch, String> {
     let bytes: Vec<u8> = match &response["patch"] {
         Value::Null => return Ok(json_patch::Patch::default()),
         Value::String(text) => STANDARD.decode(text).map_err(|error| error.to_string())?,
-        // Go decodes a list of numbers as bytes, too, which is how kube writes them.
+        // Go also decodes lists of numbers as bytes, which is how kube serializes them.
         numbers => serde_json::from_value(numbers.clone()).map_err(|error| error.to_string())?,
     };
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-// Webhooks may fill in only a part of the status.
+// Webhooks may return a partial status.
 fn denial(webhook: &str, status: &Value) -> Failure {
     let denied = format!("admission webhook \"{webhook}\" denied the request");
     let message = match (string_at(status, "/message"), string_at(status, "/reason")) {

@@ -54,8 +54,7 @@ impl<'a> Attributes<'a> {
         id.group.is_empty() && id.plural == "namespaces"
     }
 
-    /// Returns the name in the request. It is empty for collections, and before the server has
-    /// generated one.
+    /// The name in the request. Empty for collections, and until the server has generated one.
     pub(super) fn name(&self) -> &'a str {
         match self.operation {
             Operation::Delete if self.writer.request.verb == Verb::DeleteCollection => "",
@@ -65,7 +64,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the object's namespace. A Namespace counts as being inside itself.
+    /// The object's namespace. A Namespace counts as being inside itself.
     pub(super) fn namespace(&self) -> &'a str {
         match self.is_namespace() {
             true => self.name(),

@@ -1,4 +1,4 @@
-//! Stored webhook configurations, and the writes that they match.
+//! Stored webhook configurations, and which writes they match.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::fake::kinds::{ResourceId, Version, string_at};
 use crate::fake::roles::Roles;
 use crate::fake::store::State;
 
-/// The API server's default.
+/// Default of the API server.
 const TIMEOUT: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub(super) struct Hook {
 
 pub(super) fn hooks(state: &State, phase: Phase) -> Vec<Hook> {
     let mut hooks = Vec::new();
-    // The server calls them in this order, too: by the name of the configuration.
+    // Sorted by configuration name, same as the server.
     for (_, configuration) in state.objects(&phase.resource()) {
         let count = configuration["webhooks"].as_array().map_or(0, Vec::len);
         hooks.extend((0..count).map(|index| Hook {
@@ -65,8 +65,7 @@ impl Hook {
         string_at(self.webhook(), "/name")
     }
 
-    /// Returns the URL that a real server would call, and its path, by which we look up the
-    /// webhook.
+    /// The URL that a real server would call, and its path, which we use to look up the webhook.
     pub(super) fn address(&self) -> (String, String) {
         address(&self.webhook()["clientConfig"])
     }
@@ -87,8 +86,8 @@ impl Hook {
         matches!(string_at(self.webhook(), "/sideEffects"), "None" | "NoneOnDryRun")
     }
 
-    /// Returns the version in which the webhook reviews a write, or `None` if it doesn't match.
-    /// Fails if a match condition cannot be evaluated and the failure policy is `Fail`.
+    /// The version in which the webhook reviews a write, or `None` if it doesn't match. Fails if a
+    /// match condition can't be evaluated and the failure policy is `Fail`.
     pub(super) fn matched_version<'a>(
         &self,
         attributes: Attributes<'a>,
@@ -122,8 +121,8 @@ impl Hook {
         if self.webhook()["matchPolicy"] == "Exact" {
             return None;
         }
-        // `Equivalent`, the default: call the webhook for other versions of the same kind, and
-        // convert the object for it.
+        // `Equivalent` (the default) also matches other versions of the kind; the object is
+        // converted for the webhook.
         let mut versions = definition.versions.iter().filter(|version| version.served);
         versions.find(|version| is_matched(version))
     }
@@ -134,7 +133,8 @@ impl Hook {
         if namespace.is_empty() {
             return true;
         }
-        // The namespace may not be stored yet, and the write may change the labels.
+        // Use the namespace in the request: it may not be stored yet, and its labels may be
+        // changing.
         if attributes.is_namespace() && !attributes.object.is_null() && attributes.subresource().is_empty() {
             return selects(selector, attributes.object);
         }
@@ -168,7 +168,7 @@ impl Hook {
                 .and_then(|condition| condition.evaluate(&object, &old, &request));
             match evaluated {
                 Ok(true) => {}
-                // A condition that is false wins over errors of others.
+                // A false condition takes precedence over errors in others.
                 Ok(false) => return Ok(false),
                 Err(why) => {
                     errors.push(format!("expression '{expression}' resulted in error: {why}"));

@@ -1,4 +1,4 @@
-//! Calls a CRD's conversion webhook, and checks its response like kube-apiserver.
+//! Calls a CRD's conversion webhook and validates its response like kube-apiserver.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::reviews::{Call, Question, Reviews};
 use crate::fake::failure::Failure;
 use crate::fake::kinds::{ResourceId, string_at};
 
-/// kube-apiserver's timeout, which cannot be configured.
+/// Hard-coded in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// In bytes, for all keys and values together.
+/// Limit in bytes, for all keys and values together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(in crate::fake) struct ConversionHook {
     name: String,
     url: String,
     path: String,
-    /// Which `ConversionReview` to send, or `None` if the webhook supports none that the server
-    /// does.
+    /// Version of the `ConversionReview` to send, or `None` if webhook and server have none in
+    /// common.
     review_version: Option<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl ConversionHook {
         })
     }
 
-    /// Converts an object to an API version such as `example.com/v1`.
+    /// Converts an object to an API version, e.g. `example.com/v1`.
     pub(in crate::fake) fn convert(
         &self,
         reviews: &Reviews,
@@ -89,7 +89,7 @@ impl ConversionHook {
     }
 }
 
-/// Prints like Go's `GroupVersionKind`.
+/// Formats like Go's `GroupVersionKind`.
 struct Kind<'a>(&'a str, &'a str);
 
 impl fmt::Display for Kind<'_> {
@@ -103,7 +103,7 @@ fn kind_of(object: &Value) -> Kind<'_> {
     Kind(string_at(object, "/apiVersion"), string_at(object, "/kind"))
 }
 
-/// Returns the converted object, but with the metadata that a conversion cannot change.
+/// Returns the converted object, with immutable metadata taken from the original.
 fn read_response(mut response: Value, original: &Value, wanted: &str) -> Result<Value, String> {
     let result = &response["result"];
     if result["status"] != "Success" {
@@ -154,8 +154,8 @@ fn check_identity(converted: &Value, original: &Value, wanted: &str) -> Result<(
     Ok(())
 }
 
-/// Returns the original metadata with labels and annotations of the converted object, since a
-/// conversion may change nothing else in it.
+/// Returns the original metadata with the converted labels and annotations; conversions may not
+/// change anything else in it.
 fn merge_metadata(converted: &Value, original: &Value) -> Result<Value, String> {
     let found = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".to_owned()),
@@ -183,7 +183,7 @@ fn merge_metadata(converted: &Value, original: &Value) -> Result<Value, String> 
             }
         };
         check_texts(field, texts)?;
-        // Only check what the webhook has changed.
+        // Only validate what the webhook changed.
         if metadata.get(field).and_then(Value::as_object) != Some(texts) {
             check_contents(field, texts)?;
         }

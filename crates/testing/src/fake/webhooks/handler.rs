@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// An operator with webhooks. Implemented by `rbuilder::Manager`.
 pub trait Webhooks {
-    /// Takes the webhooks, so that the operator does not serve them itself.
+    /// Takes the webhooks, so that the operator doesn't serve them itself.
     fn take_webhooks(&mut self) -> WebhookHandler;
 }
 
@@ -25,8 +25,8 @@ pub struct WebhookHandler {
 }
 
 impl WebhookHandler {
-    /// Creates a handler from a function that takes the path and body of a request, and returns the
-    /// HTTP status and body of the response.
+    /// Creates a handler from a function that maps the path and body of a request to the HTTP
+    /// status and body of the response.
     pub fn new<F>(handle: impl Fn(String, Vec<u8>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = (u16, Vec<u8>)> + Send + 'static,
@@ -38,7 +38,7 @@ impl WebhookHandler {
         }
     }
 
-    /// Adds the names of CRDs whose objects the operator converts at `/convert`, such as
+    /// Adds the names of CRDs whose objects the operator converts at `/convert`, e.g.
     /// `memos.example.com`.
     #[must_use]
     pub fn converting(mut self, crds: impl IntoIterator<Item = String>) -> Self {
@@ -46,7 +46,7 @@ impl WebhookHandler {
         self
     }
 
-    /// Returns whether the operator converts objects of a CRD.
+    /// Whether the operator converts any CRD's objects.
     #[must_use]
     pub fn converts(&self) -> bool {
         !self.converted_crds.is_empty()
@@ -56,7 +56,7 @@ impl WebhookHandler {
         &self.converted_crds
     }
 
-    /// Makes the server call the webhook for a CRD, unless the CRD has one already or the operator
+    /// Configures the webhook conversion in a CRD, unless it already has one or the operator
     /// doesn't convert its objects.
     pub(in crate::fake) fn set_conversion(&self, crd: &mut Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
@@ -79,7 +79,7 @@ impl WebhookHandler {
         (self.handle)(path.to_owned(), body)
     }
 
-    /// Returns the uid of a new review. They are the same in every run.
+    /// The uid of a new review, reproducible across runs.
     pub(super) fn uid(&self) -> String {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         format!("00000000-0000-4000-9000-{number:012x}")

@@ -1,14 +1,14 @@
-//! Webhooks of the operator under test, called in its own process.
+//! Webhooks of the operator under test, called in-process.
 //!
-//! A request is processed while the state is locked, and no function of the operator may run under
-//! this lock. So if a request needs a review, it is aborted before it changes anything, the webhook
-//! is called without the lock, and the request is processed again with the response (`reviews`). It
-//! reuses the values that it took from the state, such as the time and generated names
-//! (`store::Taken`), so that it asks the same questions again and gets the recorded responses.
+//! Requests are processed under a lock on the state, and operator code must not run under this
+//! lock. So if a request needs a review, it is aborted before it changes anything, the webhook is
+//! called without the lock, and the request is retried with the response (`reviews`). Retries reuse
+//! values taken from the state, such as the time and generated names (`store::Taken`), so that they
+//! ask the same questions and find the recorded responses.
 //!
-//! The configurations are stored objects, as on a real server: `configuration` decides which
-//! webhooks match, and `admission` calls them in order and handles their responses. `conversion`
-//! calls the CRDs' webhooks.
+//! Configurations are stored objects, as on a real server: `configuration` decides which webhooks
+//! match, and `admission` calls them in order and processes their responses. `conversion` calls the
+//! CRDs' webhooks.
 
 mod admission;
 mod attributes;

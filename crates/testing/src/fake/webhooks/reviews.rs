@@ -1,4 +1,4 @@
-//! The reviews needed by a request, with their responses.
+//! The reviews needed by a request, and their responses.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use crate::fake::failure::Failure;
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// Configuration, webhook and round. Two webhooks may get the same question.
+    /// Configuration, webhook and round. Included because two webhooks may be asked the same
+    /// question.
     pub(super) key: (String, String, usize),
     pub(super) url: String,
     pub(super) path: String,
@@ -22,13 +23,14 @@ pub(super) struct Call {
 
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    /// An `AdmissionRequest`, still without a uid.
+    /// An `AdmissionRequest`, not including a uid yet.
     Admission(Value),
-    /// A `ConversionRequest`, still without a uid, in this version of `ConversionReview`.
+    /// A `ConversionRequest`, not including a uid yet, and the version of `ConversionReview` to
+    /// wrap it in.
     Conversion { version: &'static str, request: Value },
 }
 
-/// A webhook's response, or why there is none.
+/// A webhook's response, or the reason for its absence.
 pub(super) type Answer = Result<Value, String>;
 
 impl Call {
@@ -40,13 +42,13 @@ impl Call {
     }
 }
 
-/// The reviews that a request needs, with the responses that we have so far.
+/// The reviews needed by a request, with the responses received so far.
 #[derive(Debug)]
 pub(in crate::fake) struct Reviews {
-    /// `None` if no webhooks are called.
+    /// `None` disables webhooks.
     handler: Option<WebhookHandler>,
     answered: RefCell<BTreeMap<String, Answer>>,
-    /// Calls without which processing cannot go on.
+    /// Calls that block further processing.
     pending: RefCell<Vec<Call>>,
 }
 
@@ -71,12 +73,13 @@ impl Reviews {
         self.handler.is_some()
     }
 
-    /// Returns true if processing was aborted because a response is missing.
+    /// Whether processing was aborted due to a missing response.
     pub(in crate::fake) fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
 
-    /// Returns the recorded response. If there is none yet, fails in order to abort the attempt.
+    /// Returns the recorded response. If there is none yet, records the call as pending and fails
+    /// to abort the attempt.
     pub(super) fn ask(&self, call: Call) -> Result<Answer, Failure> {
         if let Some(answer) = self.answered.borrow().get(&call.identity()) {
             return Ok(answer.clone());
@@ -85,7 +88,7 @@ impl Reviews {
         Err(Failure::of_code(500, "the request waits for a webhook"))
     }
 
-    /// Calls the webhooks that the request waits for. Returns false if there are none.
+    /// Calls the pending webhooks. Returns false if there are none.
     pub(in crate::fake) async fn answer_pending(&mut self) -> bool {
         let pending = std::mem::take(self.pending.get_mut());
         let Some(handler) = self.handler.as_ref().filter(|_| !pending.is_empty()) else {
@@ -143,7 +146,7 @@ fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
     if response.is_null() {
         return Err("no response provided".to_owned());
     }
-    // The server trusts `v1beta1` webhooks, which may not know the uid.
+    // `v1beta1` webhooks may not know about the uid, so the server trusts them.
     if !version.ends_with("/v1beta1") && response["uid"] != uid {
         let found = response["uid"].as_str().unwrap_or_default();
         return Err(format!("expected response.uid=\"{uid}\", got \"{found}\""));
