@@ -1,7 +1,7 @@
 //! Objects of built-in kinds, as far as schemas can validate them.
 //!
-//! The server validates these kinds in code, not with a schema: it rejects everything that is
-//! rejected here, and more. `builtin_rules` has some of the rules in code.
+//! The server validates these kinds in code rather than with a schema. It rejects everything that
+//! this module rejects, and more; `builtin_rules` implements some of the rules in code.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -18,8 +18,8 @@ use crate::{builtin_defaults, builtin_rules};
 
 pub use crate::metadata::NameRule;
 
-/// The metadata has rules of its own, and Go fills absent fields of a status with zero values, so
-/// the schema can't judge either.
+/// Metadata has its own rules, and Go fills absent status fields with zero values, so the schema
+/// can't be applied to either.
 const UNCHECKED: &[&str] = &["metadata", "status"];
 
 /// A version of a built-in kind.
@@ -31,18 +31,19 @@ pub struct Builtin<'a> {
     pub version: &'a str,
     /// The kind, such as `ConfigMap`.
     pub kind: &'a str,
-    /// True if the kind is namespaced.
+    /// Whether the kind is namespaced.
     pub is_namespaced: bool,
     /// The schema of the objects, including their metadata.
     pub schema: &'a Schema,
-    /// The rule for names.
+    /// The rule for object names.
     pub names: NameRule,
 }
 
 impl Builtin<'_> {
-    /// Decodes the body of a write. If the body lacks `apiVersion` and `kind`, they are added.
+    /// Decodes the body of a write. `apiVersion` and `kind` are added if missing.
     ///
     /// # Errors
+    ///
     /// Returns the server's failure. The message may differ for values of the wrong type.
     pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
         let Builtin { kind, version, .. } = *self;
@@ -65,9 +66,10 @@ impl Builtin<'_> {
         }
     }
 
-    /// Checks a decoded object before it is stored, except for its status.
+    /// Checks a decoded object before it is stored, ignoring its status.
     ///
     /// # Errors
+    ///
     /// Returns all violations.
     pub fn check(&self, object: &Value, old: Option<&Value>) -> Result<(), Failure> {
         let mut errors = self.find_errors(object, old);
@@ -75,10 +77,11 @@ impl Builtin<'_> {
         self.conclude(object, errors)
     }
 
-    /// Checks an object whose status is updated. The server's rules in code for the other fields do
-    /// not apply.
+    /// Checks an object on a status update. The server's rules in code for the other fields don't
+    /// apply.
     ///
     /// # Errors
+    ///
     /// Returns all violations.
     pub fn check_status(&self, object: &Value, old: &Value) -> Result<(), Failure> {
         self.conclude(object, self.find_errors(object, Some(old)))
@@ -86,7 +89,8 @@ impl Builtin<'_> {
 
     fn find_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
-        // The server is stricter about the names of new objects. Once stored, a name can't change.
+        // The server is stricter about the names of new objects. Names of stored objects are
+        // immutable.
         let names = match old {
             None => self.names,
             Some(_) => NameRule::PathSegment,
@@ -114,7 +118,7 @@ impl Builtin<'_> {
     fn check_identity(&self, body: &Body) -> Result<(), Failure> {
         let kind = self.kind;
         let Some(fields) = body.value().as_object() else {
-            // Not an object at all, so reuse the message for custom resources.
+            // Not even an object; reuse the message for custom resources.
             return check_identity(body, kind);
         };
         let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Rules for built-in kinds that kube-apiserver implements in code. Covers the rules that operators
-//! often break: immutable fields, selectors that do not match their Pod template, missing containers
-//! and images, and wrong restart policies.
+//! break most often: immutable fields, selectors that don't match their Pod template, missing
+//! containers and images, and wrong restart policies.
 //!
-//! Follows `pkg/apis/{apps,batch,core,rbac}/validation` of Kubernetes. Does not check other fields,
-//! such as most fields of Services.
+//! Follows `pkg/apis/{apps,batch,core,rbac}/validation` of Kubernetes. Other fields, such as most
+//! fields of Services, aren't checked.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use crate::selector::matches_labels;
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// `default` is empty for fields without one.
+/// `default` is empty if the field has none.
 struct Immutable {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -41,7 +41,7 @@ const fn immutable(
 const WORKLOADS: &[&str] = &["Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The server reports them in this order.
+/// In the server's order of reporting.
 const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("apps", WORKLOADS, "spec.selector", ""),
     immutable("apps", &["StatefulSet"], "spec.volumeClaimTemplates", ""),
@@ -62,7 +62,7 @@ const IMMUTABLE_FIELDS: &[Immutable] = &[
     immutable("", &["Secret"], "type", "Opaque"),
 ];
 
-/// Returns the violations of a new object or, if there is an `old` one, of an update.
+/// Returns the violations of a new object or, given an `old` one, of an update.
 pub(crate) fn find_violations(
     group: &str,
     kind: &str,
@@ -71,8 +71,7 @@ pub(crate) fn find_violations(
 ) -> Vec<FieldError> {
     let mut errors = check_object(group, kind, object);
     if let Some(old) = old {
-        // Tests start with incomplete objects, so an update may keep the violations that are there
-        // already.
+        // Tests may start with incomplete objects, so tolerate preexisting violations on update.
         if !errors.is_empty() {
             let known = check_object(group, kind, old);
             errors.retain(|error| !known.contains(error));
@@ -113,7 +112,7 @@ fn check_update(group: &str, kind: &str, object: &Value, old: &Value) -> Vec<Fie
     errors
 }
 
-/// Where the Pod spec is, and which restart policies the server accepts there.
+/// Location of the Pod spec, and the restart policies that the server accepts there.
 struct PodSpec {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -200,7 +199,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
         _ => false,
     };
     if !has_any("matchLabels") && !has_any("matchExpressions") {
-        // The server really says "deployment" for a ReplicaSet.
+        // Not a typo: the server says "deployment" for ReplicaSets.
         let kind = match kind {
             "ReplicaSet" => "deployment".to_owned(),
             kind => kind.to_lowercase(),
@@ -220,7 +219,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
     ))
 }
 
-/// Removes empty strings, lists and objects, most of which the server treats as absent.
+/// Removes empty strings, lists and objects, which the server mostly treats as absent.
 fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -248,12 +247,12 @@ fn check_unchanged(field: &Immutable, object: &Value, old: &Value) -> Option<Fie
         value => value.unwrap_or_default(),
     };
     let (new, old) = (value(object), value(old));
-    // The server requires a selector, but objects that a test starts with may lack it.
+    // The server requires a selector, but a test's initial objects may lack it.
     let is_kept = new == old || (old.is_null() && field.path == "spec.selector");
     (!is_kept).then(|| FieldError::invalid(&field_path(field.path), &new, IMMUTABLE))
 }
 
-/// The message shows the server's internal Go struct, so the keys are Go names.
+/// The server's message prints an internal Go struct, hence the Go names as keys.
 fn check_role_ref(object: &Value, old: &Value) -> Option<FieldError> {
     let role = |binding: &Value| {
         let role = &binding["roleRef"];
@@ -285,7 +284,7 @@ fn check_immutable_data(names: &[&str], object: &Value, old: &Value) -> Vec<Fiel
         .collect()
 }
 
-/// Once a claim is bound, only its size and its volume attributes class can change.
+/// A bound claim is immutable except for its size and its volume attributes class.
 fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let (new_spec, old_spec) = (&object["spec"], &old["spec"]);
     let is_bound = object["status"]["phase"] == "Bound";
@@ -319,7 +318,7 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let new_size = size(&new_spec["resources"]["requests"]);
     let is_at_most = |other: &str| compare_quantities(&new_size, other).map(Ordering::is_le);
     let old_size = size(&old_spec["resources"]["requests"]);
-    // Expanding may have failed. Then the size may go back as far as the actual capacity.
+    // After a failed expansion, the size may be reduced again, but not below the actual capacity.
     let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
     if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
         let field = field_path("spec.resources.requests.storage");
@@ -340,7 +339,7 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
             }
         }
         if let Some(fields) = spec.as_object_mut() {
-            // The scheduler sets the node with a subresource.
+            // The scheduler sets the node through a subresource.
             let free = [
                 "activeDeadlineSeconds",
                 "nodeName",
@@ -351,7 +350,7 @@ fn check_pod(object: &Value, old: &Value) -> Option<FieldError> {
         }
         without_empty(&spec)
     };
-    // More fields are mutable while a Pod has scheduling gates.
+    // Pods with scheduling gates have more mutable fields.
     let gates = old["spec"]["schedulingGates"].as_array();
     let has_gates = gates.is_some_and(|gates| !gates.is_empty());
     let detail = "pod updates may not change fields other than `spec.containers[*].image`,\

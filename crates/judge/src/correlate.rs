@@ -1,14 +1,14 @@
-//! Correlates a value with the old value that it replaces, as far as the schema allows.
+//! Correlates values with the old values that they replace, as far as the schema allows.
 
 use rbuilder_schema::{ListType, Schema, SchemaType};
 use serde_json::{Map, Value};
 
 use crate::go;
 
-/// A value in an updated object, and the value that it replaces.
+/// A value in an updated object, along with the value that it replaces.
 ///
-/// The server finds the latter by name for fields, and by key for map entries and for items of
-/// lists of type `map`. Items of other lists have no counterpart.
+/// The server finds the old value by name for fields, and by key for map entries and items of lists
+/// of type `map`. Items of other lists aren't correlatable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correlated<'a> {
     pub(crate) new: &'a Value,
@@ -21,7 +21,7 @@ impl<'a> Correlated<'a> {
         Correlated { new, old, schema }
     }
 
-    /// Returns a field or a map entry, unless it is new or unknown to the schema.
+    /// Descends into a field or map entry. `None` if it's new or unknown to the schema.
     pub(crate) fn key(self, name: &str) -> Option<Correlated<'a>> {
         let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
         let schema = self.schema.properties.get(name);
@@ -36,8 +36,8 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// Returns whether nothing has changed, apart from the order of lists of type `map`. Objects
-    /// with fields that the schema doesn't define never count as the same.
+    /// Whether the value is unchanged, ignoring the order of lists of type `map`. Objects with
+    /// fields that the schema doesn't define never count as unchanged.
     pub(crate) fn is_same(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => new.len() == old.len() && self.has_same_items(new, old),
@@ -57,7 +57,7 @@ impl<'a> Correlated<'a> {
                 Some(item) if item.is_same() => {}
                 Some(_) => return false,
                 None if is_keyed(self.schema) => return false,
-                // Items of other lists can't be matched up, so compare the lists as a whole.
+                // Items of other lists aren't correlatable, so compare the lists as a whole.
                 None => return new == old,
             }
         }
@@ -83,7 +83,7 @@ pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Opt
     old.iter().find(is_match)
 }
 
-/// Returns the values of the keys, unless any is absent or not a scalar.
+/// Values of the key fields, unless any is absent or non-scalar.
 fn composite_key(list: &Schema, item: &Map<String, Value>) -> Option<Vec<String>> {
     let keys = list.list_map_keys.iter().map(|key| match item.get(key)? {
         Value::Null | Value::Array(_) | Value::Object(_) => None,

@@ -1,4 +1,4 @@
-//! Decodes the body of a write: duplicate and unknown fields, pruning, `null` and defaults.
+//! Decodes the body of a write: duplicate and unknown fields, pruning, `null` and defaulting.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use crate::object_meta;
 use crate::prune;
 use crate::verdict::Failure;
 
-/// The maximum size of a request body, in bytes.
+/// Maximum size of a request body in bytes.
 pub const MOST_BYTES: usize = 3 << 20;
 
-/// Go's JSON decoder stops reporting after this many.
+/// Go's JSON decoder stops reporting duplicates after this many.
 const MOST_DUPLICATES: usize = 100;
 
-/// How the server handles unknown and duplicate fields (the parameter `fieldValidation`).
+/// How the server handles unknown and duplicate fields (query parameter `fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Rejects the write.
@@ -51,10 +51,11 @@ impl From<Value> for Body {
 }
 
 impl Body {
-    /// Parses a JSON body. If a field occurs more than once, the last value wins.
+    /// Parses a JSON body. The last value of a duplicate field wins.
     ///
     /// # Errors
-    /// Returns an error if the text is not JSON.
+    ///
+    /// Returns an error if the text isn't JSON.
     pub fn parse(text: &str) -> Result<Body, serde_json::Error> {
         let mut duplicates = Vec::new();
         let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -71,32 +72,32 @@ impl Body {
         })
     }
 
-    /// Creates a body as kubectl does from YAML: whole floats, such as `1.0`, become integers.
+    /// Creates a body the way kubectl does from YAML: whole floats such as `1.0` become integers.
     pub fn of_yaml(value: &Value) -> Body {
         Body::from(prune::encode(value))
     }
 
-    /// Adds the paths of duplicate fields, such as `spec.size`, found by another parser.
+    /// Adds paths of duplicate fields found by another parser, e.g. `spec.size`.
     pub fn with_duplicates(mut self, paths: impl IntoIterator<Item = String>) -> Body {
         self.duplicates.extend(paths);
         self
     }
 
-    /// Returns the paths of duplicate fields.
+    /// The paths of duplicate fields.
     pub fn duplicates(&self) -> &[String] {
         &self.duplicates
     }
 
-    /// Returns the decoded JSON.
+    /// The decoded JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 }
 
-// Go reads everything that isn't a 64-bit integer as a float.
+// Go decodes everything that isn't a 64-bit integer as a float.
 fn normalize(value: &mut Value) {
     match value {
-        // Go reads `-0` as an integer.
+        // Go decodes `-0` as an integer.
         Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(is_negative_zero) => {
             *value = 0.into();
         }
@@ -115,7 +116,7 @@ fn is_negative_zero(number: f64) -> bool {
     number == 0.0 && number.is_sign_negative()
 }
 
-/// Reads JSON like `Value` does, but also notes which fields occur more than once.
+/// Deserializes JSON like `Value`, but also records duplicate fields.
 struct Node<'d> {
     path: String,
     duplicates: &'d mut Vec<String>,
@@ -197,7 +198,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// The server's message shows this many bytes of the body.
+/// Number of bytes of the body shown in the server's message.
 const MOST_SHOWN: usize = 30;
 
 pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
@@ -223,7 +224,7 @@ pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the beginning of a body, in hexadecimal unless it's an object.
+/// The beginning of a body, in hexadecimal unless it's an object.
 fn summarize(text: &str) -> String {
     let bytes = &text.as_bytes()[..text.len().min(MOST_SHOWN)];
     let mut shown: String = match text.starts_with('{') {
@@ -239,14 +240,14 @@ fn summarize(text: &str) -> String {
 /// A decoded object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// The object with its defaults.
+    /// The object, including defaults.
     pub object: Value,
-    /// The warnings about its fields.
+    /// Warnings about its fields.
     pub warnings: Vec<String>,
 }
 
-/// Decodes the body of a write, which the server does before admission. Failures mention `kind` and
-/// `version`.
+/// Decodes the body of a write, which the server does before admission. `kind` and `version` are
+/// used in failures.
 pub(crate) fn decode(
     body: &Body,
     schema: &Schema,
@@ -280,8 +281,8 @@ pub(crate) fn decode(
     Ok(Decoded { object, warnings })
 }
 
-/// Completes an object that the server has changed itself: decodes its metadata, prunes it and
-/// fills in the defaults. A `null` stays, so that validation rejects it.
+/// Completes an object that was changed by the server itself: decodes its metadata, prunes and
+/// defaults it. Keeps `null` values for validation to reject.
 pub(crate) fn complete(mut object: Value, schema: &Schema) -> Result<Value, String> {
     normalize(&mut object);
     settle(&mut object, schema, Nulls::Keep)?;
@@ -289,14 +290,14 @@ pub(crate) fn complete(mut object: Value, schema: &Schema) -> Result<Value, Stri
     Ok(object)
 }
 
-/// What to do with a `null` that isn't allowed and has no default.
+/// How to handle a `null` that isn't allowed and has no default.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nulls {
     Drop,
     Keep,
 }
 
-/// Prunes an object and decodes its metadata, and returns the paths of unknown fields.
+/// Prunes an object and decodes its metadata. Returns the paths of unknown fields.
 fn settle(object: &mut Value, schema: &Schema, nulls: Nulls) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     let metadata = match object.get("metadata") {
@@ -318,17 +319,17 @@ fn settle(object: &mut Value, schema: &Schema, nulls: Nulls) -> Result<Vec<Strin
     Ok(unknown)
 }
 
-/// Returns a stored object the way the server reads it, i.e. with today's schema and defaults.
+/// Returns a stored object as the server reads it, i.e. with the current schema and defaults.
 pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
     let mut stored = convert(object, schema);
     fill_defaults(&mut stored, schema);
     stored
 }
 
-/// Drops what a schema doesn't define from an object of another version.
+/// Drops fields that `schema` doesn't define from an object of another version.
 pub(crate) fn convert(object: &Value, schema: &Schema) -> Value {
     let mut converted = Body::from(prune::encode(object)).value;
-    // Ignore the error, since the server drops fields that it can't decode.
+    // Ignore the error; the server drops undecodable fields.
     let _ = settle(&mut converted, schema, Nulls::Drop);
     converted
 }

@@ -1,12 +1,12 @@
-//! Fills in the defaults of a schema.
+//! Schema defaulting.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
 use crate::prune::{field_schema, has_default};
 
-/// Fills in the defaults of absent fields, and of fields whose `null` is not allowed. The fields of
-/// an absent object get no defaults.
+/// Sets the defaults of absent fields, and of fields whose `null` isn't allowed. Doesn't create
+/// absent objects to default their fields.
 pub fn fill_defaults(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {

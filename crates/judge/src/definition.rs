@@ -1,4 +1,4 @@
-//! Reads the parts of a CRD that are relevant for validating objects.
+//! Extracts the parts of a CRD that matter for validating objects.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -14,23 +14,24 @@ pub struct Definition {
     pub version: String,
     /// The kind, such as `Widget`.
     pub kind: String,
-    /// True if the kind is namespaced.
+    /// Whether the kind is namespaced.
     pub is_namespaced: bool,
     /// The schema of the objects.
     pub schema: Schema,
-    /// True if `status` is a subresource.
+    /// Whether `status` is a subresource.
     pub has_status: bool,
     /// The `scale` subresource.
     pub scale: Option<Scale>,
-    /// The paths of selectable fields, such as `.spec.colour`.
+    /// The paths of selectable fields, e.g. `.spec.colour`.
     pub selectable_fields: Vec<String>,
 }
 
 impl Definition {
-    /// Reads the served versions of a `CustomResourceDefinition`.
+    /// Extracts the served versions from a `CustomResourceDefinition`.
     ///
     /// # Errors
-    /// Returns a phrase if the value is not an `apiextensions.k8s.io/v1` CRD.
+    ///
+    /// Returns a phrase if the value isn't an `apiextensions.k8s.io/v1` CRD.
     pub fn of_crd(crd: &Value) -> Result<Vec<Definition>, String> {
         let versions = crd["spec"]["versions"]
             .as_array()
@@ -41,10 +42,12 @@ impl Definition {
             .collect()
     }
 
-    /// Reads an item of `spec.versions` of a `CustomResourceDefinition`, served or not.
+    /// Extracts an item of `spec.versions` from a `CustomResourceDefinition`, whether it's served
+    /// or not.
     ///
     /// # Errors
-    /// Returns a phrase if the value is not an `apiextensions.k8s.io/v1` CRD.
+    ///
+    /// Returns a phrase if the value isn't an `apiextensions.k8s.io/v1` CRD.
     pub fn of_version(crd: &Value, version: &Value) -> Result<Definition, String> {
         let spec = &crd["spec"];
         let text = |value: &Value, what: &str| {
@@ -83,10 +86,11 @@ fn read_scale(scale: &Value) -> Option<Scale> {
     })
 }
 
-/// Reads a schema from a CRD.
+/// Parses a schema from a CRD.
 ///
 /// # Errors
-/// Returns a phrase if the value is not a structural schema.
+///
+/// Returns a phrase if the value isn't a structural schema.
 pub fn read_schema(schema: &Value) -> Result<Schema, String> {
     if schema.is_null() {
         return Ok(Schema {
@@ -99,12 +103,12 @@ pub fn read_schema(schema: &Value) -> Result<Schema, String> {
     serde_json::from_value(schema).map_err(|error| error.to_string())
 }
 
-/// Removes what `Schema` can't express: absent keywords that are written as `null` or `""`, and
-/// `additionalProperties: true`, which means the same as an empty schema.
+/// Removes what `Schema` can't represent: absent keywords spelled as `null` or `""`, and
+/// `additionalProperties: true`, which is equivalent to an empty schema.
 fn simplify(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     keywords.retain(|name, value| match name.as_str() {
-        // These hold values, which may be `null` or empty.
+        // Arbitrary values, possibly `null` or empty.
         "default" | "example" => true,
         "type" | "format" | "pattern" => !value.is_null() && *value != "",
         "additionalProperties" => !value.is_null() && *value != false,

@@ -77,7 +77,7 @@ fn check_metadata(object: &Value, value: &Value, field: &Path, errors: &mut Vec<
         errors.push(FieldError::invalid(field, value, &reason));
         return;
     }
-    // Embedded objects need no name, unlike those that `check_new` is made for.
+    // `check_new` requires a name, but embedded objects don't need one.
     let mut named = object.clone();
     if Metadata::of(object).text("name").is_empty()
         && let Some(metadata) = named.get_mut("metadata").and_then(Value::as_object_mut)

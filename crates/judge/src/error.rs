@@ -1,4 +1,4 @@
-//! A violation, with the API server's field, reason and message.
+//! Violations, with the API server's field, reason and message.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 use crate::go;
 use crate::path::Path;
 
-/// The reason for a violation, as in `details.causes[].reason` of a `Status`.
+/// The reason for a violation, as found in `details.causes[].reason` of a `Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// A value that must be unique occurs twice.
+    /// A value that must be unique occurs more than once.
     Duplicate,
-    /// A value that the current state does not permit.
+    /// A value that isn't permitted in the current state.
     Forbidden,
     /// A malformed value.
     Invalid,
     /// A value of the wrong type.
     TypeInvalid,
-    /// A value that is not in an enumeration.
+    /// A value that isn't in an enumeration.
     NotSupported,
-    /// A required value is absent.
+    /// A required value is missing.
     Required,
     /// A string that is too long.
     TooLong,
     /// A list or an object with too many items.
     TooMany,
-    /// The server fails to validate the value.
+    /// The server failed to validate the value.
     Internal,
 }
 
 impl Reason {
-    /// Returns the reason as written in a `Status`.
+    /// The reason as spelled in a `Status`.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Duplicate => "FieldValueDuplicate",
@@ -59,7 +59,7 @@ impl Reason {
         }
     }
 
-    /// The server runs no CEL rules after a violation with such a reason.
+    /// Whether violations with this reason keep the server from running CEL rules.
     pub(crate) fn blocks_rules(self) -> bool {
         matches!(
             self,
@@ -73,7 +73,7 @@ impl Reason {
 pub struct FieldError {
     /// The reason.
     pub reason: Reason,
-    /// The path of the field, such as `spec.ports[0].name`. `<nil>` for the object itself.
+    /// The path of the field, e.g. `spec.ports[0].name`. `<nil>` for the object itself.
     pub field: String,
     /// The message without the field.
     pub message: String,
@@ -109,12 +109,13 @@ impl FieldError {
         FieldError::new(Reason::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`FieldError::invalid`], for structs, which Go doesn't print in alphabetical order.
+    /// Like [`FieldError::invalid`], for structs, whose fields Go doesn't print in alphabetical
+    /// order.
     pub(crate) fn invalid_text(field: &Path, value: &str, detail: &str) -> FieldError {
         FieldError::with_text(Reason::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`FieldError::invalid`], but doesn't show the value.
+    /// Like [`FieldError::invalid`], but omits the value.
     pub(crate) fn invalid_part(field: &Path, detail: &str) -> FieldError {
         FieldError::new(Reason::Invalid, field, None, detail)
     }

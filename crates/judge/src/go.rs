@@ -1,4 +1,4 @@
-//! Formats decoded values like Go, because they are part of the API server's messages.
+//! Formats decoded values like Go, as they appear in the API server's messages.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ pub(crate) use rbuilder_schema::go::general;
 pub use rbuilder_schema::go::quote;
 use serde_json::{Number, Value};
 
-/// Returns an integer if Go decodes the number as `int64`, and not as `float64`.
+/// Returns the integer if Go would decode the number as `int64` rather than `float64`.
 pub(crate) fn integer(number: &Number) -> Option<i64> {
     number.as_i64()
 }
@@ -46,7 +46,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// Returns the name of the Go type that holds a decoded value, like `%T`.
+/// The name of the Go type for a decoded value, like `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -59,7 +59,7 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Formats a value like `json.Marshal`: with sorted keys, and with `<`, `>` and `&` escaped.
+/// Formats a value like `json.Marshal`, i.e. with sorted keys, and `<`, `>` and `&` escaped.
 pub fn json(value: &Value) -> String {
     let mut text = String::new();
     push_json(value, &mut text);
@@ -102,10 +102,10 @@ fn push_json(value: &Value, text: &mut String) {
     }
 }
 
-/// Formats a float like `json.Marshal`, which doesn't pad exponents.
+/// Formats a float like `json.Marshal`, whose exponents aren't padded.
 pub(crate) fn json_float(value: f64) -> String {
     let size = value.abs();
-    // Go only uses an exponent below 1e-6 and from 1e21 on.
+    // Go uses exponents only below 1e-6 and from 1e21 on.
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         return value.to_string();
     }
@@ -127,9 +127,9 @@ fn push_json_string(string: &str, text: &mut String) {
             '\n' => text.push_str("\\n"),
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
-            // Go also escapes what is unsafe inside of HTML.
+            // Go also escapes characters that are unsafe in HTML.
             '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                // Writing to a string can't fail.
+                // Writing to a string is infallible.
                 let _ = write!(text, "\\u{:04x}", u32::from(character));
             }
             character => text.push(character),

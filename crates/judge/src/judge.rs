@@ -1,4 +1,4 @@
-//! The steps of a write, from the body to the stored object.
+//! The steps of a write, from the request body to the stored object.
 
 use rbuilder_schema::Schema;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::rules::{Ratchet, Rules};
 use crate::values::Checker;
 use crate::verdict::{Failure, Undecided, Verdict};
 
-/// Validates writes to a kind's objects in a single version.
+/// Validates writes to objects of a kind, for a single version.
 #[derive(Debug)]
 pub struct Judge {
     definition: Definition,
@@ -35,7 +35,7 @@ const BLOCKED: &str = "some validation rules were not checked because the object
                        correct the existing errors to complete validation";
 
 impl Judge {
-    /// Prepares a definition: settles the values in its schema and compiles its rules.
+    /// Prepares a definition: normalizes the values in its schema and compiles its rules.
     pub fn new(mut definition: Definition) -> Judge {
         settle_schema(&mut definition.schema);
         let rules = Rules::compile(&definition.schema);
@@ -46,8 +46,8 @@ impl Judge {
         }
     }
 
-    /// Prepares a built-in kind, which the schema describes only partially: the API server
-    /// validates these kinds in code, and each has its own naming rules. The core group is empty.
+    /// Prepares a built-in kind, which a schema describes only partially: the API server validates
+    /// these in code, and each has its own naming rule. The core group is the empty string.
     pub fn of_builtin(definition: Definition) -> Judge {
         Judge {
             is_builtin: true,
@@ -55,22 +55,20 @@ impl Judge {
         }
     }
 
-    /// Returns true for a built-in kind.
+    /// Whether this is a built-in kind.
     pub fn is_builtin(&self) -> bool {
         self.is_builtin
     }
 
-    /// Returns the definition.
+    /// The definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Validates the creation of an object in a namespace. For a cluster-scoped object, the
-    /// namespace is ignored.
+    /// Validates the creation of an object. `namespace` is ignored for cluster-scoped objects.
     ///
-    /// The stored object has no `uid`, no `creationTimestamp` and no managed fields. For an object
-    /// with `generateName`, its name is the prefix followed by `xxxxx` in place of the random
-    /// characters.
+    /// The stored object has no `uid`, no `creationTimestamp` and no managed fields. With
+    /// `generateName`, the name is the prefix followed by `xxxxx` in place of random characters.
     pub fn create(&self, body: &Body, namespace: &str, fields: FieldValidation) -> Verdict {
         let Decoded { object, warnings } = match self.decode(body, fields) {
             Ok(decoded) => decoded,
@@ -79,8 +77,8 @@ impl Judge {
         self.check_new(object, namespace).after(warnings)
     }
 
-    /// Validates the update of a stored object. If the new object lacks `resourceVersion` or `uid`,
-    /// those of the old object are used, as in a patch.
+    /// Validates an update of a stored object. `resourceVersion` and `uid` default to those of the
+    /// old object, as in a patch.
     pub fn update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
         match self.decode_update(body, old, fields) {
             Ok(Decoded { object, warnings }) => self.check_update(object, old).after(warnings),
@@ -118,14 +116,15 @@ impl Judge {
         self.conclude(object, findings)
     }
 
-    /// Validates the update of a stored object with a decoded object; see [`update`](Self::update).
+    /// Validates an update of a stored object, given the decoded new object; see
+    /// [`update`](Self::update).
     pub fn check_update(&self, object: Value, old: &Value) -> Verdict {
         let old = self.read(old);
         let new = self.prepare_update(object, &old);
         self.conclude_update(new, &old)
     }
 
-    /// Validates the update of a stored object's status with the status of a decoded object.
+    /// Validates an update of a stored object's status, given a decoded object with the new status.
     pub fn check_status_update(&self, mut object: Value, old: &Value) -> Verdict {
         let old = self.read(old);
         let mut new = old.clone();
@@ -136,7 +135,7 @@ impl Judge {
         self.conclude(new, findings)
     }
 
-    /// Validates an update of the `scale` subresource, which sets the number of replicas.
+    /// Validates an update of the `scale` subresource to the given number of replicas.
     pub fn update_scale(&self, replicas: i32, old: &Value) -> Verdict {
         let old = self.read(old);
         let mut new = old.clone();
@@ -147,7 +146,7 @@ impl Judge {
         self.conclude_update(new, &old)
     }
 
-    /// Returns the values that field selectors compare, by the path that clients use, such as
+    /// The values that field selectors compare against, by the path that clients use, e.g.
     /// `spec.colour`. Absent values are empty.
     pub fn selectable_values(&self, object: &Value) -> Vec<(String, String)> {
         let mut values = vec![(
@@ -170,9 +169,10 @@ impl Judge {
         values
     }
 
-    /// Decodes the body of a write: prunes it and fills in the defaults.
+    /// Decodes the body of a write, including pruning and defaulting.
     ///
     /// # Errors
+    ///
     /// Returns the server's failure.
     pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
         let Definition {
@@ -201,12 +201,13 @@ impl Judge {
         Ok(decoded)
     }
 
-    /// Completes an object that the server changed itself, by an apply or with the patch of a webhook:
-    /// prunes it and fills in the defaults. Unlike [`decode`](Self::decode), keeps `null`, and
-    /// validation rejects it in fields that are not nullable.
+    /// Completes an object that was changed by the server itself, e.g. by an apply or a webhook's
+    /// patch: prunes and defaults it. Unlike [`decode`](Self::decode), keeps `null`, which
+    /// validation rejects in non-nullable fields.
     ///
     /// # Errors
-    /// Returns the server's failure if the metadata cannot be decoded.
+    ///
+    /// Returns the server's failure if the metadata can't be decoded.
     pub fn complete(&self, object: Value) -> Result<Value, Failure> {
         decode::complete(object, &self.definition.schema).map_err(Failure::malformed)
     }
@@ -259,8 +260,8 @@ impl Judge {
             .and_then(Value::as_str)
             .map(str::to_owned);
         if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
-            // We don't know which characters the server would pick, but naming rules apply to the
-            // whole name, so append some letters.
+            // The server's random characters are unknown, but naming rules apply to the complete
+            // name, so append some letters.
             metadata.insert("name".to_owned(), format!("{prefix}xxxxx").into());
         }
     }
@@ -275,8 +276,8 @@ impl Judge {
         })
     }
 
-    /// Returns a stored object as the server reads it: without unknown fields, with today's
-    /// defaults, and with the fields that every stored object has.
+    /// Returns a stored object as the server reads it: pruned and defaulted according to the
+    /// current schema, and with the fields that every stored object has.
     pub fn read(&self, stored: &Value) -> Value {
         let mut object = decode::read_stored(stored, &self.definition.schema);
         replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
@@ -285,8 +286,8 @@ impl Judge {
         object
     }
 
-    /// Converts an object from another version to this version like the server with the strategy
-    /// `None`: fields that only exist in the other version are dropped.
+    /// Converts an object from another version, like the server does with the strategy `None`:
+    /// fields that only exist in the other version are dropped.
     pub fn convert(&self, object: &Value) -> Value {
         let mut object = decode::convert(object, &self.definition.schema);
         replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
@@ -298,7 +299,7 @@ impl Judge {
             replace_field(&mut new, "status", old.get("status").cloned());
         }
         let generation = Metadata::of(old).generation();
-        // A write that only changes the metadata doesn't count.
+        // Metadata-only writes don't increment the generation.
         let counts = without_metadata(&new) != without_metadata(old);
         let metadata = metadata_mut(&mut new);
         metadata.insert("generation".to_owned(), (generation + i64::from(counts)).into());
@@ -441,7 +442,7 @@ impl Judge {
             .collect()
     }
 
-    // If there have been duplicates all along, an update may keep them.
+    // Updates may keep duplicates that already existed.
     fn find_new_duplicates(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let find = |object| find_duplicates(object, &self.definition.schema, &Path::root());
         if find(old).is_empty() {
@@ -469,8 +470,8 @@ impl Judge {
     fn conclude(&self, object: Value, findings: Findings) -> Verdict {
         if findings.errors.is_empty() {
             return Verdict {
-                // The response isn't what has been stored, but what the server reads when it
-                // decodes that again.
+                // The response isn't the object as stored, but what the server gets when it decodes
+                // the stored object again.
                 result: Ok(prune::encode(&decode::read_stored(
                     &object,
                     &self.definition.schema,
@@ -501,14 +502,14 @@ fn refuse(failure: Failure, findings: Findings) -> Verdict {
 fn check_changed_metadata(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (Metadata::of(new), Metadata::of(old));
     let mut errors = metadata::check_changed(new, old, &Path::root().child("metadata"));
-    // Only objects from a server have a resource version.
+    // Objects that don't come from a server lack a resource version.
     if old.text("resourceVersion").is_empty() {
         errors.retain(|error| error.field != "metadata.resourceVersion");
     }
     errors
 }
 
-/// The server does this when it reads a CRD.
+/// Same as what the server does when it reads a CRD.
 fn settle_schema(schema: &mut Schema) {
     schema
         .enumeration
@@ -558,7 +559,7 @@ fn replace_field(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Creates missing objects along the path, e.g. for `.spec.replicas`.
+/// Sets a value, creating missing objects along the path, e.g. for `.spec.replicas`.
 fn set_nested(object: &mut Value, path: &str, value: Value) {
     let mut target = object;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {
@@ -570,7 +571,7 @@ fn set_nested(object: &mut Value, path: &str, value: Value) {
     *target = value;
 }
 
-/// Removes duplicate owners, and returns their UIDs if there were any.
+/// Removes duplicate owners. Returns their UIDs, if any.
 fn remove_repeated_owners(object: &mut Value) -> Option<Vec<String>> {
     let owners = object.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
     let mut kept: Vec<Value> = Vec::new();

@@ -1,17 +1,17 @@
 //! Validates custom resources like kube-apiserver, without a server.
 //!
-//! A [`Judge`] is for a single version of a kind. It takes the body of a write and, for updates,
-//! the stored object, and returns a [`Verdict`]: the object that the server stores, with its
-//! defaults and without unknown fields, or the server's rejection. The messages, fields and reasons
-//! match the server's word for word, as recorded in `crates/judge/tests/recorded.jsonl`.
+//! A [`Judge`] handles a single version of a kind. Given the body of a write and, for updates, the
+//! stored object, it returns a [`Verdict`]: either the object that the server stores, pruned and
+//! defaulted, or the server's rejection. Messages, fields and reasons match the server's word for
+//! word, as recorded in `crates/judge/tests/recorded.jsonl`.
 //!
-//! The steps, with their modules: decoding (`decode`, `object_meta`, `prune`, `defaults`), the
-//! schema (`values`), metadata (`metadata`), embedded objects (`embedded`), lists of type
-//! `set` and `map` (`lists`), CEL rules (`rules`, with `rbuilder-cel`), and for updates the
-//! correlation of new and old values (`correlate`).
+//! Steps and modules: decoding (`decode`, `object_meta`, `prune`, `defaults`), the schema
+//! (`values`), metadata (`metadata`), embedded objects (`embedded`), lists of type `set` and `map`
+//! (`lists`), CEL rules (`rules`, using `rbuilder-cel`) and, for updates, the correlation of new
+//! and old values (`correlate`).
 //!
 //! The server visits fields in random order. This crate visits them in alphabetical order, so that
-//! the same object always has the same errors in the same order.
+//! errors are reproducible.
 
 mod builtin;
 mod builtin_defaults;

@@ -1,4 +1,4 @@
-//! Unique items in lists of type `set` and `map`.
+//! Uniqueness of items in lists of type `set` and `map`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// Same as [`find_duplicates`], but skips some fields of the value itself.
+/// Like [`find_duplicates`], but skips some fields of the value itself.
 pub(crate) fn find_duplicates_except(skipped: &[&str], value: &Value, schema: &Schema) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (name, value) in value.as_object().into_iter().flatten() {
@@ -21,7 +21,7 @@ pub(crate) fn find_duplicates_except(skipped: &[&str], value: &Value, schema: &S
     errors
 }
 
-/// Returns an error for each value that occurs more than once in a list of type `set` or `map`.
+/// Returns an error for each duplicate in a list of type `set` or `map`.
 pub(crate) fn find_duplicates(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(value, schema, path, &mut errors);
@@ -80,7 +80,7 @@ fn check_map(items: &[Value], schema: &Schema, path: &Path, errors: &mut Vec<Fie
     }
 }
 
-/// Returns the keys that an item has. Absent ones are left out.
+/// The keys of an item, omitting absent ones.
 fn keys_of(item: &Value, keys: &[String]) -> Value {
     let entries = keys
         .iter()
@@ -88,12 +88,12 @@ fn keys_of(item: &Value, keys: &[String]) -> Value {
     Value::Object(entries.collect::<Map<_, _>>())
 }
 
-/// Returns the index of the second occurrence, so that each repeated value is reported once.
+/// Indices of second occurrences, so that each duplicate is reported once.
 fn find_repeated(values: &[Value]) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut repeated = Vec::new();
     for (index, value) in values.iter().enumerate() {
-        // `1` and `1.0` are different to Go, so compare the types as well.
+        // `1` and `1.0` are distinct in Go, so include the type.
         let times = seen
             .entry(format!("{} {}", go::type_name(value), go::json(value)))
             .or_default();

@@ -1,4 +1,4 @@
-//! The rules for `metadata`, on creation and on update.
+//! Rules for `metadata`, on creation and on update.
 
 use rbuilder_schema::names;
 use serde_json::{Map, Value};
@@ -7,27 +7,27 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// In bytes, for all annotations of an object together.
+/// Size limit in bytes, for all annotations of an object together.
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Metadata<'a>(Option<&'a Map<String, Value>>);
 
-/// The rule for an object's name.
+/// The rule for object names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// The name of a custom resource, and of most objects of built-in kinds.
+    /// Names of custom resources, and of most built-in kinds.
     Subdomain,
-    /// A name without dots, as for a Namespace.
+    /// Names without dots, e.g. of Namespaces.
     Label,
-    /// Any name that can be a path segment of a URL.
+    /// Any name that is a valid path segment of a URL.
     PathSegment,
 }
 
 impl NameRule {
     fn check(self, name: &str, is_prefix: bool) -> Vec<String> {
         match self {
-            // The server appends something to a prefix, so it may end with a hyphen.
+            // A prefix may end with a hyphen, as the server appends a suffix.
             NameRule::Subdomain if is_prefix => match name.strip_suffix('-') {
                 Some(bare) => names::check_subdomain(&format!("{bare}a")),
                 None => names::check_subdomain(name),
@@ -151,7 +151,7 @@ pub(crate) fn check_changed(new: Metadata<'_>, old: Metadata<'_>, path: &Path) -
     errors
 }
 
-/// Returns warnings about finalizers that an update adds.
+/// Returns warnings about finalizers added by an update.
 pub(crate) fn find_odd_finalizers(new: Metadata<'_>, old: Option<Metadata<'_>>) -> Vec<String> {
     const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
     let old = old.map(Metadata::finalizers).unwrap_or_default();
@@ -256,7 +256,7 @@ fn check_owners(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldErro
     }
 }
 
-/// Parses e.g. `apps/v1`, with the message of `schema.ParseGroupVersion`.
+/// Parses e.g. `apps/v1`, failing with the message of `schema.ParseGroupVersion`.
 pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
     match text.split('/').collect::<Vec<_>>()[..] {
         [version] => Ok(("", version)),
@@ -293,7 +293,7 @@ fn check_owner(owner: &Value, field: &Path, errors: &mut Vec<FieldError>) {
     }
 }
 
-// Go marshals fields in the order of the struct.
+// Go marshals fields in struct order.
 fn owner_json(owner: &Value) -> String {
     let names = [
         "apiVersion",

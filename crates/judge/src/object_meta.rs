@@ -1,4 +1,4 @@
-//! Decodes `metadata` as the Go type `ObjectMeta`, which drops unknown fields and empty values.
+//! Decodes `metadata` like Go's `ObjectMeta`, dropping unknown fields and empty values.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::go;
 
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// Like the server would encode it again.
+    /// As re-encoded by the server.
     pub(crate) value: Value,
     pub(crate) unknown: Vec<String>,
 }
@@ -60,7 +60,7 @@ const OBJECT_META: &[(&str, Type)] = &[
     ("uid", Type::Text),
 ];
 
-/// Decodes metadata. The error is Go's message for the first value of the wrong type.
+/// Decodes metadata. The error is Go's message about the first value of the wrong type.
 pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
     let fields = match metadata {
         Value::Object(fields) => fields,
@@ -87,7 +87,7 @@ pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
 
 struct Place {
     structure: &'static str,
-    /// Without list indexes, which Go doesn't print.
+    /// Excludes list indices, which Go doesn't print.
     field: String,
     path: String,
 }
@@ -123,7 +123,7 @@ impl Place {
     }
 }
 
-/// Returns what Go's messages call a JSON value.
+/// The name of a JSON value's type in Go's messages.
 pub(crate) fn token(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -155,14 +155,14 @@ fn decode_fields(
     Ok(decoded)
 }
 
-/// Go encodes maps in this order.
+/// Go encodes maps in key order.
 fn sorted(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut entries: Vec<_> = fields.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);
     entries
 }
 
-/// Returns `None` for values that the server omits, because they are empty.
+/// Returns `None` for empty values, which the server omits.
 fn decode_value(
     value: &Value,
     known: &'static Type,
@@ -207,7 +207,7 @@ fn decode_value(
     }
 }
 
-/// A `null` becomes an empty text, which is how Go decodes it into a string.
+/// `null` becomes an empty string, as Go decodes it into a string field.
 fn decode_texts(entries: &Map<String, Value>, place: &Place) -> Result<Option<Value>, String> {
     let mut texts = Map::new();
     for (key, value) in sorted(entries) {
@@ -249,7 +249,7 @@ fn decode_list(
         };
         let mut decoded = decode_fields(fields, types, &place.index(index, structure), unknown)?;
         if structure == "OwnerReference" {
-            // These have no `omitempty` in Go.
+            // No `omitempty` in Go.
             for name in ["apiVersion", "kind", "name", "uid"] {
                 decoded.entry(name).or_insert_with(|| "".into());
             }

@@ -1,8 +1,8 @@
-//! Field paths in messages, such as `spec.ports[0].name`.
+//! Field paths in messages, e.g. `spec.ports[0].name`.
 
 use std::fmt;
 
-/// A field path like apimachinery's `field.Path`. The empty one refers to the object itself.
+/// A field path, like apimachinery's `field.Path`. The empty path refers to the object itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(String);
 
@@ -28,7 +28,7 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// A path is a pointer in Go, so that's how it prints the empty one.
+    /// A nil pointer in Go, and formatted as such.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
     }

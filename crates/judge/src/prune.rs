@@ -1,4 +1,4 @@
-//! Removes fields that a schema does not define, and `null` where it is not allowed.
+//! Pruning: removes fields that the schema doesn't define, and `null` where it's not allowed.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -10,11 +10,10 @@ use crate::path::Path;
 
 pub(crate) const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes an object's unknown fields (except for `apiVersion`, `kind` and `metadata`), and returns
-/// their paths.
+/// Prunes unknown fields and returns their paths. Keeps `apiVersion`, `kind` and `metadata`.
 pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
-    // Treat the object as an embedded one, so that it keeps `apiVersion`, `kind` and `metadata`.
+    // Treated as an embedded object in order to keep `apiVersion`, `kind` and `metadata`.
     let whole = Schema {
         embedded_resource: true,
         ..schema.clone()
@@ -58,7 +57,7 @@ fn prune_at(value: &mut Value, schema: Option<&Schema>, path: &str, unknown: &mu
     }
 }
 
-/// Keeps unknown fields, but prunes what is in the known ones.
+/// Keeps unknown fields, but prunes inside known ones.
 fn prune_known(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -95,7 +94,7 @@ pub(crate) fn field_schema<'a>(schema: &'a Schema, name: &str) -> Option<&'a Sch
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// A `null` is fine in a nullable field, or if a default replaces it.
+/// Drops `null`, except in nullable fields or where a default replaces it.
 pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
@@ -114,13 +113,13 @@ pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
     }
 }
 
-/// A default of `null` is no default at all, as for the server.
+/// Like the server, treats a `null` default as no default.
 pub(crate) fn has_default(schema: &Schema) -> bool {
     schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
 
-/// Decodes the metadata of embedded objects, and returns the paths of unknown fields. The error is
-/// the server's message for the first value of the wrong type.
+/// Decodes the metadata of embedded objects and returns the paths of unknown fields. The error is
+/// the server's message about the first value of the wrong type.
 pub(crate) fn coerce_embedded(value: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     coerce_at(value, schema, "", &mut unknown)?;

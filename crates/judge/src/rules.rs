@@ -1,4 +1,4 @@
-//! Runs the CEL rules of an object, from the outside in.
+//! Runs the CEL rules of an object, outermost first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::error::FieldError;
 use crate::path::Path;
 use crate::verdict::Undecided;
 
-/// The compiled rules of a schema and of those below it. Schemas without any rules are left out.
+/// The compiled rules of a schema and its descendants. Schemas without any rules are omitted.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// Rules may need it to read the value.
+    /// Needed by rules to read the value.
     schema: Schema,
     own: RuleSet,
     items: Option<Box<Rules>>,
@@ -23,8 +23,8 @@ pub(crate) struct Rules {
     fields: BTreeMap<String, Rules>,
 }
 
-/// The old value to ratchet with. If the value itself can't be correlated, it's that of the nearest
-/// parent.
+/// The old value used for ratcheting. Falls back to the nearest correlatable ancestor if the value
+/// itself isn't correlatable.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ratchet<'a> {
     current: Option<Correlated<'a>>,
@@ -43,7 +43,7 @@ impl<'a> Ratchet<'a> {
         let Some(current) = self.current else {
             return self;
         };
-        // The server never ratchets these two at the root.
+        // The server never ratchets these at the root.
         if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") {
             return Ratchet::default();
         }
@@ -63,7 +63,7 @@ impl<'a> Ratchet<'a> {
         }
     }
 
-    /// Returns whether errors become warnings, because nothing has changed.
+    /// Whether errors are downgraded to warnings because the value is unchanged.
     fn keeps_errors(self) -> bool {
         self.current.or(self.nearest).is_some_and(Correlated::is_same)
     }
@@ -82,7 +82,7 @@ impl Rules {
         Rules::compile_at(schema, true)
     }
 
-    // The server rejects rules in `allOf` and similar keywords, so don't look there.
+    // The server rejects rules in `allOf` and similar keywords, so skip those.
     fn compile_at(schema: &Schema, is_object: bool) -> Option<Rules> {
         let below = |schema: &Schema| Rules::compile_at(schema, schema.embedded_resource);
         let inner = |schema: &Option<Arc<Schema>>| schema.as_deref().and_then(below).map(Box::new);
@@ -102,8 +102,8 @@ impl Rules {
         (!is_empty).then_some(rules)
     }
 
-    /// Runs all rules. With an old object, this includes transition rules, and errors in unchanged
-    /// parts become warnings.
+    /// Runs all rules. Given an old object, also runs transition rules, and downgrades errors in
+    /// unchanged parts to warnings.
     pub(crate) fn run(&self, object: &Value, old: Option<&Value>, ratchet: Ratchet<'_>) -> Findings {
         let mut findings = Findings {
             errors: Vec::new(),
@@ -206,7 +206,7 @@ impl Rules {
     }
 
     fn describe_failure(&self, violation: &Violation, value: &Value, path: &Path) -> FieldError {
-        // The server doesn't print objects and lists, which may be large.
+        // The server omits objects and lists, which may be large.
         let is_shown = !matches!(
             self.schema.schema_type,
             Some(SchemaType::Object | SchemaType::Array)

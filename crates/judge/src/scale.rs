@@ -9,7 +9,7 @@ use crate::path::Path;
 /// `subresources.scale` of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Path of the desired number of replicas, such as `.spec.replicas`.
+    /// Path of the desired number of replicas, e.g. `.spec.replicas`.
     pub spec_replicas: String,
     /// Path of the actual number of replicas.
     pub status_replicas: String,
@@ -54,8 +54,8 @@ fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
     Some(FieldError::invalid(&field, &replicas.into(), &reason))
 }
 
-/// Returns the value at a path, if there is one. The error is that of `unstructured.NestedInt64`,
-/// for a parent that isn't an object or a value of the wrong type.
+/// Looks up the value at a path. The error is that of `unstructured.NestedInt64`, for a non-object
+/// parent or a value of the wrong type.
 fn nested<'v>(
     object: &'v Value,
     path: &str,

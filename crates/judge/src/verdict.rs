@@ -8,39 +8,39 @@ use crate::go;
 /// The response to a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The object that the server stores, or the reason why it rejects the write.
+    /// The object that the server stores, or the reason for the rejection.
     pub result: Result<Value, Failure>,
-    /// The texts of the `Warning` headers.
+    /// Contents of the `Warning` headers.
     pub warnings: Vec<String>,
-    /// Checks that this crate can't evaluate. They are assumed to pass.
+    /// Checks that this crate can't evaluate. They're assumed to pass.
     pub undecided: Vec<Undecided>,
 }
 
 impl Verdict {
-    /// Puts the warnings of an earlier step first.
+    /// Prepends the warnings of an earlier step.
     pub(crate) fn after(self, mut warnings: Vec<String>) -> Verdict {
         warnings.extend(self.warnings);
         Verdict { warnings, ..self }
     }
 }
 
-/// A check with an unknown result.
+/// A check whose result is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// The path of the field.
     pub field: String,
-    /// The question, such as ``whether it matches the pattern `\p{Greek}` ``.
+    /// The question, e.g. ``whether it matches the pattern `\p{Greek}` ``.
     pub what: String,
 }
 
 /// A rejected write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The object cannot be decoded (400 `BadRequest`).
+    /// The object can't be decoded (400 `BadRequest`).
     Malformed {
-        /// The complete message.
+        /// The full message.
         message: String,
-        /// The individual strict decoding errors, such as `unknown field "spec.sise"`.
+        /// Individual strict decoding errors, e.g. `unknown field "spec.sise"`.
         problems: Vec<String>,
     },
     /// The request is too large (413 `RequestEntityTooLarge`).
@@ -53,7 +53,7 @@ pub enum Failure {
         group: String,
         /// The name of the object.
         name: String,
-        /// The violations; at least one.
+        /// The violations, of which there's at least one.
         errors: Vec<FieldError>,
     },
 }
@@ -66,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// Returns the status code.
+    /// The status code.
     pub fn code(&self) -> u16 {
         match self {
             Failure::Malformed { .. } => 400,
@@ -75,7 +75,7 @@ impl Failure {
         }
     }
 
-    /// Returns the `Status` reason.
+    /// The `Status` reason.
     pub fn reason(&self) -> &'static str {
         match self {
             Failure::Malformed { .. } => "BadRequest",
@@ -84,8 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns the `Status` message, such as
-    /// `Widget.example.com "a" is invalid: spec.size: Required value`.
+    /// The `Status` message, e.g. `Widget.example.com "a" is invalid: spec.size: Required value`.
     pub fn message(&self) -> String {
         match self {
             Failure::Malformed { message, .. } => message.clone(),
@@ -97,7 +96,7 @@ impl Failure {
                 errors,
             } => {
                 let mut messages: Vec<String> = Vec::new();
-                // Like Go's `Aggregate`, show each message only once.
+                // Deduplicate messages like Go's `Aggregate`.
                 for error in errors.iter().map(FieldError::to_string) {
                     if !messages.contains(&error) {
                         messages.push(error);
@@ -117,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// Returns the server's `Status`.
+    /// The server's `Status`.
     pub fn status(&self) -> Value {
         let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",

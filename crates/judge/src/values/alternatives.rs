@@ -88,7 +88,7 @@ impl Checker<'_> {
     }
 }
 
-// On a tie, keep the first one.
+// The first one wins ties.
 fn keep_better(best: &mut Option<Outcome>, result: Outcome) {
     if best.as_ref().is_none_or(|best| result.passed > best.passed) {
         *best = Some(result);

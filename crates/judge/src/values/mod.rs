@@ -1,8 +1,8 @@
 //! Validates values against their schema, like `kube-openapi/pkg/validation/validate`.
 //!
-//! The result depends on more than the errors: if no alternative of an `anyOf` or `oneOf` matches,
-//! the server reports the errors of the alternative with the most passed checks, so checks are
-//! counted in the same way.
+//! Errors alone aren't enough: if no alternative of an `anyOf` or `oneOf` matches, the server
+//! reports the errors of the alternative with the most passed checks. Hence we count checks in the
+//! same way.
 
 mod alternatives;
 mod number;
@@ -18,12 +18,12 @@ use crate::path::Path;
 use crate::verdict::Undecided;
 
 pub(crate) struct Checker<'u> {
-    /// Where the checked value is. Fields of errors contain it, but their messages don't.
+    /// Path of the checked value. Included in the fields of errors, but not in their messages.
     base: Path,
     undecided: &'u mut Vec<Undecided>,
-    /// Whether Go decodes values with the format `byte`, as it does for built-in kinds.
+    /// Whether values with the format `byte` are decoded by Go, as for built-in kinds.
     decodes_bytes: bool,
-    /// Fields of the checked value itself to leave out.
+    /// Top-level fields of the checked value to skip.
     skipped: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ struct Outcome {
 
 #[derive(Clone, Debug)]
 struct Violation {
-    /// The server reports each message only once.
+    /// The server deduplicates errors by message.
     message: String,
     error: FieldError,
 }
@@ -89,7 +89,7 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// For values that Go decodes into a struct. `skipped` are fields to leave out.
+    /// For values that Go decodes into a struct. `skipped` lists top-level fields to skip.
     pub(crate) fn of_builtin(
         base: Path,
         undecided: &'u mut Vec<Undecided>,
@@ -102,7 +102,7 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// Returns the errors in a value, apart from those in parts that haven't changed.
+    /// Returns the errors in a value, ignoring unchanged parts.
     pub(crate) fn find_errors(
         &mut self,
         value: &Value,
@@ -125,7 +125,7 @@ impl<'u> Checker<'u> {
         correlated: Option<Correlated<'_>>,
     ) -> Outcome {
         let outcome = self.check_all(value, schema, path, correlated);
-        // Ratcheting: leave what was invalid before.
+        // Ratcheting: tolerate errors in unchanged values.
         if !outcome.is_valid() && correlated.is_some_and(Correlated::is_same) {
             return Outcome::default();
         }
@@ -197,7 +197,7 @@ impl<'u> Checker<'u> {
             || found == "number" && is_whole && types.contains(&"integer")
             || found == "integer" && types.contains(&"number");
         let is_text_or_list = value.is_string() || value.is_array();
-        // The validator looks at the format first, and is lenient with strings and lists.
+        // The validator checks the format first, and is lenient with strings and lists.
         if let Some(format) = format(schema) {
             if !is_text_or_list && !fits && found_format != format {
                 return self.wrong_type(path, format, found_format).into();
@@ -271,7 +271,7 @@ impl<'u> Checker<'u> {
             outcome.add(Violation { message, error });
         }
         let correlate = |name: &str| {
-            // The server never ratchets these two at the root.
+            // The server never ratchets these at the root.
             let is_identity = path.is_empty() && matches!(name, "apiVersion" | "kind");
             correlated.filter(|_| !is_identity)?.key(name)
         };
@@ -306,7 +306,7 @@ impl<'u> Checker<'u> {
         outcome
     }
 
-    /// Some messages begin with `.`, but no field does.
+    /// Some messages begin with `.`, but fields never do.
     fn field(&self, path: &str) -> Path {
         match path.strip_prefix('.').unwrap_or(path) {
             "" => self.base.clone(),
@@ -326,7 +326,7 @@ impl<'u> Checker<'u> {
         Violation { message, error }
     }
 
-    /// The server reports some violations without a field.
+    /// A violation that the server reports without a field.
     fn general(&self, message: String) -> Violation {
         let error = FieldError::invalid(&self.base, &"".into(), &message);
         Violation { message, error }
@@ -343,7 +343,7 @@ impl<'u> Checker<'u> {
     }
 }
 
-/// Returns the allowed types. None means any.
+/// The allowed types. Empty means any.
 fn types(schema: &Schema) -> Vec<&'static str> {
     match schema.schema_type {
         _ if schema.int_or_string => vec!["integer", "string"],
@@ -352,7 +352,7 @@ fn types(schema: &Schema) -> Vec<&'static str> {
     }
 }
 
-/// Returns the format, unless the server ignores it for values of this type.
+/// The format, unless the server ignores it for values of this type.
 fn format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref().filter(|format| !format.is_empty())?;
     let schema_type = schema.schema_type.filter(|_| !schema.int_or_string);
@@ -366,7 +366,7 @@ fn format(schema: &Schema) -> Option<&str> {
     is_known.then_some(format)
 }
 
-/// Returns whether we know the format as one for strings. The server ignores hyphens in its name.
+/// Whether this is a known string format. The server ignores hyphens in format names.
 fn is_text_format(format: &str) -> bool {
     known_format(format).is_some()
 }
@@ -379,7 +379,7 @@ fn known_format(format: &str) -> Option<&'static str> {
     known.find(|known| letters(known).eq(letters(format)) && format_type(known) == Some(SchemaType::String))
 }
 
-/// Returns a value's type and format, as the validator calls them.
+/// Type and format of a value, in the validator's terms.
 fn json_type(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -392,7 +392,7 @@ fn json_type(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// The server compares after converting the value to the type of the allowed one, as Go does.
+/// Like Go, converts the value to the type of the allowed value before comparing.
 fn converts_to(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,
@@ -400,7 +400,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
             Some(allowed) => go::integer(value).unwrap_or(go::as_float(value) as i64) == allowed,
             None => go::as_float(value) == go::as_float(allowed),
         },
-        // In Go, converting an integer to a string yields the character with that code.
+        // Converting an integer to a string in Go yields the character with that code point.
         (Value::Number(value), Value::String(allowed)) => go::integer(value).is_some_and(|code| {
             let character = u32::try_from(code).ok().and_then(char::from_u32);
             *allowed == String::from(character.unwrap_or(char::REPLACEMENT_CHARACTER))
@@ -409,7 +409,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-/// Returns whether the server accepts a string, or `None` if we don't know.
+/// Whether the server accepts a string, or `None` if unknown.
 fn accepts(format: &str, text: &str) -> Option<bool> {
     accepts_format(known_format(format)?, text)
 }

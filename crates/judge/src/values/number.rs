@@ -1,4 +1,4 @@
-//! Numbers: their ranges, bounds and multiples.
+//! Numbers: ranges, bounds and multiples.
 
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Number, Value};
@@ -7,10 +7,10 @@ use super::{Checker, Outcome, Violation};
 use crate::error::FieldError;
 use crate::go;
 
-/// 2^53 - 1, up to which floats represent every integer.
+/// 2^53 - 1, the limit up to which floats represent all integers exactly.
 const MOST_EXACT: f64 = 9_007_199_254_740_991.0;
 
-/// Same as `swag.IsFloat64AJSONInteger`, which allows for rounding errors.
+/// Same as `swag.IsFloat64AJSONInteger`, which tolerates rounding errors.
 pub(super) fn is_json_integer(value: f64) -> bool {
     if !value.is_finite() || value.abs() > MOST_EXACT {
         return false;
@@ -67,7 +67,7 @@ impl Checker<'_> {
                 Some(integer) => violated_by_integer(constraint, integer),
                 None => violated_by_float(constraint, go::as_float(number)),
             };
-            // An integer that is compared as a float is also printed as one.
+            // Integers that are compared as floats are printed as floats.
             let value = match integer {
                 Some(integer) => Value::from(integer),
                 None => Value::from(go::as_float(number)),
@@ -93,9 +93,9 @@ impl Checker<'_> {
 }
 
 enum Broken {
-    /// What to say after the path.
+    /// The message after the path.
     Rule(String),
-    /// The factor isn't positive, so the rule itself is broken.
+    /// The factor isn't positive, i.e. the rule itself is broken.
     Factor(Value),
 }
 
@@ -117,7 +117,7 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
     let (is_broken, rule) = match constraint {
         Constraint::MultipleOf(_) if bound <= 0.0 => return Some(Broken::Factor(bound.into())),
         Constraint::MultipleOf(_) => {
-            // Compute this like kube-openapi, because other formulas round differently.
+            // Same formula as kube-openapi, since others round differently.
             let multiple = if bound < 1.0 {
                 1.0 / bound * value
             } else {
@@ -133,7 +133,7 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
     is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::general(bound))))
 }
 
-/// Converts a float like Go on amd64, where all floats that don't fit lead to the same integer.
+/// Converts a float like Go on amd64, where all out-of-range floats become the same integer.
 fn to_integer(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) {
@@ -154,7 +154,7 @@ fn text_of(number: &Number) -> String {
 enum Range {
     Int32,
     Int64,
-    /// `int64`, but without a format.
+    /// `int64`, but without an explicit format.
     Integer,
     Float32,
     Any,

@@ -1,4 +1,4 @@
-//! Strings: their lengths, patterns and formats.
+//! Strings: lengths, patterns and formats.
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::Schema;
@@ -6,15 +6,15 @@ use rbuilder_schema::Schema;
 use super::{Checker, Outcome, Violation, accepts};
 use crate::error::FieldError;
 
-/// Returns whether Go's `encoding/base64` decodes a string. Unlike the format `byte`, it accepts
-/// empty strings and ignores line breaks.
+/// Whether Go's `encoding/base64` decodes a string. Unlike the format `byte`, this accepts empty
+/// strings and ignores line breaks.
 fn is_decoded_by_go(text: &str) -> bool {
     let text = text.replace(['\r', '\n'], "");
     text.is_empty() || accepts("byte", &text) == Some(true)
 }
 
 impl Checker<'_> {
-    /// Checks length and pattern. Like the server, stops at the first violation.
+    /// Checks length and pattern. Stops at the first violation, like the server.
     pub(super) fn check_text(&mut self, text: &str, schema: &Schema, path: &str) -> Outcome {
         let length = text.chars().count() as u64;
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
@@ -35,7 +35,7 @@ impl Checker<'_> {
     fn check_pattern(&mut self, text: &str, pattern: &str, path: &str) -> Option<Violation> {
         let is_match = match Pattern::parse(pattern) {
             Ok(parsed) => parsed.is_match(text),
-            // The server wouldn't have stored such a CRD.
+            // Unreachable in practice, as the server rejects such CRDs.
             Err(_) => Some(false),
         };
         if is_match.is_none() {
