@@ -1,4 +1,4 @@
-//! Webhook match conditions. Their variables are the same as in
+//! Webhook match conditions, with the same variables as in
 //! `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use super::parser::parse_expression;
 use super::types::{Decl, DeclKind, Type};
 use super::{Diagnostic, ResultType, check, examine_expression};
 
-/// Checks a match condition. Its variables are `object`, `oldObject`, `request` and `authorizer`.
+/// Checks a match condition. Available variables: `object`, `oldObject`, `request` and
+/// `authorizer`.
 pub fn check_match_condition(expression: &str) -> Vec<Diagnostic> {
     examine_expression(expression, &variables(), ResultType::Bool, None).diagnostics
 }
@@ -47,6 +48,7 @@ impl MatchCondition {
     /// Compiles an expression with the variables of [`check_match_condition`].
     ///
     /// # Errors
+    ///
     /// Returns the first error in the expression.
     pub fn compile(expression: &str) -> Result<Self, String> {
         let mut parsed = parse_expression(expression).map_err(|error| error.message)?;
@@ -61,12 +63,13 @@ impl MatchCondition {
         Ok(Self { plan })
     }
 
-    /// Evaluates the condition on an object, the object before a change, and a request without
-    /// either. An absent object is `null`.
+    /// Evaluates the condition on an object, its old version, and a request that contains neither.
+    /// Pass `null` for absent objects.
     ///
     /// # Errors
-    /// Returns the API server's message if the evaluation fails. There is no authorizer, so using
-    /// it fails.
+    ///
+    /// Returns the API server's message if the evaluation fails. Any use of the authorizer fails,
+    /// as there is none.
     pub fn evaluate(&self, object: &Value, old: &Value, request: &Value) -> Result<bool, String> {
         let variables = [("object", object), ("oldObject", old), ("request", request)];
         match evaluate::run_with_variables(&self.plan, &variables) {
@@ -83,7 +86,7 @@ fn simple(ty: Type) -> Arc<Decl> {
     declare(DeclKind::Simple(ty))
 }
 
-/// Match conditions have no cost estimate, so the sizes don't matter.
+/// Sizes are irrelevant, because match conditions have no cost estimate.
 fn declare(kind: DeclKind) -> Arc<Decl> {
     Arc::new(Decl {
         kind,
@@ -99,7 +102,7 @@ fn object(fields: &[(&str, Arc<Decl>)]) -> Arc<Decl> {
     declare(DeclKind::Object(fields.collect()))
 }
 
-/// `AdmissionRequest` without its objects, which are variables of their own.
+/// `AdmissionRequest` without its objects, which are separate variables.
 fn request() -> Arc<Decl> {
     let string = || simple(Type::String);
     let kind = |last| object(&[("group", string()), ("version", string()), (last, string())]);

@@ -1,7 +1,7 @@
-//! The syntax tree of a CEL expression, with its macros expanded.
+//! The syntax tree of a CEL expression, after macro expansion.
 //!
-//! Operators are calls of functions with CEL's names (`_+_`, `!_`, `_?_:_`), so that the checker
-//! and the estimator only handle calls.
+//! Operators are represented as calls of functions with CEL's names (`_+_`, `!_`, `_?_:_`), so that
+//! checker and estimator only have to handle calls.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use std::ops::Range;
 pub(crate) struct Expr {
     /// Index into the tables of the checker and the estimator.
     pub(crate) id: usize,
-    /// Where it is in the source, in bytes.
+    /// Byte range in the source.
     pub(crate) at: Range<usize>,
-    /// Nodes on the longest path down to a leaf, including this one and the leaf.
+    /// Height of the subtree, i.e. number of nodes on the longest path to a leaf, inclusive.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -31,14 +31,14 @@ pub(crate) enum Kind {
         target: Option<Box<Expr>>,
         args: Vec<Expr>,
     },
-    /// The flag is set for `[?item]`.
+    /// The flag marks optional items (`[?item]`).
     List(Vec<(Expr, bool)>),
-    /// The flag is set for `{?key: value}`.
+    /// The flag marks optional entries (`{?key: value}`).
     Map(Vec<(Expr, Expr, bool)>),
-    /// `Name{…}`. We don't parse the fields, since Kubernetes declares no message types.
+    /// `Name{…}`. Fields aren't parsed, since Kubernetes declares no message types.
     Message(String),
     Fold(Box<Fold>),
-    /// `let name = value in body`. CEL has no syntax for this; only macros expand to it.
+    /// `let name = value in body`. Only produced by macros; CEL has no syntax for it.
     Bind {
         name: String,
         value: Box<Expr>,
@@ -57,13 +57,13 @@ pub(crate) enum Literal {
     Bytes(Vec<u8>),
 }
 
-/// A loop over the items of a list or the keys of a map, to which `all`, `exists`, `map` and other
-/// macros expand.
+/// A loop over the items of a list or the keys of a map, as expanded from `all`, `exists`, `map`
+/// and other macros.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// Set by macros that take an index or key in addition to the value.
+    /// Second variable, for macros that take an index or key in addition to the value.
     pub(crate) second: Option<String>,
     pub(crate) init: Expr,
     pub(crate) condition: Expr,
@@ -88,6 +88,6 @@ impl Kind {
     }
 }
 
-/// The loop variable with the result so far. No expression can refer to it, since `@` isn't allowed
-/// in identifiers.
+/// Accumulator variable of loops. Inaccessible to user expressions, since `@` isn't allowed in
+/// identifiers.
 pub(crate) const ACCUMULATOR: &str = "@result";

@@ -1,4 +1,4 @@
-//! Help for rules over budget: size limits that are missing in the schema.
+//! Help for rules that exceed the budget: suggests size limits missing from the schema.
 
 use rbuilder_schema::{Schema, SchemaType};
 
@@ -16,8 +16,8 @@ impl MissingBound {
     }
 }
 
-/// Returns the help for a rule that is over budget: up to four bounds to add. `unbounded` is the
-/// innermost list or map around the value that lacks one.
+/// Help for a rule that exceeds the budget: suggests up to four bounds. `unbounded` is the
+/// innermost unbounded list or map around the value.
 pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&MissingBound>) -> String {
     let mut missing: Vec<MissingBound> = unbounded.into_iter().cloned().collect();
     collect_missing(schema, path, &mut missing);
@@ -53,7 +53,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
         collect_missing(values, &format!("{path}.*"), missing);
     }
     for (name, property) in &schema.properties {
-        // Only a few are shown, so don't visit the rest of a large schema.
+        // Only a few are shown, so don't traverse the rest of a large schema.
         if missing.len() > 8 {
             return;
         }
@@ -61,7 +61,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
     }
 }
 
-/// Strings of these kinds have a known size even without `max_length`.
+/// Whether strings have a known size even without `max_length`.
 fn has_fixed_size(schema: &Schema) -> bool {
     !schema.enumeration.is_empty()
         || matches!(schema.format.as_deref(), Some("date" | "date-time" | "duration"))

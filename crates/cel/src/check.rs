@@ -1,5 +1,5 @@
-//! Infers the type of every node like cel-go's checker, and reports everything that the API server
-//! would reject.
+//! Type checker: infers the type of every node like cel-go's checker, and reports everything that
+//! the API server would reject.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
 
 pub(crate) struct Checked {
-    /// By id of the node.
+    /// Indexed by node id.
     pub(crate) types: Vec<Type>,
-    /// By id of the call. More than one overload matches if an argument is `dyn`.
+    /// Indexed by node id of the call. Arguments of type `dyn` may match several overloads.
     pub(crate) overloads: Vec<Vec<&'static Overload>>,
     pub(crate) result: Type,
-    /// Variables that the expression mentions, except for those of loops.
+    /// Variables used in the expression, except loop variables.
     pub(crate) used: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -53,7 +53,7 @@ pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str
     }
 }
 
-/// Types that can be used as values, e.g. in `type(x) == string`.
+/// Types that can be used as values, as in `type(x) == string`.
 const TYPE_NAMES: &[&str] = &[
     "bool",
     "bytes",
@@ -69,11 +69,11 @@ const TYPE_NAMES: &[&str] = &[
     "uint",
 ];
 
-/// Same, for the types of Kubernetes' libraries.
+/// Same as `TYPE_NAMES`, for types of Kubernetes' libraries.
 const QUALIFIED_TYPE_NAMES: &[&str] = &["net.CIDR", "net.IP"];
 
-/// Protocol buffer types that have CEL values. Rules may mention other ones, but nothing is of such
-/// a type.
+/// Protocol buffer types with CEL equivalents. Rules may mention others, but no value has such a
+/// type.
 const MESSAGE_TYPE_NAMES: &[&str] = &["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
 pub(crate) fn type_name(path: &str) -> Option<&'static str> {
@@ -82,16 +82,17 @@ pub(crate) fn type_name(path: &str) -> Option<&'static str> {
 }
 
 struct Checker {
-    /// Innermost last.
+    /// Innermost scope last.
     scopes: Vec<(String, Type)>,
-    /// How many of the `scopes` are variables of the expression. Those of loops follow.
+    /// Number of leading `scopes` that are variables of the expression. The rest are loop
+    /// variables.
     free: usize,
     bindings: Bindings,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
     used: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    /// Set within the arguments of `format`, since their list may mix types.
+    /// Set inside the arguments of `format`, whose list may have mixed types.
     in_format: bool,
 }
 
@@ -176,7 +177,7 @@ impl Checker {
         self.error(at, format!("unknown variable `{name}`"), Some(help))
     }
 
-    /// If `name` is a field of `self`, the user has probably forgotten the `self.`
+    /// If `name` is a field of `self`, the user probably forgot the `self.`
     fn root_field(&self, name: &str) -> Option<String> {
         let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
             return None;
@@ -282,7 +283,7 @@ impl Checker {
             self.check(arg);
         }
         self.in_format = outer;
-        // In `optional.of(x)`, what looks like the target is a part of the function's name.
+        // In `optional.of(x)`, the apparent target is part of the function's name.
         if let Some(qualified) = target
             .as_deref()
             .and_then(path)
@@ -341,7 +342,7 @@ impl Checker {
         if let Some(result) = result {
             return result;
         }
-        // The argument's error has been reported already, and would only be repeated here.
+        // Already reported for the argument; don't repeat it here.
         if given.contains(&Type::Error) {
             return Type::Error;
         }
@@ -391,8 +392,7 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes requires all items to have the same type, and `dyn` counts as a type of
-            // its own.
+            // Kubernetes requires homogeneous lists, and counts `dyn` as a type of its own.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
             }
@@ -468,7 +468,7 @@ impl Checker {
         else {
             return;
         };
-        // cel-go parses literal formats when it compiles the rule.
+        // cel-go parses literal formats at compile time.
         if let Some(clause) = find_unknown_clause(text) {
             let message = format!("unrecognized formatting clause `{clause}`");
             let help = "use one of `%s`, `%d`, `%f`, `%e`, `%b`, `%o`, `%x`, `%X` and `%%`".to_owned();
@@ -477,7 +477,7 @@ impl Checker {
     }
 
     fn literals(&mut self, function: &str, args: &[Expr]) {
-        // The second argument of `findAll` is a limit, so the pattern isn't the last one.
+        // The second argument of `findAll` is a limit, so the pattern isn't always the last one.
         let read = match function {
             "find" | "findAll" => args.first(),
             _ => args.last(),
@@ -520,7 +520,8 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Returns whether `type(x)` can be compared with a path, e.g. `google.protobuf.Timestamp`.
+/// Whether a path is a type name that `type(x)` can be compared with, e.g.
+/// `google.protobuf.Timestamp`.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();
@@ -541,7 +542,7 @@ fn type_of_message(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns `a.b.c` if the expression is nothing but that.
+/// Returns `a.b.c` if the expression consists only of that.
 pub(crate) fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),

@@ -1,7 +1,7 @@
-//! Checks the defaults in a schema against its rules: the API server rejects a CRD if a default
+//! Checks schema defaults against rules: the API server rejects a CRD if one of its defaults
 //! violates a rule.
 //!
-//! Defaults nested in a value are not applied before its rules run, as in
+//! Nested defaults aren't applied before the rules of the enclosing value run, as in
 //! `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
 
 use rbuilder_schema::{Cel, Schema};
@@ -15,11 +15,11 @@ use super::{abbreviate, check};
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every default in the schema of an entire object against the rules on the default and on
+/// Checks every default in the schema of a complete object against the rules on the default and on
 /// values inside it.
 ///
-/// Skips rules that do not type-check, which are reported elsewhere, and rules that the evaluator
-/// does not support.
+/// Skips rules that don't type-check, which are reported elsewhere, and rules that the evaluator
+/// doesn't support.
 pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     let mut found = Vec::new();
     if has_rules(root) {
@@ -28,7 +28,7 @@ pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     found
 }
 
-/// Skips `additionalProperties`, where defaults aren't allowed.
+/// `additionalProperties` are skipped, as defaults aren't allowed there.
 fn visit(schema: &Schema, path: &str, found: &mut Vec<RuleDiagnostic>) {
     if let Some(default) = &schema.default {
         let default = Default { path, whole: default };
@@ -77,7 +77,7 @@ impl Default<'_> {
             Value::Array(items) => {
                 for item in items {
                     if let Some(inner) = &schema.items {
-                        // Items have no old value to compare with, so they aren't correlated.
+                        // Items aren't correlated, as they have no old value.
                         self.check_value(item, inner, &format!("{path}[]"), false, found);
                     }
                 }
@@ -135,7 +135,7 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     let Ok(plan) = Plan::new(parsed.root, checked) else {
         return Verdict::Unknown;
     };
-    // On create, transition rules only run if they have `optionalOldSelf`.
+    // On create, transition rules only run if they set `optionalOldSelf`.
     let olds: &[Option<&Value>] = match is_optional {
         true => &[Some(value), None],
         false => &[Some(value)],
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// `expected` is a part of the message, or `None` if nothing is reported.
+    /// `expected` is a part of the message, or `None` if nothing should be reported.
     fn check(schema: Value, rule: &str, default: Value, expected: Option<&str>) {
         let mut field = schema;
         field["default"] = default;
@@ -225,10 +225,10 @@ mod tests {
         check("self + 'b' == 'ab'", json!("a"), None);
         check("isURL(self)", json!("a"), FALSE);
         check("quantity(self).isLessThan(quantity('1'))", json!("5"), FALSE);
-        // The evaluator does not support named time zones.
+        // The evaluator doesn't support named time zones.
         let zone = "timestamp(self).getHours('Europe/Rome') == 1";
         check(zone, json!("2024-01-01T00:00:00Z"), None);
-        // The other operand fails, but `false` decides.
+        // The left operand fails, but `false` decides.
         let both = "timestamp(self).getDate('a')>0 && false";
         check(both, json!("2024-01-01T00:00:00Z"), FALSE);
     }

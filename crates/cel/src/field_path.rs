@@ -2,14 +2,14 @@
 
 use rbuilder_schema::Schema;
 
-/// Checks that a path leads to a field. It consists of `.name`, or `['name']` for a map key or a
-/// name with special characters.
+/// Checks that a path leads to a field. Steps are `.name`, or `['name']` for map keys and names
+/// with special characters.
 pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), String> {
     normalize_field_path(path, schema).map(|_| ())
 }
 
-/// Normalizes a path to how the API server prints it, e.g. `a.b` for `.a.b` and `a[b]` for the key
-/// `b` of the map `a`.
+/// Normalizes a path to the API server's notation, e.g. `a.b` for `.a.b` and `a[b]` for the key `b`
+/// of the map `a`.
 pub(crate) fn normalize_field_path(path: &str, schema: &Schema) -> Result<String, String> {
     let mut schema = schema;
     let mut rest = path;

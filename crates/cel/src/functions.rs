@@ -1,8 +1,8 @@
 //! The functions in Kubernetes' CEL: the standard library, and the libraries that kube-apiserver
 //! enables for CRDs and admission (`k8s.io/apiserver/pkg/cel/environment/base.go`).
 //!
-//! Each signature is one line. `contains: string.(string) -> bool` is called as `a.contains(b)`,
-//! and `size: (string) -> int` as `size(a)`. Single capital letters are type parameters.
+//! Each line is a signature. `contains: string.(string) -> bool` is called as `a.contains(b)`, and
+//! `size: (string) -> int` as `size(a)`. Single capital letters are type parameters.
 //!
 //! # Adding a function
 //!
@@ -27,7 +27,7 @@ pub(crate) struct Overload {
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// How many type parameters there are. They are numbered from `Type::Variable(0)`.
+    /// Number of type parameters, numbered from `Type::Variable(0)`.
     pub(crate) variables: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = L
     functions
 });
 
-/// Function names to suggest, i.e. without operators.
+/// Function names for suggestions, i.e. excluding operators.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> + Clone {
     FUNCTIONS.keys().copied().filter(|name| {
         name.chars()
@@ -202,7 +202,7 @@ error: decision.() -> string
 errored: decision.() -> bool
 ";
 
-/// Comparisons share the overloads of `_<_`.
+/// All comparisons share the overloads of `_<_`.
 pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     let function = match function {
         "_<=_" | "_>_" | "_>=_" => "_<_",
@@ -247,7 +247,7 @@ fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     parts
 }
 
-/// Numbers the type parameters in the order in which they appear.
+/// Numbers type parameters in order of appearance.
 #[derive(Default)]
 struct Reader {
     letters: Vec<char>,

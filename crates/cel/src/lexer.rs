@@ -15,7 +15,7 @@ pub(crate) enum Token {
     Symbol(&'static str),
 }
 
-/// The lexer takes the first match, so longer symbols have to come first.
+/// The lexer takes the first match, so longer symbols must come first.
 const SYMBOLS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     "{", "}", ".", ",",
@@ -112,7 +112,7 @@ impl<'t> Lexer<'t> {
         self.error(start, format!("unexpected character `{letter}`"))
     }
 
-    /// A string literal may have the prefixes `r` and `b`, in any order.
+    /// String literals may have the prefixes `r` and `b`, in any order.
     fn is_string(&self) -> bool {
         let prefix = self
             .rest()
@@ -196,7 +196,7 @@ impl<'t> Lexer<'t> {
             .rest()
             .get(..digits)
             .and_then(|code| u32::from_str_radix(code, radix).ok());
-        // An escape sequence stands for a byte in a bytes literal, but for a character in a string.
+        // Escape sequences denote bytes in a bytes literal, but characters in a string.
         let byte = code.and_then(|code| u8::try_from(code).ok());
         match (code.and_then(char::from_u32), byte) {
             (_, Some(byte)) if bytes => {
@@ -250,8 +250,8 @@ impl<'t> Lexer<'t> {
             self.position += 1;
             return Ok(Token::Literal(Literal::Uint(value)));
         }
-        // We see `-9223372036854775808` as a minus sign and a number that is one more than
-        // `i64::MAX`.
+        // `-9223372036854775808` is lexed as a minus sign followed by a number that exceeds
+        // `i64::MAX` by one.
         match i64::try_from(value) {
             Ok(value) => Ok(Token::Literal(Literal::Int(value))),
             Err(_) if value == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),

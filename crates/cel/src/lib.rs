@@ -1,13 +1,13 @@
-//! Checks CEL expressions like kube-apiserver: validation rules in CRDs and match conditions of
+//! Checks CEL expressions like kube-apiserver: validation rules in CRDs, and match conditions of
 //! webhooks.
 //!
-//! Each expression is parsed, its macros are expanded, every node is typed, and its cost is
-//! estimated. The language, the functions and the cost units are the same as in kube-apiserver.
-//! Rules run on the defaults in a schema (see `defaults`) and on objects ([`RuleSet`]).
+//! Expressions are parsed, macro-expanded, type-checked, and their cost is estimated. The language,
+//! the functions and the cost units are the same as in kube-apiserver. Rules are run on schema
+//! defaults (see `defaults`) and on objects ([`RuleSet`]).
 //!
-//! The checks predict the API server's result. Every error is also reported by the API server. An
-//! expression that is too large to be checked only causes a warning. The functions are those of the
-//! newest Kubernetes minor version that rbuilder knows; other functions are errors.
+//! The checks predict the API server's result: every error is one that the API server reports as
+//! well. Expressions that are too large to check only cause a warning. Functions are those of the
+//! newest Kubernetes minor version known to rbuilder; all others are errors.
 //!
 //! | step | module | follows |
 //! |---|---|---|
@@ -24,15 +24,15 @@
 //! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
 //! `tests/recorded.jsonl` contains rules with the results and costs of kube-apiserver's own code,
-//! which are recorded by `cargo xtask cel` and compared in the unit tests. To add a function, add
-//! it to `functions` and `cost::price`, and rules that call it to this file.
+//! recorded by `cargo xtask cel` and compared in the unit tests. To add a function, add it to
+//! `functions` and `cost::price`, and add rules that call it to this file.
 //! `tests/evaluated/cases.json` contains tables of expressions, and `recorded.jsonl` next to it
 //! contains their values according to a real API server; a new function also belongs in `evaluate`
 //! and these tables.
 //!
-//! Release builds of operators do not compile this crate.
+//! Not compiled into release builds of operators.
 //!
-//! The crate knows schemas but neither Rust nor files: see [`RulePlace`].
+//! The crate knows about schemas, but neither Rust nor files: see [`RulePlace`].
 
 mod admission;
 mod ast;
@@ -69,9 +69,9 @@ use types::{Decl, Type};
 /// A diagnostic about a range of bytes of an expression.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
-/// For a single rule: cost of a run times the number of runs per object.
+/// Budget of a single rule: cost of a run times the number of runs per object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
-/// For all rules of a CRD together.
+/// Budget of all rules of a CRD together.
 pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl ResultType {
 
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// Upper bound of a single run, or `None` if the expression has errors or can't be checked.
+    /// Upper bound for a single run, or `None` if the expression has errors or can't be checked.
     cost: Option<u64>,
     used: Vec<String>,
 }
@@ -125,15 +125,14 @@ fn examine_expression(
         );
         diagnostics.push(Diagnostic::error(parsed.root.at.clone(), message));
     }
-    // A warning (e.g. about a deprecated field name) doesn't change the cost.
+    // Warnings (e.g. about a deprecated field name) don't affect the cost.
     let is_understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
     let cost = match decl {
         Some(decl) if is_understood => Some(cost::estimate_cost(&parsed.root, &checked, decl)),
         _ => None,
     };
     let used = checked.used.clone();
-    // The API server converts constants when it compiles a rule, so a failure makes the rule
-    // invalid.
+    // The API server converts constants at compile time, so a failure makes the rule invalid.
     if is_understood && let Err(error) = Plan::new(parsed.root, checked) {
         diagnostics.push(Diagnostic::error(error.at, error.text));
         return Examined {
@@ -149,8 +148,8 @@ fn examine_expression(
     }
 }
 
-/// Adds the location to the message of a syntax error, because errors are reported for the rule as
-/// a whole.
+/// Adds the location to the message of a syntax error, since errors are reported for the rule as a
+/// whole.
 fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     if error.is_error() {
         let place = match text.get(error.place.clone()).unwrap_or_default() {

@@ -1,7 +1,7 @@
-//! Validates literals that the API server parses when it compiles a rule: formats, durations and
+//! Validates literals that the API server parses at compile time: formats, durations and
 //! timestamps.
 
-/// Returns the first clause (including its `%`) that `string.format` doesn't know.
+/// Returns the first clause (including its `%`) that `string.format` doesn't support.
 pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     let mut rest = format;
     while let Some((_, after)) = rest.split_once('%') {
@@ -25,7 +25,7 @@ pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     None
 }
 
-/// Returns whether Go's `time.ParseDuration` accepts a string.
+/// Whether Go's `time.ParseDuration` accepts a string.
 pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {
@@ -52,7 +52,7 @@ pub(crate) fn is_duration(text: &str) -> bool {
     parts > 0
 }
 
-/// Returns whether Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects the year 0.
+/// Whether Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects year 0.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;

@@ -1,7 +1,7 @@
-//! Expands CEL's macros into loops and field tests, so that the checker and the estimator do not
-//! have to support them. Covers the standard macros and the extensions that Kubernetes enables.
+//! Expands CEL's macros into loops and field tests, so that checker and estimator don't have to
+//! support them. Covers the standard macros and the extensions enabled by Kubernetes.
 //!
-//! The cost of a rule depends on the expansion, so each expansion has the same nodes as in cel-go.
+//! The cost of a rule depends on the expansion, so the expanded nodes are the same as in cel-go.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::nodes::Nodes;
 
 type Result = std::result::Result<Expr, Diagnostic>;
 
-/// Expands `name(…)`, which is a call unless it's `has(a.b)`.
+/// Expands `name(…)`, which is a plain call unless it's `has(a.b)`.
 pub(crate) fn expand_function(
     name: &str,
     mut args: Vec<Expr>,
@@ -38,7 +38,7 @@ pub(crate) fn expand_function(
     }
 }
 
-/// Expands `target.name(…)`, which may be a macro or a call.
+/// Expands `target.name(…)`, which may be a macro or a plain call.
 pub(crate) fn expand_method(
     target: Expr,
     name: &str,
@@ -180,7 +180,7 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// Expands `map` and `transformList`, both with a test (`filtered`) and without.
+    /// Expands `map` and `transformList`, with (`filtered`) or without a filter.
     fn list(&mut self, target: Expr, mut args: Vec<Expr>, count: usize, filtered: bool) -> Result {
         let variables = self.variables(&mut args, count)?;
         let test = filtered.then(|| args.remove(0));
@@ -214,7 +214,7 @@ impl Maker<'_> {
 
     fn when(&mut self, test: Option<Expr>, step: Expr) -> Expr {
         let Some(test) = test else { return step };
-        // Keep the result if the item doesn't pass.
+        // Items that don't pass leave the result unchanged.
         let same = self.accumulator();
         self.call("_?_:_", vec![test, step, same])
     }
@@ -282,7 +282,7 @@ impl Maker<'_> {
     }
 }
 
-// `target` occurs twice in the expansion, but ids must be unique.
+// Copies with new ids, because `target` occurs twice in the expansion and ids must be unique.
 fn copy(expr: &Expr, nodes: &mut Nodes) -> Expr {
     let mut again = |expr: &Expr| copy(expr, nodes);
     let kind = match &expr.kind {

@@ -1,4 +1,4 @@
-//! Messages about calls whose argument types do not match any overload of the function.
+//! Error messages for calls whose argument types don't match any overload.
 
 pub(crate) fn describe_mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
     let operator = function.trim_matches('_').trim_start_matches('@');

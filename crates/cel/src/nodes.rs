@@ -1,11 +1,11 @@
-//! Creates the nodes of a tree for the parser and the macros, and limits their number and depth.
+//! Creates nodes for the parser and the macros, limiting their number and depth.
 
 use std::ops::Range;
 
 use super::Diagnostic;
 use super::ast::{Expr, Kind};
 
-/// We traverse trees recursively, so limit their depth to save the stack.
+/// Trees are traversed recursively, so limit the depth to avoid a stack overflow.
 const MAX_DEPTH: usize = 300;
 const MAX_NODES: usize = 20_000;
 

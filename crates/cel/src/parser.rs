@@ -9,13 +9,13 @@ use super::lexer::{self, Token};
 use super::macros;
 use super::nodes::{Nodes, too_large};
 
-/// The API server allows 250 levels of brackets. We recurse deeper for each of them.
+/// Nesting limit for brackets. The API server allows 250, but we need more stack per level.
 const MAX_NESTING: usize = 100;
 
 pub(crate) struct Parsed {
     pub(crate) root: Expr,
     pub(crate) nodes: usize,
-    /// About syntax that older API servers don't accept.
+    /// Warnings about syntax that older API servers don't accept.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
@@ -50,7 +50,7 @@ struct Parser {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// In ascending order of precedence. All are left-associative.
+/// Binary operators by ascending precedence. All are left-associative.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -148,13 +148,13 @@ impl Parser {
             if times == 0 {
                 continue;
             }
-            // A sign belongs to the literal after it, unless that's in parentheses.
+            // A sign belongs to the literal that follows, unless that's in parentheses.
             let is_literal = matches!(self.peek(), Some(Token::Literal(_)));
             let mut operand = self.member()?;
             if symbol == "-" && times == 1 && is_literal && self.negated(&mut operand) {
                 return Ok(operand);
             }
-            // cel-go lets pairs of operators cancel out.
+            // Pairs of operators cancel out, as in cel-go.
             if times % 2 == 1 {
                 operand = self.nodes.call(&self.since(start), function, vec![operand]);
             }
@@ -229,7 +229,7 @@ impl Parser {
             let name = self.nodes.make(&at, Kind::Literal(Literal::String(field)));
             return Ok(self.nodes.call(&self.since(start), "_?._", vec![operand, name]));
         }
-        // cel-go's grammar has backquotes for fields, but not for functions.
+        // cel-go's grammar allows backquotes for fields, but not for functions.
         if !is_quoted && self.accept("(") {
             let args = self.exprs(")")?;
             let at = self.since(start);
@@ -293,7 +293,7 @@ impl Parser {
         Ok(self.nodes.make(&at, Kind::Ident(name)))
     }
 
-    /// Skips to the closing brace. The opening one has been consumed.
+    /// Skips to the closing brace. The opening one was already consumed.
     fn message(&mut self, name: String, start: usize) -> Result<Expr> {
         let mut open = 1;
         while open > 0 {

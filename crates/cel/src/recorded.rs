@@ -1,6 +1,6 @@
-//! Rules and the results of kube-apiserver's own code, recorded by `cargo xtask cel`.
+//! Rules with the results of kube-apiserver's own code, recorded by `cargo xtask cel`.
 //!
-//! A test in the library also includes this file and sends the same rules to a server.
+//! Also included by a test in the library, which sends the same rules to a server.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ pub(crate) struct Recorded {
     pub(crate) schema: String,
     pub(crate) path: String,
     pub(crate) rule: String,
-    /// The first error, if it doesn't compile.
+    /// The first compile error, if any.
     pub(crate) error: Option<String>,
-    /// Of a single run.
+    /// Cost of a single run.
     pub(crate) cost: Option<u64>,
-    /// How often it runs for an object at most.
+    /// Maximum number of runs per object.
     pub(crate) times: Option<u64>,
 }
 

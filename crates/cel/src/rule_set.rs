@@ -1,9 +1,9 @@
-//! Runs the rules of a value like kube-apiserver when it validates an object.
+//! Runs the rules on a value like kube-apiserver when it validates an object.
 //!
-//! The order of checks, the budgets and the messages follow `validateExpressions` in
-//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`. The caller walks the object
-//! and its schema, correlates old values, and writes the errors: a [`Violation`] contains
-//! everything needed for an error except its path.
+//! Order of checks, budgets and messages follow `validateExpressions` in
+//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`. The caller traverses the
+//! object and its schema, correlates old values, and formats the errors: a [`Violation`] contains
+//! everything needed for an error except the path.
 
 use rbuilder_schema::{Cel, Reason, Schema};
 use serde_json::Value;
@@ -13,12 +13,12 @@ use super::parser::parse_expression;
 use super::types::{Decl, Type};
 use super::{Diagnostic, ResultType, check, field_path};
 
-/// For all rules of an object together.
+/// Budget for all rules of an object together.
 const REQUEST_BUDGET: u64 = 10_000_000;
-/// In bytes. Longer messages are ignored.
+/// Limit in bytes. Longer messages are ignored.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-/// The remaining budget for the rules of an object, in the API server's units.
+/// The remaining budget for an object's rules, in the API server's units.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// `None` once it is exceeded.
@@ -26,24 +26,24 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget for an object: the API server starts with it for each request.
+    /// The initial budget for an object, which the API server grants for each request.
     pub fn per_object() -> Budget {
         Budget {
             remaining: Some(REQUEST_BUDGET),
         }
     }
 
-    /// Returns whether the budget was exceeded, in which case the API server runs no further rules.
+    /// Whether the budget was exceeded, in which case the API server runs no further rules.
     pub fn is_exceeded(&self) -> bool {
         self.remaining.is_none()
     }
 
-    /// Returns the remaining budget. Zero if it was exceeded.
+    /// The remaining budget. Zero if it was exceeded.
     pub fn remaining(&self) -> u64 {
         self.remaining.unwrap_or(0)
     }
 
-    /// Returns false if the budget doesn't cover the cost, and is exceeded from then on.
+    /// Deducts a cost. Returns false if that exceeds the budget, now or previously.
     fn pay(&mut self, cost: u64) -> bool {
         self.remaining = self.remaining.and_then(|remaining| remaining.checked_sub(cost));
         self.remaining.is_some()
@@ -54,37 +54,38 @@ impl Budget {
     }
 }
 
-/// Why there is a [`Violation`] of a rule.
+/// The cause of a [`Violation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViolationKind {
-    /// The rule is false. Its error contains the value, unless it is an object or a list.
+    /// The rule is false. The error contains the value, unless it's an object or a list.
     Fails,
-    /// The rule cannot be evaluated, or a budget was exceeded. The error is `Invalid value` and
+    /// The rule can't be evaluated, or a budget was exceeded. The error is `Invalid value` and
     /// contains the name of the schema's type.
     Errors,
-    /// The evaluator does not support the rule: the result is unknown.
+    /// The evaluator doesn't support the rule, so the result is unknown.
     Unsupported,
 }
 
-/// A rule that does not hold.
+/// A rule that doesn't hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The rule's index in the compiled list.
+    /// Index into the compiled rules.
     pub rule: usize,
-    /// Why the rule does not hold.
+    /// Why the rule doesn't hold.
     pub kind: ViolationKind,
-    /// The API server's message, without the path, the error type and the value.
+    /// The API server's message, without path, error type and value.
     pub detail: String,
-    /// The rule's reason. `FieldValueInvalid` if it has none, or if the rule has an error.
+    /// The rule's reason. Defaults to `FieldValueInvalid`, which is also used if the rule can't be
+    /// evaluated.
     pub reason: Reason,
-    /// The path to append to the value's path, separated by a dot, such as `metadata.name`.
+    /// Path to append to the value's path with a dot, e.g. `metadata.name`.
     pub field: Option<String>,
-    /// Whether the API server returns a warning instead of an error if an update does not change
+    /// Whether the API server returns a warning instead of an error for updates that don't change
     /// the value.
     pub ratchets: bool,
 }
 
-/// The compiled rules of a value.
+/// The compiled rules for a value.
 #[derive(Debug)]
 pub struct RuleSet {
     rules: Vec<Rule>,
@@ -144,7 +145,7 @@ impl Program {
 #[derive(Debug)]
 enum CompileError {
     Invalid(String),
-    /// We don't check expressions of this size.
+    /// The expression exceeds our size limits.
     TooLarge,
 }
 
@@ -158,10 +159,10 @@ impl CompileError {
 }
 
 impl RuleSet {
-    /// Compiles the rules for the values of a schema. `is_object` is set for the root of a resource
-    /// and for embedded objects, which have `apiVersion`, `kind` and `metadata`.
+    /// Compiles rules for the values of a schema. `is_object` is set for the root of a resource and
+    /// for embedded objects, i.e. those with `apiVersion`, `kind` and `metadata`.
     ///
-    /// The rules are a separate parameter because a branch of `allOf` can also contain rules, which
+    /// The rules are a separate parameter because branches of `allOf` can also contain rules, which
     /// see the value through the enclosing schema.
     pub fn compile(rules: &[Cel], schema: &Schema, is_object: bool) -> RuleSet {
         let own = match rules.is_empty() {
@@ -177,21 +178,21 @@ impl RuleSet {
         }
     }
 
-    /// Returns whether there are no rules.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Returns whether any rule uses the old value.
+    /// Whether any rule uses the old value.
     pub fn uses_old(&self) -> bool {
         self.rules.iter().any(|rule| rule.uses_old)
     }
 
-    /// Runs the rules on a value. `old` is the correlated value in the object before an update, and
-    /// `schema` is the schema for which the rules were compiled.
+    /// Runs the rules on a value. `old` is the correlated value before an update, and `schema` is
+    /// the schema that the rules were compiled for.
     ///
-    /// Rules do not run on `null`, and rules that need an old value only run if there is one. If
-    /// the budget was exceeded, the caller must not run any further rules for the object.
+    /// Rules don't run on `null`, and rules that require an old value only run if there is one.
+    /// Once the budget is exceeded, the caller must not run any further rules for the object.
     pub fn evaluate(
         &self,
         own: &Value,
@@ -258,7 +259,8 @@ impl Rule {
                 return rule;
             }
         }
-        // A CRD can't have an invalid message expression. If it has one anyway, use the message.
+        // CRDs can't have an invalid message expression. Fall back to the message if there is one
+        // anyway.
         rule.message = source
             .message_expression
             .as_deref()
@@ -353,7 +355,7 @@ impl Rule {
         }
     }
 
-    /// Returns how errors call the rule: by its message or, without one, its expression.
+    /// How errors refer to the rule: by its message or, if there's none, its expression.
     fn shown(&self) -> &str {
         match self.source.message.as_deref() {
             None | Some("") => self.source.rule.trim(),
@@ -382,14 +384,14 @@ impl Rule {
 
 enum Message {
     Text(String),
-    /// The expression fails, or returns nothing usable. Use the rule's `message`.
+    /// The expression failed or has no usable result. Fall back to the rule's `message`.
     Unusable,
     Stops(String),
     Unsupported(&'static str),
 }
 
 fn evaluate_message(program: &Program, values: &Values<'_>, budget: &mut Budget) -> Message {
-    // In message expressions, `oldSelf` is never an optional. The API server passes it as it is.
+    // In message expressions, `oldSelf` is never an optional; the API server passes it as is.
     let run = program.run(values, false);
     if let Err(Stop::Unsupported(what)) = run.result {
         return Message::Unsupported(what);

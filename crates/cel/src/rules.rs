@@ -1,4 +1,4 @@
-//! Checks the rules in a CRD's schema, and estimates their cost from the number of runs.
+//! Checks the rules in a CRD's schema, and estimates their cost based on the number of runs.
 //!
 //! Budgets and cardinality follow `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
@@ -16,12 +16,12 @@ use super::{CRD_BUDGET, Examined, RULE_BUDGET, ResultType, abbreviate, examine_e
 /// The location of a rule in the schema and in its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulePlace {
-    /// The path of the value that the rule applies to, such as `.spec.items[].name`. Empty for the
+    /// The path of the value that the rule applies to, e.g. `.spec.items[].name`. Empty for the
     /// entire object.
     pub path: String,
     /// The origin of the marker, from [`Cel::origin`].
     pub origin: Origin,
-    /// The bytes of the rule, or of its message expression.
+    /// Byte range in the rule, or in its message expression.
     pub range: Range<usize>,
 }
 
@@ -37,7 +37,7 @@ impl RulePlace {
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every rule in the schema of an entire object.
+/// Checks every rule in the schema of a complete object.
 ///
 /// Diagnostics are in schema order: the rules of a value come first, then those of its fields by
 /// name, then those of its items or values. An error about the total cost comes last.
@@ -51,7 +51,7 @@ pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     walk.found
 }
 
-/// Returns whether there's a rule in a schema or below it.
+/// Whether a schema or any of its descendants has rules.
 pub(crate) fn has_rules(schema: &Schema) -> bool {
     !schema.validations.is_empty()
         || schema.properties.values().any(|property| has_rules(property))
@@ -62,11 +62,11 @@ pub(crate) fn has_rules(schema: &Schema) -> bool {
 #[derive(Clone)]
 pub(crate) struct Scope {
     pub(crate) path: String,
-    /// How many values an object may have at this path, if that's bounded.
+    /// Maximum number of values per object at this path, if bounded.
     times: Option<u64>,
-    /// The innermost list or map around it that lacks a bound.
+    /// The innermost unbounded list or map around it.
     pub(crate) unbounded: Option<MissingBound>,
-    /// The innermost list around it whose old and new items we can't match up.
+    /// The innermost list around it whose items aren't correlatable.
     uncorrelatable: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Cost {
     pub(crate) once: u64,
     pub(crate) times: u64,
     place: RulePlace,
-    /// Abbreviated.
+    /// Abbreviated source.
     rule: String,
 }
 
@@ -167,8 +167,7 @@ impl Walk {
         self.add(examined, &site.place, "");
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
-            // The server evaluates at most one message per object, that of the first rule that
-            // fails.
+            // The server evaluates at most one message per object, namely for the first failing rule.
             let site = site.at(rule.message_expression_origin.or(rule.origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
@@ -209,7 +208,7 @@ impl Walk {
             let help = "make it a list of type `map` (`list_type = \"map\"`), or put the rule on the list";
             self.error(&site.place, message, help);
         }
-        // If the text doesn't even mention `oldSelf`, the marker's parser has reported that.
+        // The marker parser already reports rules that don't mention `oldSelf` at all.
         let mentioned = site.rule.rule.contains("oldSelf");
         if mentioned && !uses_old && site.rule.optional_old_self.is_some() && examined.cost.is_some() {
             let help = "remove it, or compare with `oldSelf`";
@@ -246,7 +245,7 @@ impl Walk {
             .costs
             .iter()
             .fold(0u64, |sum, cost| sum.saturating_add(cost.total()));
-        // Rules over their own limit have been reported, and fixing them may be enough.
+        // Rules over their own budget were already reported, and fixing those may be enough.
         if total <= CRD_BUDGET || self.costs.iter().any(|cost| cost.total() > RULE_BUDGET) {
             return;
         }

@@ -21,14 +21,14 @@ fn verdicts_and_costs_match_the_api_server() {
                 counts[0] += 1;
                 (Some(once), Some(times)) == (recorded.cost, recorded.times)
             }
-            // If we don't support the expression, we may warn but not fail.
+            // Unsupported expressions may cause a warning, but not an error.
             (None, None) => {
                 counts[1] += 1;
                 !walk.found.iter().any(|found| found.is_error())
             }
             (Some(_), ours) => {
                 counts[2] += 1;
-                // Some names are only rejected by older servers, so a warning will do.
+                // Some names are only rejected by older servers, so a warning suffices.
                 let warns = walk.found.iter().any(|found| !found.is_error());
                 warns || ours.is_none() && !walk.found.is_empty()
             }
@@ -51,7 +51,7 @@ fn verdicts_and_costs_match_the_api_server() {
 }
 
 proptest::proptest! {
-    /// Rules come from users, so no text may make the checker panic.
+    /// Rules are user input, so the checker must not panic on any text.
     #[test]
     fn arbitrary_text_does_not_panic(words in proptest::collection::vec(word(), 0..40)) {
         let text: String = words.concat();
@@ -76,7 +76,7 @@ fn word() -> impl proptest::strategy::Strategy<Value = String> {
     ]
 }
 
-/// The rule is on an object with an integer `i` and a list of strings `l`.
+/// Checks a rule on an object with an integer `i` and a list of strings `l`.
 fn check_errors(rule: &str, expected: &[&str]) {
     let schema = r#"{"type": "object", "properties": {"i": {"type": "integer"},
         "l": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}, "x-kubernetes-validations": [{"rule": ""}]}"#;

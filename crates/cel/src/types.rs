@@ -1,22 +1,22 @@
-//! CEL's types, and the types and maximum sizes that Kubernetes declares for the values in a
-//! schema.
+//! CEL's types, and the types and maximum sizes that Kubernetes declares for values in a schema.
 //!
-//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. A value without a limit in the
-//! schema is limited by the size of the largest request.
+//! Sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. Values that the schema doesn't bound
+//! are limited by the maximum request size.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_schema::{Schema, SchemaType, cel_name};
 
-/// The API server accepts requests of up to 3 MiB.
+/// Maximum request size of the API server: 3 MiB.
 pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Checked at run time.
+    /// Type-checked at run time.
     Dyn,
-    /// An error has been reported for the expression, so accept anything.
+    /// An error was already reported for this expression. Compatible with any type, to avoid
+    /// follow-up errors.
     Error,
     Bool,
     Int,
@@ -27,16 +27,16 @@ pub(crate) enum Type {
     Null,
     Duration,
     Timestamp,
-    /// What `type(x)` returns.
+    /// The type of `type(x)`.
     Kind,
     List(Arc<Type>),
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
-    /// Every object schema is a type of its own.
+    /// Every object schema is a distinct type.
     Object(Arc<Decl>),
     /// A type of Kubernetes' libraries, e.g. `quantity`.
     Opaque(&'static str),
-    /// Not inferred yet.
+    /// A type variable that isn't bound yet.
     Variable(usize),
 }
 
@@ -66,7 +66,7 @@ impl Type {
         Type::Optional(Arc::new(inner))
     }
 
-    /// Returns what messages call the type.
+    /// The type's name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
@@ -92,9 +92,9 @@ impl Type {
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
-    /// In bytes, items or keys. 0 for a value of fixed size.
+    /// Maximum number of bytes, items or keys. 0 for values of fixed size.
     pub(crate) max_size: u64,
-    /// Of the JSON.
+    /// Minimum size of the JSON representation.
     pub(crate) min_bytes: u64,
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum DeclKind {
     Simple(Type),
     List(Arc<Decl>),
     Map(Arc<Decl>),
-    /// By CEL name. `None` if rules can't see the field.
+    /// Fields by CEL name. `None` if a field is inaccessible to rules.
     Object(BTreeMap<String, Option<Arc<Decl>>>),
 }
 
@@ -116,7 +116,7 @@ fn simple(ty: Type, max_size: u64, min_bytes: u64) -> Decl {
 }
 
 impl Decl {
-    /// Returns `None` if rules can't see the values. With `is_object`, the value has `metadata`,
+    /// Returns `None` if rules can't access the values. With `is_object`, values have `metadata`,
     /// `apiVersion` and `kind`.
     pub(crate) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
         if schema.int_or_string {
@@ -170,7 +170,7 @@ impl Decl {
         }
     }
 
-    /// Returns the declaration of a field, or of `@items`, `@keys` or `@values`.
+    /// The declaration of a field, or of `@items`, `@keys` or `@values`.
     pub(crate) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
         match (&self.kind, step) {
             (DeclKind::List(items), "@items") => Some(items.clone()),

@@ -2,7 +2,7 @@
 
 use super::types::Type;
 
-/// The types inferred so far, by number of the type variable.
+/// Types inferred so far, indexed by type variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     bound: Vec<Option<Type>>,
@@ -27,7 +27,7 @@ impl Bindings {
         }
     }
 
-    /// Same as [`resolve`](Self::resolve), but turns what we couldn't infer into `dyn`.
+    /// Like [`resolve`](Self::resolve), but replaces unbound variables with `dyn`.
     pub(crate) fn settle(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -41,13 +41,13 @@ impl Bindings {
         }
     }
 
-    /// Returns whether `given` can be assigned to `expected`. Infers types only in this case.
+    /// Returns whether `given` is assignable to `expected`. Only binds variables if it is.
     pub(crate) fn accepts(&mut self, given: &Type, expected: &Type) -> bool {
         self.all_accept(std::slice::from_ref(given), std::slice::from_ref(expected))
     }
 
     pub(crate) fn all_accept(&mut self, given: &[Type], expected: &[Type]) -> bool {
-        // Work on a copy, so that a failure leaves no bindings behind.
+        // Use a copy, so that a failure leaves no bindings behind.
         let mut trial = self.clone();
         let fits =
             given.len() == expected.len() && given.iter().zip(expected).all(|(a, b)| trial.assign(a, b));
@@ -60,7 +60,7 @@ impl Bindings {
     fn assign(&mut self, given: &Type, expected: &Type) -> bool {
         if let Type::Variable(number) = expected {
             let (valid, bound) = self.bind(*number, given);
-            // If the variable would contain itself, we can still try to bind `given` below.
+            // If the variable would contain itself, binding `given` below may still work.
             if valid || bound {
                 return valid;
             }
@@ -85,7 +85,7 @@ impl Bindings {
         }
     }
 
-    /// Returns whether the types are compatible, and whether the variable was bound already.
+    /// Returns whether the types are compatible, and whether the variable was already bound.
     fn bind(&mut self, number: usize, ty: &Type) -> (bool, bool) {
         if *ty == Type::Variable(number) {
             return (true, true);
@@ -112,8 +112,7 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a type contains a variable. If so, binding the variable to it would create
-    /// an infinite type.
+    /// Occurs check: binding a variable to a type that contains it would create an infinite type.
     fn mentions(&self, ty: &Type, number: usize) -> bool {
         match ty {
             Type::Variable(other) => {
@@ -131,7 +130,7 @@ impl Bindings {
     }
 }
 
-/// Returns whether `a` is at least as general as `b`. They must be assignable to each other.
+/// Whether `a` is at least as general as `b`. They must be assignable to each other.
 pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,

@@ -1,11 +1,11 @@
 //! Estimates the maximum cost of an expression, in the API server's units.
 //!
-//! The estimate follows cel-go's `checker/cost.go` and Kubernetes' additions in
-//! `apiserver/pkg/cel/library/cost.go`. The cost of an operation grows with the size of its
-//! operands. These sizes are limited by the schema, or else by the largest request.
+//! Follows cel-go's `checker/cost.go` and Kubernetes' additions in
+//! `apiserver/pkg/cel/library/cost.go`. Costs grow with the sizes of the operands, which are
+//! limited by the schema, or else by the maximum request size.
 //!
 //! For example, take `self.names.exists(n, n == self.name)`, where `names` has at most 10 items of
-//! at most 20 characters and `name` has at most 63 characters. The macro expands to a loop (see
+//! up to 20 characters and `name` has up to 63 characters. The macro expands to a loop (see
 //! `macros`) with these costs:
 //!
 //! | part | cost |
@@ -16,14 +16,14 @@
 //! | each round, `==`: 0.1 per byte of the shorter string, here 20 · 4 of at most 63 · 4 bytes | 8 |
 //! | the result, `@result` | 1 |
 //!
-//! The total is 2 + 10 · (3 + 4 + 8) + 1 = 153, the same as the API server's estimate
+//! The total is 2 + 10 · (3 + 4 + 8) + 1 = 153, same as the API server's estimate
 //! (`tests/recorded.jsonl`).
 //!
-//! Counting nodes and rounds would not be enough. The cost of `==` depends on the size of `n`,
-//! which is only known because `n` is an item of `self.names`. So the estimator records the path of
-//! each value (`self`, `names`, `@items`) and looks up its size in the schema. Without `max_items`,
-//! the list can contain as many items as fit into a request of 3 MiB: (3 · 2²⁰ − 2) / 3 =
-//! 1,048,575. The rule then costs 34,602,978, which is above the budget.
+//! Counting nodes and iterations alone isn't enough. The cost of `==` depends on the size of `n`,
+//! which is only known because `n` is an item of `self.names`. Hence the estimator tracks the path
+//! of each value (`self`, `names`, `@items`) and looks up its size in the schema. Without
+//! `max_items`, the list is only limited by the request size of 3 MiB, to (3 · 2²⁰ − 2) / 3 =
+//! 1,048,575 items. The rule then costs 34,602,978, which exceeds the budget.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(crate) struct Estimate {
     pub(crate) max: u64,
 }
 
-/// For values without a bound in the schema.
+/// For values that the schema doesn't bound.
 const UNKNOWN: Estimate = Estimate {
     min: 0,
     max: u64::MAX,
@@ -101,7 +101,7 @@ impl Estimate {
     }
 }
 
-/// Sizes of the keys and values of a list or map that the expression creates itself.
+/// Sizes of the keys and values of a list or map created by the expression itself.
 #[derive(Clone, Copy)]
 struct Entries {
     is_list: bool,
@@ -119,21 +119,21 @@ impl Entries {
     }
 }
 
-/// The path from a variable to a value. Empty for a computed value.
+/// The path from a variable to a value. Empty for computed values.
 ///
-/// The API server keeps paths in Go slices. Slices can share memory, so appending to one path can
-/// overwrite the end of another, and this affects the estimates. To match them,
-/// [`push`](Path::push) behaves like Go's `append`. In
+/// The API server keeps paths in Go slices. Slices can share memory, so appending to one path may
+/// overwrite the end of another, which affects the estimates. To match them, [`push`](Path::push)
+/// behaves like Go's `append`. In
 ///
 /// ```text
 /// self.objects.all(o, o.tags.all(t, t != o.key))
 /// ```
 ///
-/// the path of `o` is `self`, `objects`, `@items`: three steps in an array with room for four,
-/// because Go doubles the capacity. `o.tags` writes `tags` to the fourth element, and `o.key` then
-/// overwrites it with `key`. When the inner loop finally looks up the size of its range, the path
+/// the path of `o` is `self`, `objects`, `@items`: three steps in an array with capacity four,
+/// since Go doubles the capacity. `o.tags` writes `tags` to the fourth element, which `o.key` then
+/// overwrites with `key`. When the inner loop finally looks up the size of its range, the path
 /// reads `objects[].key`, a string of at most 40 bytes, instead of `objects[].tags`, a list of at
-/// most 5 items. The estimate is 2611. With `self.name` in place of `o.key`, it is 371.
+/// most 5 items. The estimate is 2611; with `self.name` in place of `o.key`, it's 371.
 #[derive(Clone, Default)]
 struct Path {
     steps: Rc<RefCell<Vec<String>>>,
@@ -250,8 +250,8 @@ impl Estimator<'_> {
             }
             Kind::Fold(fold) => self.fold(expr, fold),
             Kind::Bind { name, value, body } => {
-                // cel-go binds a variable with a loop over an empty list, so the cost includes that
-                // list.
+                // cel-go binds variables with a loop over an empty list, so include the cost of
+                // that list.
                 let sum = Estimate::exactly(NEW_LIST).plus(self.cost(value));
                 self.bind(name, value);
                 let sum = sum.plus(self.cost(body));
@@ -264,7 +264,7 @@ impl Estimator<'_> {
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Estimate {
-        // The name of a type is a single variable, even if it has dots.
+        // A type name is a single variable, even if it contains dots.
         if *self.ty(expr) == Type::Kind
             && let Some(name) = check::path(expr)
         {
@@ -406,8 +406,8 @@ impl Estimator<'_> {
         }
         let sum = sum.plus(self.cost(&fold.result));
         self.unbind(ACCUMULATOR);
-        // The size comes last, because a round may have overwritten the path of the range (see
-        // `Path`).
+        // The size must come last, because an iteration may have overwritten the path of the range
+        // (see `Path`).
         let rounds = self.size(&fold.range);
         match fold.init.kind {
             Kind::Literal(_) => self.sizes[expr.id] = self.known_size(&fold.init),
@@ -426,7 +426,7 @@ impl Estimator<'_> {
             self.entries[expr.id] = self.entries_of(arg);
             return cost;
         }
-        // Look up each size right away, before the next argument can overwrite the path (see
+        // Look up each size immediately, before the next argument can overwrite the path (see
         // `Path`).
         let mut costs = Vec::with_capacity(args.len());
         for arg in args {

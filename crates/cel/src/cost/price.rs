@@ -1,4 +1,4 @@
-//! The cost of calling each function, and the size of its result.
+//! Costs of function calls, and sizes of their results.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,13 +8,13 @@ use crate::ast::{ACCUMULATOR, Expr, Kind, Literal};
 use crate::types::Type;
 
 const PER_CHARACTER: f64 = 0.1;
-/// Per character of a pattern, on top of traversing the string.
+/// Per pattern character, in addition to traversing the string.
 const PER_PATTERN_CHARACTER: f64 = 0.25;
 
 pub(super) struct Call<'c> {
     pub(super) expr: &'c Expr,
     pub(super) function: &'c str,
-    /// In this overload.
+    /// Parameter types of this overload.
     pub(super) parameters: &'c [Type],
     pub(super) target: Option<&'c Expr>,
     pub(super) args: &'c [Expr],
@@ -27,7 +27,7 @@ pub(super) enum Price {
 }
 
 impl Estimator<'_> {
-    /// Returns the price of a call, or `None` for the many functions that simply cost 1.
+    /// Returns the price of a call, or `None` for the many functions with a flat cost of 1.
     pub(super) fn price_call(&mut self, call: &Call<'_>) -> Option<Price> {
         let target = call.target.map(|target| self.size(target));
         let first = call.args.first().map(|arg| self.size(arg));
@@ -37,8 +37,8 @@ impl Estimator<'_> {
         match (call.function, target, first, second) {
             ("_&&_" | "_||_", None, ..) => match call.costs {
                 [left, right] => Some(Price::Whole(
-                    // The right operand may not run at all, so only the left one counts for the
-                    // minimum.
+                    // Short-circuiting may skip the right operand, so only the left one counts
+                    // toward the minimum.
                     Estimate {
                         min: left.min,
                         max: left.plus(*right).max,
@@ -224,7 +224,7 @@ impl Estimator<'_> {
 
     fn item_size(&self, list: &Expr) -> Estimate {
         let path = self.path(list);
-        // cel-go copies the path here, so appending to it overwrites nothing (see `Path`).
+        // cel-go copies the path here, so appending doesn't overwrite anything (see `Path`).
         let steps = path.steps();
         if path.is_empty() || steps[0] == ACCUMULATOR {
             return UNKNOWN;
@@ -275,7 +275,7 @@ impl Estimator<'_> {
     }
 }
 
-// Comparing stops at the end of the shorter operand.
+// Comparisons stop at the end of the shorter operand.
 fn comparison(left: Estimate, right: Estimate) -> Estimate {
     let max = left.max.min(right.max);
     Estimate { min: max.min(1), max }.scaled(PER_CHARACTER)

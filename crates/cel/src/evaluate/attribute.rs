@@ -1,6 +1,6 @@
 //! Variables, fields and indices. cel-go evaluates `self.a.b[0]` as a single attribute with three
-//! qualifiers: each qualifier costs 1, and so does the attribute, unless it is the branch of a
-//! conditional or an index of another attribute.
+//! qualifiers. Each qualifier costs 1. The attribute itself also costs 1, unless it is the branch
+//! of a conditional or an index of another attribute.
 
 use super::text;
 use super::value::{List, Value};
@@ -10,9 +10,9 @@ use crate::ast::{Expr, Kind};
 #[derive(Clone, Copy)]
 struct Qualifier<'p> {
     key: Key<'p>,
-    /// Whether an absent value leads to an empty optional instead of an error.
+    /// Whether absent values result in an empty optional instead of an error.
     optional: bool,
-    /// Whether it's the field of a `has` macro.
+    /// Whether this is the field in a `has` macro.
     test: bool,
 }
 
@@ -33,16 +33,16 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         let is_test = matches!(expr.kind, Kind::Select { test: true, .. });
         match (is_test, is_conditional(base(expr))) {
             (false, false) => self.charge(READ)?,
-            // `has` refunds the attribute itself, even for a conditional, which hasn't paid for
-            // one.
+            // `has` refunds the attribute itself, even for a conditional, which was never charged
+            // for one.
             (true, true) => self.cost = self.cost.saturating_sub(READ),
             _ => {}
         }
         result
     }
 
-    /// Evaluates an attribute without charging for it. `outer` are further qualifiers, from right
-    /// to left.
+    /// Evaluates an attribute without charging for it. `outer` contains further qualifiers, from
+    /// right to left.
     fn resolve(&mut self, expr: &'p Expr, mut outer: Vec<Qualifier<'p>>) -> Outcome<'v> {
         let mut expr = expr;
         while self.plan.is_attribute(expr)
@@ -75,7 +75,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         self.qualify_all(value, &outer)
     }
 
-    /// Applies qualifiers, which are given from right to left.
+    /// Applies qualifiers, which are ordered from right to left.
     fn qualify_all(&mut self, value: Value<'v>, qualifiers: &[Qualifier<'p>]) -> Outcome<'v> {
         let (mut value, mut is_optional) = match value {
             Value::Optional(None) => return Ok(value),
@@ -118,7 +118,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         })
     }
 
-    /// Evaluates an index, for which the qualifier pays.
+    /// Evaluates an index, which is paid for by its qualifier.
     fn index(&mut self, index: &'p Expr) -> Outcome<'v> {
         match self.plan.is_attribute(index) && !self.plan.is_constant(index) {
             true => self.resolve(index, Vec::new()),
@@ -155,7 +155,7 @@ fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Resul
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_)
     );
     if !is_key {
-        // The API server's message mentions a Go type here, which we don't know.
+        // The API server's message contains a Go type here, which isn't known.
         return Err(Stop::Unsupported("an index of an unusual type"));
     }
     let missing = |what: &str| match may_be_absent {
@@ -178,7 +178,7 @@ fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Resul
     }
 }
 
-/// Returns `None` for a negative index.
+/// Returns `None` for negative indices.
 fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
     let unsupported = || Stop::error(format!("unsupported index value {} in list", text::show(key)));
     let index = match key {
@@ -193,7 +193,7 @@ fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
     };
     let index = usize::try_from(index).ok();
     let is_inside = index.is_some_and(|index| index < list.len());
-    // Lists that come from the object accept nothing but integers.
+    // Lists in the object accept only integers.
     if is_inside && matches!(list, List::Json(_)) && !matches!(key, Value::Int(_)) {
         return Err(Stop::error(format!("unsupported index: {}", text::show(key))));
     }

@@ -1,4 +1,4 @@
-//! Function calls: evaluates the arguments, finds the overload and counts the cost.
+//! Function calls: evaluates the arguments, resolves the overload and charges the cost.
 
 use rbuilder_re2::Pattern;
 
@@ -31,8 +31,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             _ => {}
         }
         let overload = self.plan.overload(expr);
-        // cel-go evaluates all arguments of an operator, but stops at the first error for anything
-        // else.
+        // cel-go evaluates all arguments of an operator; for other functions, it stops at the first
+        // error.
         let stops_early =
             target.iter().count() + args.len() > 2 || (overload.is_none() && !is_operator(function));
         let mut values: Vec<Option<Value<'v>>> = Vec::with_capacity(args.len() + 1);
@@ -68,8 +68,9 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         result
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). One operand can decide
-    /// even if the other fails.
+    /// Evaluates `&&` (`decisive` is false) or `
+    ///
+    /// ` (`decisive` is true). One operand may decide even if the other fails.
     fn junction(&mut self, left: &'p Expr, right: &'p Expr, decisive: bool) -> Outcome<'v> {
         let mut stop = None;
         for side in [left, right] {
@@ -78,7 +79,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => stop = stop.or(Some(Stop::no_overload())),
                 Err(Stop::OverLimit) => return Err(Stop::OverLimit),
-                // If an operand is unknown, an error in the other one doesn't decide anything.
+                // If an operand is unsupported, an error in the other one isn't conclusive.
                 Err(unknown @ Stop::Unsupported(_)) => stop = Some(unknown),
                 Err(error) => stop = stop.or(Some(error)),
             }
@@ -96,7 +97,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         Ok(Value::Bool(holds))
     }
 
-    /// Evaluates `or`, or `orValue` if `unwraps` is set. cel-go doesn't charge for either.
+    /// Evaluates `or`, or `orValue` if `unwraps` is set. Both are free in cel-go.
     fn or(&mut self, target: &'p Expr, other: &'p Expr, unwraps: bool) -> Outcome<'v> {
         match self.evaluate(target)? {
             Value::Optional(None) => self.evaluate(other),
@@ -106,8 +107,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Evaluates a constant list of primitive values, which cel-go turns into a set when it
-    /// compiles the rule. Returns `None` for other lists.
+    /// Evaluates a constant list of primitive values, which cel-go turns into a set at compile
+    /// time. `None` for other lists.
     fn constant_set(&mut self, expr: &Expr, list: &'p Expr) -> Option<Value<'v>> {
         if self.plan.overload(expr).is_none() || !self.plan.is_constant(list) {
             return None;
@@ -126,7 +127,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         is_set.then_some(set)
     }
 
-    /// cel-go doesn't charge for looking up a value in such a set.
+    /// Lookups in such sets are free in cel-go.
     fn is_in_constant_set(&mut self, item: &'p Expr, set: &Value<'v>) -> Outcome<'v> {
         match self.evaluate(item)? {
             Value::Bytes(_) => Err(super::value::UNHASHABLE),
@@ -135,7 +136,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
     }
 }
 
-/// cel-go has a single implementation of these for all overloads.
+/// Functions for which cel-go has a single implementation shared by all overloads.
 fn is_operator(function: &str) -> bool {
     function.starts_with(['_', '!', '-', '@'])
         || matches!(function, "size" | "type" | "dyn" | "matches" | "sort")
@@ -153,7 +154,7 @@ fn invoke<'v>(
             .unwrap_or_else(|| lists::call(function, args).unwrap_or_else(|| mismatch(function, args)));
     }
     if pattern.is_some() && !matches!(args.first(), Some(Value::String(_))) {
-        // A literal pattern is compiled together with the rule, which also leads to another error.
+        // Literal patterns are compiled together with the rule, which results in a different error.
         return Err(Stop::no_overload());
     }
     if function == "distinct" && !matches!(args.first(), Some(Value::List(_))) {
@@ -196,7 +197,7 @@ fn accepts(function: &str, overload: Option<&'static Overload>, args: &[Value<'_
     }
 }
 
-/// Like cel-go, only looks at the first item of a list or map.
+/// Only looks at the first item of a list or map, like cel-go.
 fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Error | Type::Variable(_), _)

@@ -1,4 +1,5 @@
-//! Equality and order of values, as in cel-go's `common/types` and in kube-apiserver's own values.
+//! Equality and ordering of values, as in cel-go's `common/types` and kube-apiserver's own value
+//! types.
 
 use std::cmp::Ordering;
 
@@ -7,7 +8,7 @@ use serde_json::Value as Json;
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// Compares two values with `==`. Numbers of different types may be equal, nothing else.
+/// Compares two values with `==`. Values of different types are never equal, except for numbers.
 pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::Null, Value::Null) => Ok(true),
@@ -16,7 +17,7 @@ pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     }
 }
 
-/// Like [`equal`], but without its special case for `null`.
+/// Like [`equal`], but without the special case for `null`.
 fn equal_items(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     Ok(match (one, other) {
         (Value::Null, other) => matches!(other, Value::Null),
@@ -77,7 +78,7 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     }
     for (one, other) in one.iter().zip(other.iter()) {
         let is_equal = match is_made {
-            // cel-go treats an error as equal in lists that the expression has created.
+            // In lists created by the expression, cel-go treats errors as equal.
             true => match equal(&one?, &other?) {
                 Err(Stop::Error(_)) => true,
                 result => result?,
@@ -91,8 +92,9 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// Compares parts of two objects. They may hold values of other types than the schema declares. The
-/// API server lets the first part compare itself, and scalars differ from whatever cannot be read.
+/// Compares parts of two objects, whose values may have types other than those in the schema. As in
+/// the API server, the first part drives the comparison, and scalars differ from anything
+/// unreadable.
 fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
     let one = one?;
     let asks = matches!(one, Value::List(_) | Value::Map(_) | Value::Preserved(_));
@@ -103,7 +105,7 @@ fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
 }
 
 /// Compares lists of type `set`: each item of the second list must be in the first one, and
-/// together they must cover it. An item that can't be read isn't even equal to itself.
+/// together they must cover it. Unreadable items aren't even equal to themselves.
 fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
     let (mut known, mut has_unreadable) = (Vec::new(), false);
     for item in one.iter() {
@@ -140,7 +142,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Re
     for item in other.iter() {
         let item = item?;
         let wanted = Keys::hashed(&item, names)?;
-        // If several items have the same keys, the last one counts.
+        // The last of several items with the same keys wins.
         let mut found = None;
         for (index, candidate) in known.iter().enumerate() {
             if keys[index] == wanted {
@@ -156,7 +158,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, names: &[String]) -> Re
     Ok(seen.into_iter().all(|seen| seen))
 }
 
-/// Unlike with `==`, `1` and `1.0` are different items.
+/// Unlike for `==`, `1` and `1.0` are distinct items.
 pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::List(_) | Value::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => Err(Stop::error(
@@ -166,12 +168,12 @@ pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool
     }
 }
 
-/// Up to this many keys, the API server uses the values themselves as a key of a Go map. Beyond
-/// that, it formats them as a text.
+/// Up to this many keys, the API server uses the values themselves as a Go map key. Beyond that, it
+/// formats them as a string.
 const MOST_HASHED: usize = 3;
 
-/// The key fields of an item in a list of type `map`, as texts that include their types. Absent
-/// ones are equal to each other.
+/// Key fields of an item in a list of type `map`, as strings that include the type. Absent keys are
+/// equal to each other.
 #[derive(PartialEq)]
 pub(super) struct Keys(Vec<Option<String>>);
 
@@ -180,8 +182,8 @@ impl Keys {
         Keys(names.iter().map(|name| key_of(item, name)).collect())
     }
 
-    /// Same as [`Keys::of`], but fails for objects and lists, which Go cannot hash. The schema of a
-    /// key allows neither, but a stored object may still contain them.
+    /// Like [`Keys::of`], but fails for objects and lists, which aren't hashable in Go. The schema
+    /// allows neither as a key, but stored objects may still contain them.
     fn hashed(item: &Value<'_>, names: &[String]) -> Result<Keys, Stop> {
         let unhashable = names.iter().find_map(|name| match raw_key(item, name)? {
             Json::Object(_) => Some("map[string]interface {}"),
@@ -203,7 +205,7 @@ fn key_of(item: &Value<'_>, name: &str) -> Option<String> {
     };
     match map.find(&Value::string(cel_name(name))) {
         Ok(value) => value.map(|value| format!("{value:?}")),
-        // If it isn't what the schema declares, compare it as it is.
+        // Doesn't match the schema; compare the raw value.
         Err(_) => raw_key(item, name).map(|raw| format!("{raw:?}")),
     }
 }
@@ -241,7 +243,7 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     };
     for (name, value) in map.fields {
         if map.schema_of(name).is_none() {
-            // Unknown fields are compared as they are. If only one object has such a field, the API
+            // Compare unknown fields as raw values. If only one object has such a field, the API
             // server ignores it.
             let Map::Json(other) = other else {
                 return Err(Stop::no_overload());
@@ -255,7 +257,7 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
             }
             continue;
         }
-        // The API server treats the name as a CEL name here, even though it's the one in JSON.
+        // The API server treats the JSON name as a CEL name here.
         let key = Value::string(name.as_str());
         let is_equal = match (one.find(&key).transpose(), other.find(&key).transpose()) {
             (Some(one), Some(other)) => equal_parts(one, other)?,
@@ -272,7 +274,7 @@ fn equal_json(one: &Json, other: &Json) -> bool {
     one == other
 }
 
-/// Returns `None` for NaN.
+/// `None` for NaN.
 fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
     match (one, other) {
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
@@ -286,7 +288,7 @@ fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Go rounds the integer to a float, so do the same.
+/// Rounds the integer to a float, as Go does.
 #[allow(clippy::cast_precision_loss)]
 fn compare_double(one: f64, other: &Value<'_>) -> Option<Ordering> {
     match other {

@@ -1,5 +1,5 @@
-//! The run-time cost of a call, in the API server's units: `interpreter/runtimecost.go` in cel-go
-//! and `apiserver/pkg/cel/library/cost.go`.
+//! Run-time costs of calls, in the API server's units, following `interpreter/runtimecost.go` in
+//! cel-go and `apiserver/pkg/cel/library/cost.go`.
 
 use super::value::{List, Map, Value};
 use crate::functions::Overload;
@@ -9,11 +9,11 @@ const NEW_LIST: u64 = 10;
 
 pub(super) struct Priced<'c, 'v> {
     pub(super) function: &'c str,
-    /// `None` if the overload isn't known when the rule is compiled, because an argument is `dyn`.
+    /// `None` if the overload isn't known at compile time because an argument is `dyn`.
     pub(super) overload: Option<&'static Overload>,
-    /// `None` for arguments that have failed.
+    /// Failed arguments are `None`.
     pub(super) args: &'c [Option<Value<'v>>],
-    /// `None` if the call has failed.
+    /// `None` if the call failed.
     pub(super) result: Option<&'c Value<'v>>,
 }
 
@@ -82,7 +82,7 @@ impl Priced<'_, '_> {
         let smaller = self.size(0).min(self.size(1));
         let is_text = |ty: &Type| matches!(ty, Type::String | Type::Bytes);
         match self.function {
-            // Equality has a single overload, so it doesn't matter whether we know the types.
+            // Equality has a single overload, so types don't matter.
             "_==_" | "_!=_" => scan(smaller),
             _ if self.overload.is_none() => 1,
             "startsWith" | "endsWith" => scan(self.size(1)),

@@ -1,4 +1,4 @@
-//! Loops.
+//! Loop evaluation.
 
 use super::text;
 use super::value::Value;
@@ -79,7 +79,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 self.scopes.truncate(depth + 1);
                 return Ok(false);
             }
-            // Like in cel-go, an error in the condition doesn't end the loop. These aren't errors.
+            // Like in cel-go, errors in the condition don't end the loop. These two aren't errors,
+            // though.
             Err(stop @ (Stop::OverLimit | Stop::Unsupported(_))) => return Err(stop),
             _ => {}
         }

@@ -1,7 +1,7 @@
-//! Values in an object as seen by CEL: `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`.
+//! CEL's view of values in an object: `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`.
 //!
-//! Values are converted when the expression reads them, so a value that does not match its schema
-//! only affects rules that read it.
+//! Values are converted lazily, so a value that doesn't match its schema only affects rules that
+//! read it.
 
 use std::sync::LazyLock;
 
@@ -24,12 +24,12 @@ pub(super) struct JsonList<'v> {
 pub(super) struct JsonMap<'v> {
     pub(super) fields: &'v serde_json::Map<String, Json>,
     schema: &'v Schema,
-    /// Whether `apiVersion`, `kind` and the name are visible.
+    /// Whether `apiVersion`, `kind` and the name are accessible.
     is_object: bool,
 }
 
-/// Converts a value. `is_object` is set for an object with `apiVersion` and so on, as opposed to a
-/// part of one.
+/// Converts a value. `is_object` is set for complete objects, i.e. those with `apiVersion`, `kind`
+/// and metadata.
 pub(super) fn read<'v>(json: &'v Json, schema: &'v Schema, is_object: bool) -> Outcome<'v> {
     if json.is_null() {
         return match schema.nullable {
@@ -123,8 +123,8 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn read_string<'v>(text: &str, schema: &Schema) -> Outcome<'v> {
-    // Go's parsers say why a string doesn't match its format, and we don't have their messages. The
-    // schema validation reports the value anyway.
+    // Go's parsers report why a string doesn't match its format, which we can't reproduce. Schema
+    // validation rejects the value anyway.
     let unsupported = || Stop::Unsupported("the text does not have the format of its schema");
     match schema.format.as_deref() {
         Some("duration") => match parse_duration_format(text) {
@@ -178,7 +178,7 @@ static OBJECT_FIELDS: LazyLock<ObjectFields> = LazyLock::new(|| {
 });
 
 impl<'v> JsonMap<'v> {
-    /// Returns true for an object with named fields, and false for a map.
+    /// True for objects with named fields, false for maps.
     fn has_fields(&self) -> bool {
         self.is_object || !self.schema.properties.is_empty()
     }
@@ -195,7 +195,7 @@ impl<'v> JsonMap<'v> {
         }
     }
 
-    /// Looks up a field by its CEL name, or the value of a key. A `null` field counts as absent.
+    /// Looks up a field by its CEL name, or a map entry by key. `null` fields count as absent.
     pub(super) fn find(&self, key: &str) -> Option<Outcome<'v>> {
         let unescaped;
         let name = match self.has_fields() {
@@ -213,7 +213,7 @@ impl<'v> JsonMap<'v> {
     }
 
     fn unescape(&self, key: &str) -> String {
-        // A CEL name without `__` isn't escaped.
+        // CEL names without `__` aren't escaped.
         let is_plain = !key.contains("__");
         if is_plain {
             return key.to_owned();

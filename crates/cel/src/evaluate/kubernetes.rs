@@ -1,4 +1,4 @@
-//! Kubernetes' functions for URLs, quantities, addresses, named formats and versions.
+//! Kubernetes' functions for URLs, quantities, IP addresses, named formats and semantic versions.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -138,7 +138,7 @@ fn version<'v>(parsed: Result<Semver, String>) -> Outcome<'v> {
 }
 
 fn on_version<'v>(function: &str, version: &Semver, rest: &[Value<'v>]) -> Option<Outcome<'v>> {
-    // Go converts to a signed integer, which wraps around.
+    // Wraps around, like Go's conversion to a signed integer.
     #[allow(clippy::cast_possible_wrap)]
     let int = |number: u64| Ok(Value::Int(number as i64));
     Some(match (function, rest) {
@@ -163,7 +163,7 @@ fn on_address<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
         ("masked", [Value::Cidr(cidr)]) => Value::Cidr(cidr.masked()),
         ("containsIP", [Value::Cidr(cidr), Value::Ip(ip)]) => Value::Bool(cidr.contains_ip(*ip)),
         ("containsCIDR", [Value::Cidr(cidr), Value::Cidr(other)]) => Value::Bool(cidr.contains(*other)),
-        // If the string isn't an address, the API server complains about the argument's type.
+        // If the string isn't an address, the API server reports a wrong argument type.
         ("containsIP", [Value::Cidr(cidr), Value::String(text)]) => match parse_ip(text) {
             Ok(ip) => Value::Bool(cidr.contains_ip(ip)),
             Err(_) => return Some(Err(Stop::no_overload())),

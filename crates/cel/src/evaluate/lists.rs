@@ -1,4 +1,5 @@
-//! Functions for lists and maps: CEL's lists, sets and comprehensions, and Kubernetes' lists.
+//! Functions for lists and maps: CEL's lists, sets and comprehensions, and Kubernetes' list
+//! library.
 
 use std::cmp::Ordering;
 
@@ -67,7 +68,7 @@ fn no_flatten(value: &Value<'_>, depth: &str) -> Stop {
 fn is_sorted<'v>(list: &List<'v>) -> Outcome<'v> {
     let items = list.to_vec()?;
     for pair in items.windows(2) {
-        // Items without an order never count as unsorted.
+        // Unordered items never count as unsorted.
         if compare::order(&pair[0], &pair[1]) == Ok(Ordering::Greater) {
             return Ok(Value::Bool(false));
         }
@@ -89,7 +90,7 @@ fn sum<'v>(list: &List<'v>) -> Outcome<'v> {
     })
 }
 
-/// `worse` is how an item compares to a better one.
+/// Finds the minimum or maximum. `worse` is the ordering of an item relative to a better one.
 fn extreme<'v>(list: &List<'v>, name: &str, worse: Ordering) -> Outcome<'v> {
     let items = list.to_vec()?;
     let mut items = items.into_iter();
@@ -176,7 +177,7 @@ fn range<'v>(size: i64) -> Outcome<'v> {
             "lists.range: size must be non-negative, got {size}"
         )));
     }
-    // A list of this size exceeds the cost limit anyway.
+    // Larger lists exceed the cost limit anyway.
     let most = 10_000_000;
     if size > most {
         return Err(Stop::error(format!(

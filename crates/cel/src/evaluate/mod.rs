@@ -1,8 +1,7 @@
-//! Evaluates a checked expression like cel-go's interpreter with kube-apiserver's options.
+//! Evaluates type-checked expressions like cel-go's interpreter with kube-apiserver's options.
 //!
-//! The tree comes from the checker, with types. Costs are counted during evaluation, because the
-//! API server stops at a limit: a variable, a field and an index cost 1 each, a call costs what
-//! `cost` returns, and constants are free (see `plan`).
+//! Costs are counted during evaluation, because the API server stops at a limit: variables, fields
+//! and indices cost 1 each, calls cost what `cost` returns, and constants are free (see `plan`).
 
 mod attribute;
 mod call;
@@ -31,11 +30,11 @@ pub(crate) use plan::{Plan, PlanError};
 /// Why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
-    /// The expression fails, with the API server's message.
+    /// The expression failed, with the API server's message.
     Error(String),
-    /// Over the cost limit. Unlike an error, no operator can absorb it.
+    /// The cost limit was exceeded. Unlike errors, this can't be absorbed by operators.
     OverLimit,
-    /// We don't support the expression or a value, so we don't know the API server's result.
+    /// The expression or a value is unsupported, so the API server's result is unknown.
     Unsupported(&'static str),
 }
 
@@ -51,9 +50,10 @@ impl Stop {
 
 type Outcome<'v> = Result<Value<'v>, Stop>;
 
-/// Cost of a single run.
+/// Cost limit of a single run.
 const LIMIT: u64 = 1_000_000;
-/// Nodes to visit. Some loops are free, so the cost limit alone doesn't end them.
+/// Limit for visited nodes. Some loops are free, so the cost limit alone doesn't guarantee
+/// termination.
 const STEPS: u64 = 20_000_000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,11 +83,11 @@ pub(crate) struct Values<'v> {
     pub(crate) own: &'v serde_json::Value,
     pub(crate) old: Option<&'v serde_json::Value>,
     pub(crate) schema: &'v Schema,
-    /// Whether the value is an object with `apiVersion`, `kind` and a name.
+    /// Whether the value is a complete object with `apiVersion`, `kind` and a name.
     pub(crate) is_object: bool,
 }
 
-/// Evaluates an expression. `oldSelf` is an optional if `is_optional` is set.
+/// Evaluates an expression. If `is_optional` is set, `oldSelf` is an optional.
 pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     let read = |json| json::read(json, values.schema, values.is_object);
     let old = values.old.map(read);
@@ -113,7 +113,7 @@ pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     }
 }
 
-/// Evaluates an expression with untyped variables, and without an authorizer.
+/// Evaluates an expression with untyped variables and no authorizer.
 pub(crate) fn run_with_variables<'v>(
     plan: &Plan,
     variables: &[(&'v str, &'v serde_json::Value)],
@@ -122,7 +122,7 @@ pub(crate) fn run_with_variables<'v>(
     let mut scopes: Vec<(&str, Slot<'_, '_>)> = variables
         .map(|(name, json)| (*name, Slot::Ready(Ok(json::read_untyped(json)))))
         .collect();
-    // There is no authorizer, so only expressions that read it must fail.
+    // Only fail expressions that actually use the authorizer.
     for name in ["authorizer", "authorizer.requestResource"] {
         scopes.push((name, Slot::Ready(Err(Stop::Unsupported("the authorizer")))));
     }
@@ -137,19 +137,21 @@ pub(crate) fn run_with_variables<'v>(
 }
 
 enum Slot<'v, 'p> {
-    /// May be an error, because `||` and `&&` may absorb it in a later step of a loop.
+    /// Errors must be kept, since `
+    ///
+    /// ` and `&&` may absorb them in a later iteration.
     Ready(Outcome<'v>),
-    /// A binding, which is evaluated the first time someone reads it.
+    /// A binding that is evaluated lazily on first use.
     Pending(&'p Expr),
 }
 
 struct Evaluator<'v, 'p> {
     plan: &'p Plan,
-    /// Innermost last.
+    /// Innermost scope last.
     scopes: Vec<(&'p str, Slot<'v, 'p>)>,
     cost: u64,
     steps: u64,
-    /// How many constant nodes we are in. Constants are free.
+    /// Number of enclosing constant nodes. Constants are free.
     free: usize,
 }
 
@@ -214,8 +216,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             Slot::Ready(value) => return value.clone(),
             Slot::Pending(value) => *value,
         };
-        // The value of a binding must not see the variables inside its body, so hide them
-        // meanwhile.
+        // A binding's value must not see variables of its body, so hide those meanwhile.
         let inner = self.scopes.split_off(index);
         let value = self.evaluate(pending);
         self.scopes.extend(inner);
@@ -262,7 +263,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         for (key, value, optional) in exprs {
             let key = self.evaluate(key)?;
             let mut value = self.evaluate(value)?;
-            // A lookup treats `1` and `1u` as the same key, but here they are different.
+            // Lookups treat `1` and `1u` as the same key, but here they are distinct.
             let is_key = |entry: &(Value<'_>, Value<'_>)| {
                 entry.0.type_name() == key.type_name() && value::is_same_key(&entry.0, &key)
             };
@@ -270,7 +271,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 value = match value {
                     Value::Optional(Some(value)) => (*value).clone(),
                     Value::Optional(None) => {
-                        // cel-go also deletes an entry that was there before.
+                        // cel-go also deletes an existing entry with this key.
                         entries.retain(|entry| !is_key(entry));
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Operators, and functions that cel-go implements once for values of all types.
+//! Operators, and functions with a single cel-go implementation for all types.
 
 use std::cmp::Ordering;
 
@@ -32,7 +32,8 @@ pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Patt
 
 fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
     match value {
-        // cel-go looks for a method of these types, and reports it differently if there is none.
+        // cel-go looks for a method of these types first, and its absence results in a different
+        // error.
         Value::String(_) | Value::Duration(_) | Value::Timestamp(_) => Err(Stop::no_overload()),
         _ => Err(Stop::error(format!("no such overload: {function}"))),
     }
@@ -41,7 +42,7 @@ fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
 fn differ<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     match compare::equal(left, right) {
         Ok(equal) => Ok(Value::Bool(!equal)),
-        // What can't be compared is different.
+        // Incomparable values are unequal.
         Err(Stop::Error(_)) => Ok(Value::Bool(true)),
         Err(stop) => Err(stop),
     }
@@ -105,8 +106,8 @@ fn add<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     }
 }
 
-/// Concatenates two lists. Sets keep each item once, and in lists of type `map`, items of the
-/// second list replace those with the same keys.
+/// Concatenates two lists. Sets keep each item once; in lists of type `map`, items of the second
+/// list replace those with the same keys.
 fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
     let kind = left.kind();
     let mut items = left.to_vec()?;
@@ -209,7 +210,7 @@ fn size<'v>(value: &Value<'v>) -> Outcome<'v> {
 
 fn matches<'v>(text: &Value<'v>, regex: &Value<'v>, pattern: Option<&Pattern>) -> Outcome<'v> {
     match (text, regex) {
-        // A literal pattern is compiled together with the rule, which also leads to another error.
+        // Literal patterns are compiled together with the rule, which results in a different error.
         (text, _) if pattern.is_some() && !matches!(text, Value::String(_)) => Err(Stop::no_overload()),
         (Value::String(text), Value::String(regex)) => {
             let found = text::with_pattern(regex, pattern, |pattern| pattern.is_match(text))?;

@@ -1,8 +1,8 @@
-//! A checked expression with the additional information that the evaluator needs about its nodes.
+//! A type-checked expression with per-node information for the evaluator.
 //!
-//! cel-go evaluates constants once when it compiles a rule: literals, lists and maps of literals,
-//! and conversions such as `duration('1h')`. They are free at run time, and a conversion that fails
-//! makes the rule invalid.
+//! cel-go evaluates constants once at compile time: literals, lists and maps of literals, and
+//! conversions such as `duration('1h')`. They are free at run time, and a failing conversion makes
+//! the rule invalid.
 
 use std::ops::Range;
 
@@ -19,9 +19,9 @@ pub(crate) struct Plan {
     pub(crate) root: Expr,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
-    /// By id.
+    /// Indexed by node id.
     constants: Vec<bool>,
-    /// Compiled patterns by id, for nodes where the pattern is a literal.
+    /// Compiled patterns of nodes with a literal pattern, indexed by node id.
     patterns: Vec<Option<Pattern>>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct PlanError {
 }
 
 impl Plan {
-    /// Compiles a tree without errors. Fails if a conversion of a constant does, e.g.
+    /// Compiles an error-free tree. Fails if the conversion of a constant does, e.g.
     /// `duration('x')`.
     pub(crate) fn new(root: Expr, checked: Checked) -> Result<Plan, PlanError> {
         let nodes = checked.types.len();
@@ -82,8 +82,8 @@ impl Plan {
         type_name(&path)
     }
 
-    /// Returns whether cel-go evaluates an expression as an attribute, i.e. a variable or something
-    /// with fields or indices.
+    /// Whether cel-go evaluates an expression as an attribute, i.e. a variable or something with
+    /// fields or indices.
     pub(super) fn is_attribute(&self, expr: &Expr) -> bool {
         match &expr.kind {
             Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_none(),
@@ -94,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Marks the constants of a subtree. Children come first, since a node depends on them.
+    /// Marks the constants of a subtree. Children first, since nodes depend on them.
     fn visit(&self, expr: &Expr, found: &mut Found) {
         for child in children(expr) {
             self.visit(child, found);
@@ -112,7 +112,7 @@ impl Plan {
                     found.conversions.push(expr.id);
                     true
                 }
-                // cel-go replaces `x in []` with `false` when it compiles a rule.
+                // cel-go replaces `x in []` with `false` at compile time.
                 ("@in", [_, list]) => self.overload(expr).is_some() && is_empty_list(list),
                 ("matches" | "find" | "findAll", args) => {
                     let pattern = match function.as_str() {
@@ -157,7 +157,7 @@ struct Found {
     conversions: Vec<usize>,
 }
 
-/// cel-go applies these to constants when it compiles a rule.
+/// Conversions that cel-go applies to constants at compile time.
 const CONVERSIONS: &[&str] = &[
     "bool",
     "bytes",

@@ -5,12 +5,12 @@ use super::value::Value;
 use super::{Stop, text};
 use rbuilder_schema::go::{quote, scientific};
 
-/// For `%f` and `%e` without a precision.
+/// Default precision of `%f` and `%e`.
 const DECIMALS: usize = 6;
-/// Go pads with zeros to any precision. This is far more than the digits of any float.
+/// Go zero-pads to any precision. This is far beyond the digits of any float.
 const MAX_DECIMALS: usize = 10_000;
 
-/// Formats a string. Errors are those of the API server.
+/// Formats a string. Errors are the API server's.
 pub(super) fn format(format: &str, args: &[Value<'_>]) -> Result<String, Stop> {
     let mut formatted = String::with_capacity(format.len());
     let mut rest = format;
@@ -42,7 +42,7 @@ pub(super) fn format(format: &str, args: &[Value<'_>]) -> Result<String, Stop> {
     Ok(formatted)
 }
 
-/// E.g. `%.3f`.
+/// A formatting clause, e.g. `%.3f`.
 struct Clause {
     verb: char,
     decimals: usize,
@@ -78,7 +78,7 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
             let decimals = decimals.min(MAX_DECIMALS);
             Ok((Clause { verb, decimals }, &rest[1..]))
         }
-        // Go looks at a single byte here.
+        // Go only looks at a single byte here.
         verb => {
             let byte = char::from(rest.as_bytes().first().copied().unwrap_or_default());
             let shown = if verb.is_ascii() { verb } else { byte };
@@ -140,14 +140,14 @@ impl Clause {
         Ok(with_groups(&text))
     }
 
-    /// Formats a number with an exponent, like Go's `x/text` does in English.
+    /// Formats a number in scientific notation, like Go's `x/text` in English.
     fn scientific(&self, arg: &Value<'_>) -> Result<String, Stop> {
         let rule = "scientific clause can only be used on doubles";
         let number = float(arg).ok_or_else(|| wrong(rule, arg))?;
         if let Some(word) = special(number) {
             return Ok(word.to_owned());
         }
-        // cel-go uses `%6e`, where 6 is a width and not a precision.
+        // cel-go uses `%6e`, where 6 is the width rather than the precision.
         let text = scientific(number, DECIMALS);
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         Ok(format!("{digits}×10{}", superscript(exponent)))
@@ -242,7 +242,7 @@ fn write_string(arg: &Value<'_>) -> Result<String, Stop> {
     }
 }
 
-/// Formats a value within a list or map, which looks like a CEL literal.
+/// Formats a value inside a list or map, which looks like a CEL literal.
 fn write_item(item: &Value<'_>) -> Result<String, Stop> {
     Ok(match item {
         Value::Int(_) | Value::Uint(_) => write_decimal(item)?,
@@ -287,7 +287,7 @@ fn write_collection(value: &Value<'_>) -> Result<String, Stop> {
                 let value = map.find(&key)?.ok_or_else(missing)?;
                 entries.push((written, write_item(&value)?));
             }
-            // Like cel-go, sort the entries, because maps have no order in Go.
+            // Sort entries like cel-go, as Go maps are unordered.
             entries.sort_by(|(one, _), (other, _)| one.cmp(other));
             let entries: Vec<String> = entries
                 .into_iter()

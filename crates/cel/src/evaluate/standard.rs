@@ -1,4 +1,4 @@
-//! CEL's standard functions: conversions, parts of times, and optionals.
+//! CEL's standard functions: conversions, time components, and optionals.
 
 use rbuilder_schema::go;
 
@@ -60,7 +60,7 @@ fn convert<'v>(to: &str, value: &Value<'v>) -> Outcome<'v> {
         "bytes" => to_bytes(value),
         "double" => to_double(value),
         "duration" if matches!(value, Value::Int(_)) => {
-            // The checker of older API servers accepts it, but there's no implementation.
+            // Accepted by the checker of older API servers, but not implemented.
             return Err(Stop::error("no such overload: duration(int)"));
         }
         "duration" => to_duration(value),
@@ -113,7 +113,7 @@ fn to_double<'v>(value: &Value<'v>) -> Option<Value<'v>> {
     }))
 }
 
-/// Parses a float like Go's `strconv.ParseFloat`, but without hexadecimal digits and underscores.
+/// Parses a float like Go's `strconv.ParseFloat`, except for hexadecimal digits and underscores.
 fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = unsigned.to_ascii_lowercase();
@@ -121,7 +121,7 @@ fn parse_float(text: &str) -> Option<f64> {
     if lower == "nan" && unsigned.len() < text.len() {
         return None;
     }
-    // Rust parses "1e999" as infinity, while Go reports that it's out of range.
+    // Go reports "1e999" as out of range, while Rust parses it as infinity.
     let is_word = matches!(lower.as_str(), "inf" | "infinity" | "nan");
     let number: f64 = (is_number || is_word).then(|| text.parse().ok())??;
     (is_word || number.is_finite()).then_some(number)
@@ -162,7 +162,7 @@ fn to_uint<'v>(value: &Value<'v>) -> Outcome<'v> {
         Value::Int(value) => u64::try_from(*value).map_err(|_| overflow())?,
         Value::Double(value) if *value >= 0.0 && *value < u64::MAX as f64 => *value as u64,
         Value::Double(_) => return Err(overflow()),
-        // Unlike Rust, Go doesn't accept a sign here.
+        // Unlike Rust, Go doesn't accept a leading `+` here.
         Value::String(text) if text.starts_with('+') => return Err(failed(value, "uint")),
         Value::String(text) => text.parse().map_err(|_| failed(value, "uint"))?,
         _ => return Err(failed(value, "uint")),
@@ -190,7 +190,7 @@ fn to_string<'v>(value: &Value<'v>) -> Outcome<'v> {
     }
 }
 
-/// Returns `None` for types that can't be converted.
+/// `None` for types that can't be converted.
 pub(super) fn as_text(value: &Value<'_>) -> Result<Option<String>, Stop> {
     Ok(Some(match value {
         Value::Bool(value) => value.to_string(),
@@ -238,8 +238,8 @@ fn time_part<'v>(part: &str, time: Timestamp, offset: i64) -> Option<Outcome<'v>
     Some(Ok(Value::Int(value)))
 }
 
-/// Returns the offset of a time zone in seconds. We don't support names, since only the API
-/// server's host knows their rules.
+/// The offset of a time zone in seconds. Named zones aren't supported, since their rules depend on
+/// the API server's host.
 fn zone_offset(zone: &str) -> Result<i64, Stop> {
     let Some((hours, minutes)) = zone.split_once(':') else {
         return match zone {

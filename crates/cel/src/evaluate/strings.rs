@@ -73,11 +73,11 @@ fn int<'v>(index: usize) -> Outcome<'v> {
 }
 
 fn char_at<'v>(text: &str, index: i64) -> Outcome<'v> {
-    // Go counts characters, so we can't index the bytes.
+    // Go counts characters, so byte indices won't do.
     let letters: Vec<char> = text.chars().collect();
     match usize::try_from(index) {
         Ok(index) if index < letters.len() => Ok(Value::string(letters[index].to_string())),
-        // The position after the last character is allowed.
+        // The position after the last character is valid.
         Ok(index) if index == letters.len() => Ok(Value::string("")),
         _ => Err(out_of_range(index)),
     }
@@ -104,7 +104,7 @@ fn last_index_of<'v>(text: &str, part: &str) -> Outcome<'v> {
     if part.is_empty() {
         return int(length);
     }
-    // Otherwise an empty text would start at -1, which is out of range.
+    // Without this, searching an empty text would start at -1, which is out of range.
     if text.len() < part.len() {
         return Ok(Value::Int(-1));
     }
@@ -136,7 +136,7 @@ fn replace(text: &str, old: &str, new: &str, count: i64) -> String {
     }
 }
 
-/// A negative `count` doesn't limit the number of parts. An empty separator splits into characters.
+/// A negative `count` means unlimited parts. An empty separator splits into characters.
 fn split(text: &str, separator: &str, count: i64) -> Vec<String> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     if most == 0 {
@@ -223,7 +223,7 @@ fn find<'v>(text: &str, regex: &str, pattern: Option<&Pattern>) -> Outcome<'v> {
     Ok(Value::string(found.map_or("", |range| &text[range])))
 }
 
-/// Finds all matches like Go's `FindAllString`, where an empty match right after another match
+/// Finds all matches like Go's `FindAllString`, where an empty match adjacent to a preceding match
 /// doesn't count.
 fn find_all<'v>(text: &str, regex: &str, count: i64, pattern: Option<&Pattern>) -> Outcome<'v> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
@@ -235,7 +235,7 @@ fn find_all<'v>(text: &str, regex: &str, count: i64, pattern: Option<&Pattern>) 
                 break;
             };
             let is_counted = !(range.is_empty() && last_end == Some(range.start));
-            // After an empty match, go on with the next character. Otherwise we'd find it forever.
+            // Advance by one character after an empty match, or we'd loop forever.
             position = match range.end > position {
                 true => range.end,
                 false => position + text[position..].chars().next().map_or(1, char::len_utf8),

@@ -1,4 +1,4 @@
-//! Formats values in errors, and runs regular expressions.
+//! Formats values for error messages, and runs regular expressions.
 
 use rbuilder_re2::Pattern;
 
@@ -48,8 +48,8 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// Runs a regular expression, which may have been compiled already. Fails if it's invalid, or if we
-/// can't tell without Unicode tables.
+/// Runs a regular expression, which may be precompiled. Fails if it's invalid, or if the result
+/// depends on missing Unicode tables.
 pub(super) fn with_pattern<T>(
     text: &str,
     compiled: Option<&Pattern>,
@@ -59,7 +59,7 @@ pub(super) fn with_pattern<T>(
     let pattern = match compiled {
         Some(pattern) => pattern,
         None => {
-            // Go's message quotes a part of the expression, which our parser doesn't report.
+            // Go's message quotes part of the expression, which our parser doesn't report.
             parsed = Pattern::parse(text)
                 .map_err(|_| Stop::Unsupported("an invalid regular expression that is not a literal"))?;
             &parsed

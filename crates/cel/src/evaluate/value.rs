@@ -14,7 +14,7 @@ use super::library::time::Timestamp;
 use super::library::url::Url;
 use super::{Outcome, Stop};
 
-/// A CEL value. Cheap to copy, since it borrows from the object and its schema.
+/// A CEL value. Cheap to clone, since it borrows from the object and its schema.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'v> {
     Null,
@@ -24,10 +24,10 @@ pub(super) enum Value<'v> {
     Double(f64),
     String(Rc<str>),
     Bytes(Rc<[u8]>),
-    /// In nanoseconds.
+    /// Nanoseconds.
     Duration(i64),
     Timestamp(Timestamp),
-    /// What `type(x)` returns.
+    /// Result of `type(x)`.
     Type(&'static str),
     List(List<'v>),
     Map(Map<'v>),
@@ -38,7 +38,7 @@ pub(super) enum Value<'v> {
     Cidr(Cidr),
     Semver(Rc<Semver>),
     Format(&'static NamedFormat),
-    /// A value without a schema. All that rules can do with it is compare it.
+    /// A value without a schema. Rules can only compare it.
     Preserved(&'v Json),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Value<'v> {
 pub(super) enum ListKind<'v> {
     Atomic,
     Set,
-    /// With the fields that identify an item.
+    /// Contains the names of the key fields.
     Map(&'v [String]),
 }
 
@@ -54,14 +54,14 @@ pub(super) enum ListKind<'v> {
 pub(super) enum List<'v> {
     Json(JsonList<'v>),
     Made(Rc<Vec<Value<'v>>>),
-    /// The sum of two lists, the first of which is a set or a map. It remains one.
+    /// The sum of two lists whose first one is a set or map, and so is the result.
     Merged(Rc<Vec<Value<'v>>>, ListKind<'v>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Map<'v> {
     Json(JsonMap<'v>),
-    /// In insertion order.
+    /// Entries in insertion order.
     Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
 }
 
@@ -121,7 +121,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns the size on which the cost of a call depends.
+    /// The size that determines the cost of a call.
     pub(super) fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.chars().count() as u64,
@@ -146,7 +146,8 @@ impl<'v> Value<'v> {
             Value::Bytes(bytes) => bytes.is_empty(),
             Value::Duration(value) => *value == 0,
             Value::Timestamp(time) => time.is_zero(),
-            // We don't know whether the API server treats lists and maps of the object as zero.
+            // It's unknown whether the API server treats the object's lists and maps as zero
+            // values.
             Value::List(List::Made(items)) => items.is_empty(),
             Value::Map(Map::Made(entries)) => entries.is_empty(),
             _ => false,
@@ -206,7 +207,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// Returns the keys. The API server visits them in random order.
+    /// The keys. The API server visits them in random order.
     pub(super) fn keys(&self) -> Vec<Value<'v>> {
         match self {
             Map::Json(map) => map.keys().map(Value::string).collect(),
@@ -215,10 +216,10 @@ impl<'v> Map<'v> {
     }
 }
 
-/// The API server panics if it looks up bytes in a map that the expression has created.
+/// The API server panics when looking up bytes in a map created by the expression.
 pub(super) const UNHASHABLE: Stop = Stop::Unsupported("a key of type bytes");
 
-/// Finds an entry in a map that the expression has created. `1`, `1u` and `1.0` are the same key.
+/// Finds an entry in a map created by the expression. `1`, `1u` and `1.0` are the same key.
 pub(super) fn find_entry<'e, 'v>(
     entries: &'e [(Value<'v>, Value<'v>)],
     key: &Value<'v>,
@@ -242,7 +243,7 @@ fn whole(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number)),
         Value::Uint(number) => Some(i128::from(*number)),
-        // Above 2^64, no int or uint can be equal.
+        // Beyond 2^64, no int or uint can be equal.
         Value::Double(number) if number.fract() == 0.0 && number.abs() < 2e19 => Some(*number as i128),
         _ => None,
     }

@@ -1,6 +1,6 @@
-//! Base64, for strings with the format `byte`.
+//! Base64 decoding for strings with the format `byte`.
 
-/// Decodes standard base64 with padding. Like Go, ignores line breaks.
+/// Decodes standard base64 with padding. Ignores line breaks, like Go.
 pub(in super::super) fn decode(text: &str) -> Option<Vec<u8>> {
     let letters: Vec<u8> = text
         .bytes()

@@ -68,7 +68,7 @@ impl Cidr {
         Cidr { ip, bits: self.bits }
     }
 
-    /// In bytes.
+    /// Size in bytes.
     pub(in super::super) fn size(&self) -> u64 {
         u64::from(self.bits).div_ceil(8)
     }

@@ -1,4 +1,4 @@
-//! Durations: 64-bit nanoseconds, as in Go.
+//! Durations as 64-bit nanoseconds, like in Go.
 
 pub(in super::super) const SECOND: i64 = 1_000_000_000;
 
@@ -47,7 +47,7 @@ fn parse_part(text: &str) -> Option<(u64, &str)> {
     Some((value.checked_add(fraction_of(fraction, factor))?, rest))
 }
 
-/// Like Go, ignores digits that don't fit into 63 bits.
+/// Ignores digits that don't fit into 63 bits, like Go.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -81,7 +81,8 @@ fn nanoseconds(unit: &str) -> Option<u64> {
     })
 }
 
-/// Parses a string of the format `duration`: a Go duration, or words such as `2 hours 3 days`.
+/// Parses a string with the format `duration`: either a Go duration or words such as
+/// `2 hours 3 days`.
 pub(in super::super) fn parse_duration_format(text: &str) -> Option<i64> {
     parse_duration(text).or_else(|| parse_words(text))
 }
@@ -108,8 +109,8 @@ fn parse_words(text: &str) -> Option<i64> {
     total
 }
 
-/// Returns the units that a word stands for. There may be several, because the API server adds the
-/// duration once for each spelling that matches.
+/// The units matched by a word. There may be several, because the API server adds the duration once
+/// per matching spelling.
 fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     const HOUR: i64 = 3600 * SECOND;
     const UNITS: &[(&[&str], &str, i64)] = &[
@@ -130,12 +131,12 @@ fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
 /// Formats a duration like CEL: in seconds, with as many decimals as necessary.
 #[allow(clippy::cast_precision_loss)]
 pub(in super::super) fn format_duration(duration: i64) -> String {
-    // Go adds whole seconds and the rest as floats. Do the same, since the sum may be rounded.
+    // Like Go, add whole seconds and the rest as floats, as this affects rounding.
     let seconds = (duration / SECOND) as f64 + (duration % SECOND) as f64 / 1e9;
     format!("{seconds}s")
 }
 
-/// Rounds toward zero. Go goes through floats here, so do the same.
+/// Rounds toward zero. Goes through floats, like Go.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 pub(in super::super) fn in_unit(duration: i64, unit: i64) -> i64 {
     let scale = unit as f64;

@@ -1,4 +1,4 @@
-//! Kubernetes' named formats, such as `format.dns1123Label()`.
+//! Kubernetes' named formats, e.g. `format.dns1123Label()`.
 
 use rbuilder_schema::accepts_format;
 use rbuilder_schema::names::{
@@ -11,9 +11,9 @@ use super::url::check_request_uri;
 pub(in super::super) struct NamedFormat {
     /// Name in `format.named`.
     key: &'static str,
-    /// Two formats are equal if these are.
+    /// Determines the equality of formats.
     pub(in super::super) name: &'static str,
-    /// Length of its regular expression, which determines the cost.
+    /// Length of the regular expression, which determines the cost.
     pub(in super::super) regex_size: u64,
     validate: fn(&str) -> Vec<String>,
 }
@@ -54,7 +54,7 @@ pub(in super::super) fn named_format(key: &str) -> Option<&'static NamedFormat> 
 }
 
 impl NamedFormat {
-    /// Returns why a string doesn't match the format, or nothing if it does.
+    /// Returns the reasons why a string doesn't match the format. Empty if it does.
     pub(in super::super) fn validate(&self, text: &str) -> Vec<String> {
         (self.validate)(text)
     }
@@ -67,10 +67,10 @@ fn schema_format(format: &str, text: &str, message: &str) -> Vec<String> {
     }
 }
 
-/// Masks a trailing dash, which is fine in a prefix, because something follows it in the end.
+/// Masks a trailing dash, which is valid in a prefix because a suffix will follow.
 fn mask_trailing_dash(text: &str) -> String {
     match text.strip_suffix('-') {
-        // Go cuts off two bytes. In any name that can be valid, these are two ASCII characters.
+        // Go cuts off two bytes. In any potentially valid name, these are two ASCII characters.
         Some(_) if text.len() > 1 => {
             let kept = &text.as_bytes()[..text.len() - 2];
             format!("{}a", String::from_utf8_lossy(kept))

@@ -24,9 +24,9 @@ pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
     Ok(ip)
 }
 
-/// Parses an address, with Go's error messages. The flag is set if there was a zone.
+/// Parses an address, with Go's error messages. The flag tells whether there was a zone.
 pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
-    // Like Go, let the first of these characters decide.
+    // The first of these characters decides, like in Go.
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
         Some(b'.') => parse_v4(text).map(|octets| (Ip::V4(octets.into()), false)),
         Some(b':') => parse_v6(text),
@@ -39,7 +39,7 @@ pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
     })
 }
 
-/// Message, and the text that it refers to.
+/// Message, and the text it refers to.
 type Problem<'t> = (&'static str, &'t str);
 
 fn parse_v4(text: &str) -> Result<[u8; 4], Problem<'_>> {
@@ -170,7 +170,7 @@ impl Ip {
         }
     }
 
-    /// In bytes.
+    /// Size in bytes.
     pub(in super::super) fn size(&self) -> u64 {
         match self {
             Ip::V4(_) => 4,
@@ -178,8 +178,7 @@ impl Ip {
         }
     }
 
-    /// Returns the address as a number, in the upper bits so that prefixes of v4 and v6 look the
-    /// same.
+    /// The address as a number, left-aligned so that v4 and v6 prefixes can be handled alike.
     pub(super) fn bits(&self) -> u128 {
         match self {
             Ip::V4(ip) => u128::from(ip.to_bits()) << 96,
@@ -216,7 +215,7 @@ impl Ip {
     }
 
     pub(in super::super) fn is_global_unicast(&self) -> bool {
-        // As in Go, a private address is global, but the broadcast address isn't.
+        // As in Go, private addresses count as global, but the broadcast address doesn't.
         let is_multicast = match self {
             Ip::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
             Ip::V6(ip) => ip.is_multicast(),
@@ -232,7 +231,7 @@ impl Ip {
     }
 }
 
-/// std formats some IPv6 addresses with a trailing IPv4 address, Go never does.
+/// Unlike std, Go never formats IPv6 addresses with a trailing IPv4 address.
 fn format_v6(ip: &Ipv6Addr) -> String {
     let segments = ip.segments();
     let zeros = |start: usize| {
@@ -241,7 +240,7 @@ fn format_v6(ip: &Ipv6Addr) -> String {
             .take_while(|segment| **segment == 0)
             .count()
     };
-    // RFC 5952: the first of the longest runs of at least two zeros becomes `::`.
+    // RFC 5952: `::` replaces the first of the longest runs of two or more zeros.
     let (start, length) = (0..8)
         .map(|start| (start, zeros(start)))
         .filter(|(_, length)| *length >= 2)

@@ -1,4 +1,4 @@
-//! The values and functions in CEL's and Kubernetes' libraries, independent of the evaluator.
+//! Values and functions of CEL's and Kubernetes' libraries, independent of the evaluator.
 
 pub(super) mod base64;
 pub(super) mod cidr;

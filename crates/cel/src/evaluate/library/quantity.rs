@@ -1,4 +1,4 @@
-//! Kubernetes' quantities, such as `1.5Gi`, parsed like in `k8s.io/apimachinery/pkg/api/resource`.
+//! Kubernetes' quantities, e.g. `1.5Gi`, parsed like in `k8s.io/apimachinery/pkg/api/resource`.
 
 use std::cmp::Ordering;
 
@@ -6,9 +6,9 @@ const WRONG_FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
 const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
-/// Go stores up to this many digits in 64 bits.
+/// Maximum number of digits that Go stores in 64 bits.
 const MAX_DIGITS: i32 = 18;
-/// Beyond this, powers of ten no longer fit into 128 bits by far.
+/// Beyond this, powers of ten are far too large for 128 bits.
 const MAX_EXPONENT: i32 = 1000;
 
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ pub(in super::super) struct Quantity {
     exponent: i32,
 }
 
-/// Go stores small numbers in 64 bits, and only these can be converted to integers. So keep track
-/// of which ones would be small.
+/// Go stores small numbers in 64 bits and can only convert those to integers, so track which
+/// numbers would be small.
 #[derive(Clone, Debug)]
 enum Value {
     Small(i64),
@@ -28,13 +28,13 @@ enum Value {
 #[derive(Debug)]
 pub(in super::super) enum Problem {
     Invalid(&'static str),
-    /// We can't compute with a number that large.
+    /// Too large for our arithmetic.
     TooLarge,
 }
 
 struct Parts<'t> {
     is_negative: bool,
-    /// Without leading zeros.
+    /// Excludes leading zeros.
     whole: &'t str,
     fraction: &'t str,
     suffix: &'t str,
@@ -107,7 +107,7 @@ fn factor(suffix: &str) -> Option<Factor> {
     })
 }
 
-/// Compares two quantities, such as `1Gi` and `1000M`. Returns `None` if one of them is malformed.
+/// Compares two quantities, e.g. `1Gi` and `1000M`. Returns `None` if either is malformed.
 pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
     let (first, second) = (parse_quantity(first).ok()?, parse_quantity(second).ok()?);
     Some(first.compare(&second))
@@ -190,7 +190,7 @@ pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> 
     large(&digits, places, &factor, parts.is_negative)
 }
 
-/// Returns a number that doesn't fit into Go's 64 bits, in billionths (rounded up).
+/// A number that exceeds Go's 64 bits, in billionths (rounded up).
 fn large(digits: &str, places: i32, factor: &Factor, is_negative: bool) -> Result<Quantity, Problem> {
     let mut value: i128 = digits.parse().map_err(|_| Problem::TooLarge)?;
     let mut exponent = -places;
@@ -241,7 +241,7 @@ impl Quantity {
         i64::try_from(self.number().signum()).unwrap_or(0)
     }
 
-    /// Returns `None` if there's a fraction, or if Go would need more than 64 bits.
+    /// Returns `None` if there's a fractional part, or if Go would need more than 64 bits.
     pub(in super::super) fn as_integer(&self) -> Option<i64> {
         let Value::Small(value) = self.value else {
             return None;
@@ -282,7 +282,7 @@ impl Quantity {
         };
         match (scaled(self), scaled(other)) {
             (Some(one), Some(other)) => one.cmp(&other),
-            // They have the same sign, so at most one of them is too large to be scaled.
+            // Both have the same sign, so at most one of them is too large to scale.
             (None, _) => {
                 if self.sign() > 0 {
                     Ordering::Greater
@@ -300,8 +300,8 @@ impl Quantity {
         }
     }
 
-    /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if we can't represent
-    /// the result.
+    /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if the result isn't
+    /// representable.
     pub(in super::super) fn plus(&self, other: &Quantity, is_minus: bool) -> Option<Quantity> {
         let exponent = self.exponent.min(other.exponent);
         let is_small = matches!((&self.value, &other.value), (Value::Small(_), Value::Small(_)));
@@ -317,7 +317,7 @@ impl Quantity {
             true => one.checked_sub(other_number)?,
             false => one.checked_add(other_number)?,
         };
-        // If either is zero, Go keeps the scale of the other one.
+        // If either is zero, Go keeps the other one's scale.
         let (sum, exponent) = match (self.number(), other.number()) {
             (_, 0) if is_small => (self.number(), self.exponent),
             (0, number) if is_small => (if is_minus { -number } else { number }, other.exponent),

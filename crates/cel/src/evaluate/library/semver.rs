@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rbuilder_schema::go::quote;
 
-/// A version without its build metadata, which plays no role in comparisons.
+/// A version without build metadata, which is irrelevant for comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Semver {
     pub(in super::super) major: u64,
@@ -13,7 +13,7 @@ pub(in super::super) struct Semver {
     pre: Vec<Part>,
 }
 
-/// Numbers sort before words, so keep the order of the variants.
+/// Order matters: numbers sort before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),
@@ -62,7 +62,7 @@ pub(in super::super) fn parse_semver(text: &str) -> Result<Semver, String> {
         .flat_map(|pre| pre.split('.'))
         .map(prerelease_part)
         .collect::<Result<_, _>>()?;
-    // We don't keep the build metadata, but it has to be valid.
+    // Build metadata is dropped but must be valid.
     for part in build.into_iter().flat_map(|build| build.split('.')) {
         if part.is_empty() {
             return Err("Build meta data is empty".to_owned());
@@ -139,7 +139,8 @@ fn prerelease_part(text: &str) -> Result<Part, String> {
     }
 }
 
-/// Same, for a version that may start with `v`, have leading zeros, and lack minor and patch.
+/// Like `parse_semver`, but tolerates a leading `v`, leading zeros, and missing minor and patch
+/// versions.
 pub(in super::super) fn parse_loose_semver(text: &str) -> Result<Semver, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text.splitn(3, '.').map(without_zeros).collect();

@@ -1,19 +1,19 @@
-//! Timestamps: an instant with the offset from UTC with which it was written.
+//! Timestamps: an instant, plus the UTC offset it was written with.
 
 use super::duration::SECOND;
 pub(in super::super) use super::duration::parse_duration_format;
 
-/// 0001-01-01 and 9999-12-31, which is what CEL allows.
+/// 0001-01-01 and 9999-12-31, the limits imposed by CEL.
 const MIN_SECONDS: i64 = -62_135_596_800;
 const MAX_SECONDS: i64 = 253_402_300_799;
 
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Timestamp {
-    /// Since 1970.
+    /// Unix time.
     pub(in super::super) seconds: i64,
-    /// Within the second.
+    /// Nanoseconds within the second.
     pub(in super::super) nanos: u32,
-    /// In seconds. Only matters for formatting.
+    /// UTC offset in seconds. Only affects formatting.
     offset: i32,
 }
 
@@ -41,9 +41,9 @@ pub(in super::super) struct Civil {
     pub(in super::super) year: i64,
     pub(in super::super) month: i64,
     pub(in super::super) day: i64,
-    /// Starts at 0.
+    /// Zero-based.
     pub(in super::super) day_of_year: i64,
-    /// Starts at 0 for Sunday.
+    /// 0 is Sunday.
     pub(in super::super) weekday: i64,
     pub(in super::super) hour: i64,
     pub(in super::super) minute: i64,
@@ -67,7 +67,7 @@ impl Timestamp {
             .then_some(self)
     }
 
-    /// Go's zero time is the first instant of the year 1.
+    /// Go's zero time is the first instant of year 1.
     pub(in super::super) fn is_zero(&self) -> bool {
         self.seconds == MIN_SECONDS && self.nanos == 0
     }
@@ -132,14 +132,14 @@ impl Timestamp {
     }
 }
 
-/// Returns the days from 1970 to a date. Years start in March here, so that leap days come last.
+/// Days from 1970 to a date. Years start in March here, so that leap days come last.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    // There are 719,468 days from 0000-03-01 to 1970-01-01.
+    // 719,468 days from 0000-03-01 to 1970-01-01.
     era * 146_097 + day_of_era - 719_468
 }
 
@@ -157,12 +157,12 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Parses RFC 3339 like Go's `time.Parse`, where years start at 0.
+/// Parses RFC 3339 like Go's `time.Parse`, in which year 0 is valid.
 pub(in super::super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     parse(text, true)
 }
 
-/// Parses a string of the format `date-time`. The zone may be missing, and an empty string means
+/// Parses a string with the format `date-time`. The zone is optional, and an empty string means
 /// 1970.
 pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     if text.is_empty() {
@@ -228,7 +228,7 @@ fn parse_fraction(text: &str) -> Option<(u32, &str)> {
     if digits.is_empty() {
         return None;
     }
-    // Like Go, ignore digits after the ninth.
+    // Ignore digits after the ninth, like Go.
     let digits: String = digits.chars().chain("000000000".chars()).take(9).collect();
     Some((digits.parse().ok()?, rest))
 }

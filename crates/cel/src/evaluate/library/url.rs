@@ -9,9 +9,9 @@ pub(in super::super) struct Url {
     opaque: String,
     /// As written.
     user: Option<String>,
-    /// Including the port.
+    /// Includes the port.
     pub(in super::super) host: String,
-    /// Without escapes.
+    /// Unescaped.
     path: Vec<u8>,
     /// As written.
     raw_path: String,
@@ -20,7 +20,7 @@ pub(in super::super) struct Url {
     fragment: String,
 }
 
-/// Each of these allows different characters.
+/// Parts of a URL, which differ in the characters they allow.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Path,
@@ -31,7 +31,8 @@ enum Part {
     Fragment,
 }
 
-/// Parses a URL like CEL's `url`: Go's `ParseRequestURI` has to accept it first. Errors are Go's.
+/// Parses a URL like CEL's `url`, which requires Go's `ParseRequestURI` to accept it. Errors are
+/// Go's.
 pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     check_request_uri(text)?;
     let (before, fragment) = match text.split_once('#') {
@@ -46,7 +47,7 @@ pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Checks a URL like Go's `ParseRequestURI`. Errors are Go's.
+/// Validates a URL like Go's `ParseRequestURI`. Errors are Go's.
 pub(in super::super) fn check_request_uri(text: &str) -> Result<(), String> {
     match parse(text, true) {
         Ok(_) => Ok(()),
@@ -73,7 +74,7 @@ fn parse(text: &str, via_request: bool) -> Result<Url, String> {
     let (scheme, mut rest) = split_scheme(text)?;
     url.scheme = scheme.to_ascii_lowercase();
     if rest.ends_with('?') && rest.matches('?').count() == 1 {
-        // Remember the `?`, since Go writes it again.
+        // Go preserves a lone trailing `?` when formatting.
         url.has_empty_query = true;
         rest = &rest[..rest.len() - 1];
     } else if let Some((before, query)) = rest.split_once('?') {
@@ -88,7 +89,7 @@ fn parse(text: &str, via_request: bool) -> Result<Url, String> {
         if via_request {
             return Err("invalid URI for request".to_owned());
         }
-        // The segment would look like a scheme otherwise (RFC 3986, section 3.3).
+        // The segment could otherwise be mistaken for a scheme (RFC 3986, section 3.3).
         if rest
             .split('/')
             .next()
@@ -207,8 +208,8 @@ fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
                 let end = (at + 3).min(bytes.len());
                 let shown = lossy(bytes[at..end].to_vec());
                 let is_percent = shown == "%25";
-                // In a host, only bytes outside of ASCII may be escaped (RFC 3986), and `%` for a
-                // zone (RFC 6874).
+                // In hosts, only non-ASCII bytes may be escaped (RFC 3986), plus `%` for zones (RFC
+                // 6874).
                 let is_allowed = |value: u8| match part {
                     Part::Host => value >= 0x80 || is_percent,
                     Part::Zone => is_percent || value == b' ' || is_plain(value, Part::Host),
@@ -276,7 +277,7 @@ impl Url {
         self.host_port().1
     }
 
-    /// Returns the path as written if it's a valid encoding. If not, encodes it anew.
+    /// Returns the path as written if it's a valid encoding, or else re-encodes it.
     pub(in super::super) fn escaped_path(&self) -> String {
         if self.path == b"*" {
             return "*".to_owned();
@@ -291,7 +292,7 @@ impl Url {
     pub(in super::super) fn query(&self) -> Vec<(String, Vec<String>)> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for pair in self.raw_query.split('&') {
-            // Go ignores pairs with a semicolon.
+            // Go ignores pairs that contain a semicolon.
             if pair.is_empty() || pair.contains(';') {
                 continue;
             }
@@ -308,7 +309,7 @@ impl Url {
         found
     }
 
-    /// URLs are equal if this is: what they look like after Go has formatted them again.
+    /// URLs are equal if Go would format them identically.
     pub(in super::super) fn normal_form(&self) -> impl PartialEq + '_ {
         let user = self.user.as_deref().map(|user| unescape(user, Part::User).ok());
         let fragment = unescape(&self.fragment, Part::Fragment).ok();
