@@ -12,39 +12,39 @@ use crate::rules::Rule;
 pub struct Change {
     /// The rule that classifies the change.
     pub rule: &'static Rule,
-    /// The level. For some rules, it depends on the witness.
+    /// The severity. For some rules, it depends on the witness.
     pub level: Level,
     /// The parties affected by the change.
     pub affects: BTreeSet<Party>,
-    /// The kind of the changed manifest, such as `CustomResourceDefinition`.
+    /// Kind of the changed manifest, e.g. `CustomResourceDefinition`.
     pub kind: String,
-    /// The name of the changed manifest, such as `cups.example.com`; includes the namespace if
-    /// there is one.
+    /// Name of the changed manifest, e.g. `cups.example.com`. Includes the namespace, if any.
     pub name: String,
     /// The CRD version.
     pub version: Option<String>,
-    /// The path of the changed field or part, such as `spec.size`. Empty for the entire manifest or
-    /// the entire object.
+    /// Path of the changed field or part, e.g. `spec.size`. Empty for the entire manifest or
+    /// object.
     pub field: String,
-    /// What changed, as a phrase such as `maximum 5 instead of 9`.
+    /// What changed, as a phrase, e.g. `maximum 5 instead of 9`.
     pub message: String,
-    /// An object that shows the effect.
+    /// An object that demonstrates the effect.
     pub witness: Option<Witness>,
-    /// Number of objects accepted by the old schema that the search tried; `None` without a search.
+    /// Number of objects accepted by the old schema that the search tried. `None` if there was no
+    /// search.
     pub tried: Option<usize>,
-    /// True if the search ended without an example because the [`Budget`](crate::Budget) was used
-    /// up. In this case, the level is the rule's default.
+    /// Whether the search ended without a witness because the [`Budget`](crate::Budget) was
+    /// exhausted. The level is then the rule's default.
     pub is_cut_short: bool,
 }
 
 impl Change {
-    /// Returns whether the change has at least the given level.
+    /// Whether the change has at least the given level.
     pub fn is_at_least(&self, level: Level) -> bool {
         self.level >= level
     }
 }
 
-/// An object that the old schema accepts, and the change's effect on it.
+/// An object that the old schema accepts, and how the change affects it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
     /// The object as written by a client.
@@ -55,14 +55,14 @@ pub struct Witness {
     pub effect: Effect,
 }
 
-/// The effect on an object that the old schema accepts.
+/// How a change affects an object that the old schema accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// The API server rejects it, with these messages.
+    /// The API server rejects the object, with these messages.
     Refused(Vec<String>),
-    /// The API server accepts it, and clients read a different value in a field.
+    /// The API server accepts the object, but clients read a different value in a field.
     ReadsDifferently {
-        /// The value before the change; `None` for an absent field.
+        /// The value before the change; `None` if the field was absent.
         before: Option<Value>,
         /// The value after the change.
         after: Option<Value>,

@@ -1,4 +1,4 @@
-//! CRD conversion: changes of the strategy, and versions between which fields get lost.
+//! CRD conversion: changes of the strategy, and fields lost between versions.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(crate) fn strategy(crd: &Value) -> String {
     }
 }
 
-/// Pairs each served version with the storage version, which may itself not be served.
+/// Pairs each served version with the storage version, which need not be served itself.
 pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
     let storage = versions(crd)
         .into_iter()
@@ -55,7 +55,7 @@ pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns a change for each pair of served versions between which fields get lost.
+/// Returns a change for each pair of served versions between which fields are lost.
 fn find_missing_conversion(
     old: &Value,
     new: &Value,
@@ -67,7 +67,7 @@ fn find_missing_conversion(
         let schema = |version: &str| find_version(new, &version.into()).map(|version| &version["schema"]);
         let is_known = [&name, &stored].into_iter().all(|version| {
             let former = find_version(old, &version.as_str().into());
-            // Not new if the old CRD has the same two versions with the same schemas.
+            // Not a new problem if the old CRD has the same two versions with the same schemas.
             former.is_some_and(|former| Some(&former["schema"]) == schema(version) && is_served(former))
         });
         let is_stored_served = find_version(new, &stored.as_str().into()).is_some_and(is_served);
@@ -104,7 +104,8 @@ fn find_loss(
     let Some((pair, losses)) = lossy_pair(new, from, to, budget)? else {
         return Ok(None);
     };
-    // Report a single field per pair of versions, and nothing that the old CRD has lost as well.
+    // Report only one field per pair of versions, and skip losses that already occur in the old
+    // CRD.
     for loss in losses {
         if known.contains(&loss.path.to_string()) {
             continue;

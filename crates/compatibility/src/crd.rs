@@ -17,7 +17,7 @@ pub(crate) fn is_served(version: &Value) -> bool {
     version["served"] != false
 }
 
-/// Returns the definition of a version, even if it isn't served.
+/// The definition of a version, whether it's served or not.
 pub(crate) fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
     let version = find_version(crd, &name.into());
     version

@@ -91,8 +91,8 @@ fn storage_version(crd: &Value) -> Option<String> {
     Some(text(&stored["name"]))
 }
 
-/// Returns whether there may be objects in a version: the cluster has recorded it as stored, or it
-/// is the storage version.
+/// Whether objects may be stored in this version: it's listed in `storedVersions`, or it's the
+/// storage version.
 fn may_be_stored(crd: &Value, name: &str) -> bool {
     let recorded = list(&crd["status"]["storedVersions"]);
     recorded.iter().any(|stored| text(stored) == name) || storage_version(crd).as_deref() == Some(name)
@@ -169,7 +169,7 @@ fn compare_version_schemas(
     let (Some(mut before), Some(mut after)) = (definition(old, name)?, definition(new, name)?) else {
         return Ok(Vec::new());
     };
-    // Names and scopes have been compared already, so keep them from causing differences here.
+    // Names and scopes were already compared; keep them from causing differences here.
     after.kind.clone_from(&before.kind);
     after.is_namespaced = before.is_namespaced;
     let differences = compare_schemas(&before.schema, &after.schema);
@@ -182,7 +182,7 @@ fn compare_version_schemas(
         let pair = Pair::new(before.clone(), after.clone(), budget);
         changes.push(describe_status(&pair, &before, place));
     }
-    // The new subresource has been reported as well, so keep it from causing differences.
+    // The new subresource was also reported already.
     before.has_status |= after.has_status;
     after.has_status = before.has_status;
     let pair = Pair::new(before, after, budget);
@@ -196,7 +196,7 @@ fn compare_version_schemas(
         if !matches!(difference.probe, Probe::Nothing) {
             settle(&mut change, outcome);
         }
-        // Only the operator writes a status, so it's the one that gets the error.
+        // Only the operator writes the status, so it gets the error.
         if difference.path.is_status() && change.affects.remove(&Party::Writers) {
             change.affects.insert(Party::Operator);
         }
@@ -205,7 +205,7 @@ fn compare_version_schemas(
     Ok(changes)
 }
 
-/// With a new `status` subresource, writes to the object no longer change the status.
+/// Once there's a `status` subresource, regular writes no longer change the status.
 fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
     let mut change = place.change(
         "status-subresource-added",
@@ -240,8 +240,7 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             if outcome.witness.is_some() || outcome.is_cut_short {
                 return outcome;
             }
-            // The server runs no rules after other errors, so another change may have hidden this
-            // one.
+            // The server skips rules after other errors, so another change may mask this one.
             match pair.with_rule_alone(&difference.path, rule) {
                 Some(alone) => alone.search_rule(&goal, rule, node),
                 None => Outcome {

@@ -3,16 +3,16 @@
 /// The severity of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Nobody has to do anything.
+    /// Nobody has to take action.
     Compatible,
-    /// Something behaves differently, and only people can decide whether it matters.
+    /// Behavior changes in a way whose impact requires human judgment.
     Risky,
-    /// Something that worked fails.
+    /// Something that used to work fails.
     Breaking,
 }
 
 impl Level {
-    /// Returns the word for the level.
+    /// The level as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Compatible => "compatible",
@@ -27,18 +27,18 @@ impl Level {
 pub enum Party {
     /// Objects in the cluster.
     StoredObjects,
-    /// Clients that create or update objects, and people who write YAML.
+    /// Clients that create or update objects, and users who write YAML.
     Writers,
     /// Clients that read objects.
     Readers,
     /// The operator.
     Operator,
-    /// The person who installs the manifests.
+    /// The user who installs the manifests.
     Installer,
 }
 
 impl Party {
-    /// Returns the party in words.
+    /// The party in words.
     pub fn as_str(self) -> &'static str {
         match self {
             Party::StoredObjects => "stored objects",

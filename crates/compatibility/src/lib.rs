@@ -1,13 +1,12 @@
 //! Classifies the changes between two sets of manifests by what they break.
 //!
-//! [`compare`] takes the objects before and after a change, and returns a [`Change`] for each
-//! difference that matters to someone: to stored objects, to clients that write or read them, to
-//! the operator, or to the person who installs the manifests. Its [`Level`] is *compatible*,
-//! *risky* or *breaking*.
+//! [`compare`] takes the objects before and after a change and returns a [`Change`] for each
+//! difference that matters: to stored objects, to clients that write or read them, to the operator,
+//! or to the user who installs the manifests. Its [`Level`] is *compatible*, *risky* or *breaking*.
 //!
-//! A level is not guessed if an object can show it. The crate generates objects that the old schema
-//! accepts, and `rbuilder-judge` validates them against the new schema. An object that was accepted
-//! and is rejected, or is read differently, is the [`Witness`] of a change.
+//! Where possible, levels are proven with an object instead of being guessed. We generate objects
+//! that the old schema accepts, and validate them against the new schema with `rbuilder-judge`. An
+//! object that is now rejected or read differently is the [`Witness`] of the change.
 //!
 //! | subject | module |
 //! |---|---|
@@ -20,11 +19,11 @@
 //! | roles | `roles` |
 //! | webhook configurations | `webhooks` |
 //!
-//! [`find_losses`] only needs a single state: it finds the fields that objects lose between the
+//! [`find_losses`] only needs a single state: it finds fields that objects lose between the
 //! versions of a CRD.
 //!
-//! The crate does no I/O, and the same input results in the same output: the search draws its
-//! numbers from a fixed seed, and its [`Budget`] counts steps.
+//! The crate does no I/O and is deterministic: the search uses a fixed seed, and its [`Budget`]
+//! counts steps rather than time.
 
 mod change;
 mod conversion;

@@ -15,19 +15,19 @@ use crate::witness::Budget;
 pub struct Losses {
     /// The lost fields, each as a change from one version to another.
     pub changes: Vec<Change>,
-    /// Number of version pairs that were examined.
+    /// Number of version pairs examined.
     pub pairs: usize,
-    /// The names of the CRDs whose versions are converted by a webhook, which only the operator can
-    /// examine.
+    /// Names of CRDs that are converted by a webhook. Only the operator can examine those.
     pub converted_by_webhook: Vec<String>,
 }
 
-/// Finds the fields that objects lose between the served versions of CRDs: objects that a version
-/// accepts are stored in the storage version and read again, and stored objects are read in each
+/// Finds fields that objects lose between the served versions of CRDs: objects accepted by one
+/// version are stored in the storage version and read back, and stored objects are read in each
 /// version and written back.
 ///
 /// # Errors
-/// Returns a phrase that names the CRD that cannot be read.
+///
+/// Returns a phrase that names the unreadable CRD.
 pub fn find_losses(objects: &[Value], budget: &Budget) -> Result<Losses, String> {
     let mut losses = Losses::default();
     for crd in index(objects).into_values() {

@@ -1,4 +1,4 @@
-//! Pairs of manifests.
+//! Matches up old and new manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,14 @@ use crate::roles::compare_roles;
 use crate::webhooks::compare_webhooks;
 use crate::witness::Budget;
 
-/// Compares two sets of manifests: CRDs, roles and webhook configurations. Ignores all other
-/// objects.
+/// Compares two sets of manifests: CRDs, roles and webhook configurations. Other objects are
+/// ignored.
 ///
-/// The changes are in manifest order, and from breaking to compatible within each manifest.
+/// Changes are in manifest order, and from breaking to compatible within a manifest.
 ///
 /// # Errors
-/// Returns a phrase that names the manifest that cannot be read.
+///
+/// Returns a phrase that names the unreadable manifest.
 pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Change>, String> {
     compare_within(old, new, &Budget::default())
 }
@@ -25,7 +26,8 @@ pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Change>, String> {
 /// Like [`compare`], with a limit on the total work of all searches.
 ///
 /// # Errors
-/// Returns a phrase that names the manifest that cannot be read.
+///
+/// Returns a phrase that names the unreadable manifest.
 pub fn compare_within(old: &[Value], new: &[Value], budget: &Budget) -> Result<Vec<Change>, String> {
     let (old, new) = (index(old), index(new));
     let keys: BTreeSet<&Key> = old.keys().chain(new.keys()).collect();
@@ -38,8 +40,8 @@ pub fn compare_within(old: &[Value], new: &[Value], budget: &Budget) -> Result<V
     Ok(changes)
 }
 
-/// Returns whether [`compare`] compares an object: a CRD, a role or a webhook configuration. A patch
-/// of a CRD, which has no versions, is not compared.
+/// Whether [`compare`] looks at an object, i.e. whether it's a CRD, a role or a webhook
+/// configuration. Patches of CRDs, which have no versions, don't count.
 pub fn is_compared(object: &Value) -> bool {
     match object["kind"].as_str() {
         Some("CustomResourceDefinition") => object["spec"]["versions"].is_array(),

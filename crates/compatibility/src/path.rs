@@ -1,10 +1,11 @@
-//! Paths of values in objects, such as `spec.ports[*].name`.
+//! Paths of values in objects, e.g. `spec.ports[*].name`.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The only map key on the path in a generated object. In lists, it's the first item.
+/// The map key used on paths in generated objects, which have no other. In lists, the first item is
+/// used.
 pub(crate) const KEY: &str = "key";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Path {
         matches!(self.0.first(), Some(Step::Field(name)) if name == "status")
     }
 
-    /// Returns the value in a generated object, which has a single item or key on the path.
+    /// Finds the value in a generated object, which has a single item or key on the path.
     pub(crate) fn find<'v>(&self, object: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(object, |value, step| match step {
             Step::Field(name) => value.get(name.as_str()),
@@ -41,7 +42,7 @@ impl Path {
         })
     }
 
-    /// Returns whether the server's message is about the value at this path or about a part of it.
+    /// Whether a field in the server's message is the value at this path or nested in it.
     pub(crate) fn covers(&self, field: &str) -> bool {
         let mut rest = field;
         for step in &self.0 {

@@ -1,4 +1,4 @@
-//! The manifest affected by a change, and its values.
+//! The manifest affected by a change, and access to its values.
 
 use serde_json::Value;
 
@@ -51,12 +51,12 @@ impl Place {
     }
 }
 
-/// Returns an empty string if the value isn't one.
+/// Returns an empty string if the value isn't a string.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns nothing if the value isn't a list.
+/// Returns an empty list if the value isn't a list.
 pub(crate) fn list(value: &Value) -> Vec<&Value> {
     value
         .as_array()

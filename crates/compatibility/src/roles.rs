@@ -1,4 +1,4 @@
-//! Compares the permissions of roles.
+//! Compares the permissions granted by roles.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -56,7 +56,7 @@ impl Permission {
 
 fn covers_resource(own: &str, other: &str) -> bool {
     let subresource = other.split_once('/').map(|(_, subresource)| subresource);
-    // E.g. `*/scale` is that subresource of any resource.
+    // `*/scale` matches that subresource of any resource.
     own == "*" || own == other || own.strip_prefix("*/").is_some_and(|own| Some(own) == subresource)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn compare_roles(old: Option<&Value>, new: Option<&Value>, place: &Pl
         ("permission-added", &after, &before, "may"),
         ("permission-removed", &before, &after, "may not"),
     ] {
-        // Compare what the rules add up to. How they are split into rules doesn't matter.
+        // Compare the union of the rules, however they are split.
         let lacking = these
             .iter()
             .filter(|permission| !others.iter().any(|other| other.covers(permission)));

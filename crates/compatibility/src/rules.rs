@@ -1,24 +1,24 @@
-//! The rules that classify changes.
+//! The rules for classifying changes.
 
 use crate::level::Level::{self, Breaking, Compatible, Risky};
 use crate::level::Party::{self, Installer, Operator, Readers, StoredObjects, Writers};
 
-/// A rule that classifies a kind of change.
+/// Classifies a kind of change.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The name, such as `maximum-lowered`.
+    /// The name, e.g. `maximum-lowered`.
     pub name: &'static str,
-    /// The level. A change that causes an object to be rejected is always breaking.
+    /// The default level. A change that causes an object to be rejected is always breaking.
     pub level: Level,
-    /// The level if the search tried objects and found none that shows an effect.
+    /// The level if the search tried objects without finding a witness.
     pub unproven: Level,
-    /// The affected parties, in addition to those for which the search finds an effect.
+    /// The affected parties, in addition to those affected by the witness.
     pub affects: &'static [Party],
-    /// Why the change has this level.
+    /// The reason for this level.
     pub reason: &'static str,
 }
 
-/// Panics if there's no such rule, which a test of all rules rules out.
+/// Looks up a rule by name. Panics if there's none, which a test over all rules rules out.
 pub(crate) fn rule(name: &str) -> &'static Rule {
     let found = RULES.iter().find(|rule| rule.name == name);
     found.unwrap_or_else(|| panic!("no rule is named `{name}`"))

@@ -1,4 +1,4 @@
-//! Determines a change's level from the result of a search.
+//! Determines the level of a change from the search results.
 
 use crate::change::{Change, Effect};
 use crate::level::{Level, Party};
@@ -8,7 +8,7 @@ pub(crate) fn settle(change: &mut Change, outcome: Outcome) {
     change.level = match &outcome.witness {
         Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
         Some(_) => change.rule.level,
-        // Believe the search only if it has tried something, and wasn't interrupted.
+        // Only trust a search that tried something and wasn't cut short.
         None if outcome.accepted > 0 && !outcome.is_cut_short => change.rule.unproven,
         None => change.rule.level,
     };

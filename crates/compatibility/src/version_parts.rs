@@ -1,5 +1,5 @@
 //! Compares the parts of a version other than its schema: subresources, selectable fields and
-//! columns.
+//! printer columns.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub(crate) fn compare_subresources(before: &Value, after: &Value, place: &Place)
     changes
 }
 
-/// Columns of `kubectl get`.
+/// Compares the columns shown by `kubectl get`.
 pub(crate) fn compare_columns(before: &Value, after: &Value, place: &Place) -> Vec<Change> {
     let columns = |version: &Value| {
         list(&version["additionalPrinterColumns"])

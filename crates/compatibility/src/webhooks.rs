@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::change::Change;
 use crate::place::{Place, list, text};
 
-/// Keys with a single value, the API server's default, and the rule for a change.
+/// Scalar keys, with the API server's default and the rule for changes.
 const KEYS: &[(&str, &str, &str)] = &[
     ("failurePolicy", "Fail", "failure-policy-changed"),
     ("matchPolicy", "Equivalent", "match-policy-changed"),
@@ -83,7 +83,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
         );
     }
     for key in ["namespaceSelector", "objectSelector"] {
-        // No selector is the same as an empty one, which selects everything.
+        // An absent selector is equivalent to an empty one, which selects everything.
         let selector = |webhook: &Value| match &webhook[key] {
             Value::Null => json!({}),
             selector => selector.clone(),
@@ -97,7 +97,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
         }
     }
     let conditions = |webhook: &Value| -> BTreeSet<String> {
-        // Only compare the expressions, since the name of a condition has no effect.
+        // Compare only the expressions, since names of conditions have no effect.
         list(&webhook["matchConditions"])
             .into_iter()
             .map(|condition| text(&condition["expression"]))
@@ -118,7 +118,7 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
             format!("is also called if not `{condition}`"),
         );
     }
-    // The API server's default is 10 seconds.
+    // The API server defaults to 10 seconds.
     let seconds = |webhook: &Value| webhook["timeoutSeconds"].as_i64().unwrap_or(10);
     if seconds(before) != seconds(after) {
         let message = format!("{} instead of {}", seconds(after), seconds(before));
@@ -146,7 +146,7 @@ fn compare_side_effects(before: &Value, after: &Value, add: &mut dyn FnMut(&str,
         return;
     }
     let rule = match new.as_str() {
-        // `v1` accepts no other values.
+        // Only these values are valid in `v1`.
         "None" | "NoneOnDryRun" => "side-effects-changed",
         _ => "side-effects-refused",
     };

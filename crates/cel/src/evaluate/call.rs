@@ -68,9 +68,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         result
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `
-    ///
-    /// ` (`decisive` is true). One operand may decide even if the other fails.
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). One operand may decide
+    /// even if the other fails.
     fn junction(&mut self, left: &'p Expr, right: &'p Expr, decisive: bool) -> Outcome<'v> {
         let mut stop = None;
         for side in [left, right] {

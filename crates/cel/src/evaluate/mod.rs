@@ -137,9 +137,7 @@ pub(crate) fn run_with_variables<'v>(
 }
 
 enum Slot<'v, 'p> {
-    /// Errors must be kept, since `
-    ///
-    /// ` and `&&` may absorb them in a later iteration.
+    /// Errors must be kept, since `||` and `&&` may absorb them in a later iteration.
     Ready(Outcome<'v>),
     /// A binding that is evaluated lazily on first use.
     Pending(&'p Expr),

@@ -43,7 +43,7 @@ impl Bound {
         }
     }
 
-    /// Compares with the old bound. The greater one accepts fewer values.
+    /// Compares how strict two bounds are. The greater one accepts fewer values.
     fn strictness(&self, old: &Bound) -> Ordering {
         let order = match (&self.value, &old.value) {
             (None, None) => Ordering::Equal,
@@ -77,7 +77,7 @@ impl Comparison {
         for (before, after) in bounds(old).iter().zip(&bounds(new)) {
             match after.strictness(before) {
                 Ordering::Equal => {}
-                // Nothing has a negative length or number of items.
+                // Trivial bound: lengths and item counts are never negative.
                 Ordering::Greater if is_trivial(after) => {}
                 Ordering::Greater => {
                     let message = describe_change(&before.describe(), &after.describe());
@@ -229,7 +229,7 @@ fn is_trivial(bound: &Bound) -> bool {
         && bound.value.as_ref().and_then(Number::as_u64) == Some(0)
 }
 
-/// Formats e.g. `maximum 5 instead of 9`, which leaves out the second "maximum".
+/// Formats e.g. `maximum 5 instead of 9`, without repeating "maximum".
 fn describe_change(before: &str, after: &str) -> String {
     match (before.split_once(' '), after.split_once(' ')) {
         (Some(("no", _)), _) => after.to_owned(),
@@ -239,9 +239,9 @@ fn describe_change(before: &str, after: &str) -> String {
     }
 }
 
-/// Returns the value validations under a key, without what the API server ignores.
+/// The value validations under a key, minus what the API server ignores.
 fn alternatives(schema: &Schema, key: &str) -> Value {
-    // `x-kubernetes-int-or-string` implies these.
+    // Implied by `x-kubernetes-int-or-string`.
     if schema.int_or_string && key == "anyOf" {
         return Value::Null;
     }

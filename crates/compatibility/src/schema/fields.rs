@@ -11,7 +11,7 @@ use super::{Comparison, Probe};
 use crate::path::{Path, Step};
 use crate::witness::Candidate;
 
-/// No schema has such a field.
+/// A field name that no schema declares.
 const UNKNOWN: &str = "unknownField";
 
 impl Comparison {
@@ -24,7 +24,7 @@ impl Comparison {
                     .as_ref()
                     .is_some_and(|default| !default.is_null())
             });
-            // The API server fills in the default when it reads stored objects, too.
+            // The API server also defaults stored objects when reading them.
             if is_filled {
                 let message = "required, with a default".to_owned();
                 self.add("required-with-default", &field, message, Probe::Nothing);
@@ -52,7 +52,7 @@ impl Comparison {
     pub(super) fn compare_fields(&mut self, old: &Schema, new: &Schema, path: &Path) {
         let names: BTreeSet<&Arc<str>> = old.properties.keys().chain(new.properties.keys()).collect();
         for name in names {
-            // Every object has these fields, whatever the schema says.
+            // Every object has these fields, regardless of the schema.
             if path.0.is_empty() && matches!(&**name, "apiVersion" | "kind" | "metadata") {
                 continue;
             }
@@ -126,7 +126,7 @@ impl Comparison {
     }
 }
 
-/// Returns the schema of a field, which may be that of any other key.
+/// The schema of a field, which may be `additionalProperties`.
 fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     let known = schema
         .properties
@@ -138,12 +138,12 @@ fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     }
 }
 
-/// Has no effect on values without fields.
+/// Only meaningful for values with fields.
 fn keeps_unknown(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
 }
 
-/// The value is preserved as it is.
+/// A schema that preserves values of any type.
 fn any() -> Schema {
     Schema {
         preserve_unknown_fields: true,

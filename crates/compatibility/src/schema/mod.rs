@@ -21,9 +21,9 @@ pub(crate) struct Difference {
     pub(crate) probe: Probe,
 }
 
-/// How to search for an object on which the difference has an effect.
+/// How to search for an object that is affected by a difference.
 pub(crate) enum Probe {
-    /// There's nothing to see.
+    /// No observable effect.
     Nothing,
     /// Objects with these values may be rejected or, if `reads` is set, be read differently.
     Values {
@@ -38,7 +38,7 @@ pub(crate) enum Probe {
 pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
     let mut comparison = Comparison::default();
     comparison.compare(old, new, &Path::default());
-    // There may be hundreds, so report a single change for all of them.
+    // There may be hundreds of changed descriptions, so report them as a single change.
     if comparison.descriptions > 0 {
         let message = match comparison.descriptions {
             1 => "a description changes".to_owned(),
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether all values of the type are also of the other one.
+    /// Whether all values of this type also belong to the other type.
     fn fits(self, other: Kind) -> bool {
         use SchemaType::{Integer, Number, String};
         match (self, other) {
@@ -100,7 +100,7 @@ impl Comparison {
         });
     }
 
-    /// Adds a difference at which the search tries the values next to what the schemas accept.
+    /// Adds a difference for which the search tries values near the schemas' bounds.
     fn add_searched(
         &mut self,
         name: &str,
@@ -131,8 +131,7 @@ impl Comparison {
                 return;
             }
             self.add("type-widened", path, message, Probe::Nothing);
-            // The constraints of the old type apply to values of the new one, too, so go on
-            // comparing.
+            // The old type's constraints also apply to values of the new type, so keep comparing.
             if let Kind::Typed(_) = before {
                 old.to_mut().int_or_string = false;
             }
@@ -181,7 +180,7 @@ impl Comparison {
     }
 
     fn compare_defaults(&mut self, old: &Schema, new: &Schema, path: &Path) {
-        // The API server ignores a default of `null`.
+        // The API server ignores `null` defaults.
         let default = |schema: &Schema| schema.default.clone().filter(|default| !default.is_null());
         let (name, message) = match (default(old), default(new)) {
             (None, Some(after)) => ("default-added", format!("default {after}")),

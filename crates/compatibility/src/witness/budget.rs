@@ -1,16 +1,16 @@
-//! Limits the work of searches.
+//! Limits the work done by searches.
 
 use std::cell::Cell;
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
-/// The limit on the total work of all searches in a comparison, counted in steps. A step is a value
-/// in a validated object, or a schema node prepared for a rule. Time does not count, so that the
-/// same input results in the same output on every machine.
+/// Limit on the total work of all searches in a comparison, counted in steps. A step is a value in
+/// a validated object, or a schema node prepared for a rule. Steps rather than time, so that
+/// results are the same on every machine.
 ///
-/// Searches that start after the budget is used up do not validate any object. Their changes keep
-/// the rule's level, and [`Change::is_cut_short`](crate::Change::is_cut_short) is set.
+/// Once the budget is exhausted, searches don't validate any more objects. The changes keep their
+/// rules' levels, with [`Change::is_cut_short`](crate::Change::is_cut_short) set.
 #[derive(Debug)]
 pub struct Budget {
     left: Cell<u64>,
@@ -26,19 +26,19 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Creates a budget with the given number of steps. With 0 steps there is no search.
+    /// Creates a budget with the given number of steps. 0 disables searching.
     pub fn of(steps: u64) -> Budget {
         Budget {
             left: Cell::new(steps),
         }
     }
 
-    /// Returns the number of remaining steps.
+    /// The number of remaining steps.
     pub fn left(&self) -> u64 {
         self.left.get()
     }
 
-    /// Returns false if there aren't enough steps left, and uses up the rest.
+    /// Consumes steps. If there aren't enough left, consumes the rest and returns false.
     pub(super) fn take(&self, steps: u64) -> bool {
         let rest = self.left.get().checked_sub(steps);
         self.left.set(rest.unwrap_or(0));
@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-/// Counts the values in a value, including itself.
+/// Counts the nodes of a value, including itself.
 pub(super) fn count_values(value: &Value) -> u64 {
     1 + match value {
         Value::Array(items) => items.iter().map(count_values).sum(),

@@ -1,4 +1,4 @@
-//! Values at which two schemas may differ: next to bounds, of each type, inside and outside of
+//! Values where two schemas may differ: next to bounds, of each type, inside and outside of
 //! enumerations.
 
 use rbuilder_re2::Pattern;
@@ -12,7 +12,7 @@ use crate::path::KEY;
 
 const LONGEST: u64 = 100_000;
 
-/// For lists and maps.
+/// Limit for lists and maps.
 const MOST_ITEMS: u64 = 2_000;
 
 pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
@@ -51,7 +51,7 @@ pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
 }
 
 impl Maker<'_> {
-    /// Returns the simplest value, and a few random ones.
+    /// The simplest value and a few random ones.
     fn random_values(&mut self, schema: &Schema) -> Vec<Value> {
         let mut values = vec![self.value(schema, 0)];
         values.extend((1..4).map(|seed| Maker::random(seed, &Texts::default()).value(schema, 4)));
@@ -65,7 +65,7 @@ fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
     for bound in bounds.into_iter().flatten().flatten() {
         values.extend(around(bound));
     }
-    // Some of these don't fit into the format `int32`.
+    // Some of these exceed the format `int32`.
     values.extend([
         json!(1_i64 << 31),
         json!(-(1_i64 << 31) - 1),
@@ -73,7 +73,7 @@ fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
         json!(i64::MAX),
     ]);
     if old.schema_type == Some(SchemaType::Number) {
-        // 1e39 doesn't fit into the format `float`.
+        // 1e39 exceeds the format `float`.
         values.extend([json!(0.5), json!(1e39)]);
     }
     values
@@ -97,7 +97,7 @@ fn around(bound: &Number) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the sizes next to any of the bounds, unless they are too large to try.
+/// Sizes next to any of the bounds, unless they're too large to try.
 fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
     let mut sizes = vec![0, 1, 2];
     for bound in bounds.into_iter().flatten().filter(|bound| *bound <= most) {
@@ -157,7 +157,7 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
         tell_apart(&mut items, old);
         lists.push(items.into());
     }
-    // Try duplicates, which a set or a map rejects.
+    // Duplicates, which are invalid in a set or map.
     lists.push(json!([first, first]));
     for seed in 1..6 {
         let other = item(seed);
@@ -167,7 +167,7 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
     lists
 }
 
-/// Returns two items that are duplicates in a list of type `map`.
+/// Two items that are duplicates in a list of type `map`.
 fn alike(first: &Value, second: &Value, list: &Schema) -> Vec<Value> {
     let mut second = second.clone();
     for key in &list.list_map_keys {
@@ -193,7 +193,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
             objects.push(Value::Object(fields.collect()));
         }
     }
-    // Try each field on its own, and then all of them.
+    // Each field on its own, then all of them.
     let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
     for (name, property) in &old.properties {
         let mut object = make(old);

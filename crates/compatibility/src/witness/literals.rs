@@ -3,11 +3,10 @@
 use rbuilder_schema::Cel;
 use serde_json::{Value, json};
 
-/// For a size that a rule mentions.
+/// Limit for sizes mentioned in a rule.
 const LONGEST: i64 = 2_000;
 
-/// Returns the literals in a rule together with similar values, since rules tend to compare with
-/// them.
+/// Literals in a rule along with similar values, because rules tend to compare with their literals.
 pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     let text = &rule.rule;
     let mut values = Vec::new();
@@ -30,8 +29,8 @@ pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     values
 }
 
-/// Returns whole numbers with their neighbors. They may be meant as lengths, so also returns
-/// strings.
+/// Integers along with their neighbors, and also strings of that length in case a number is a
+/// length.
 fn numbers(text: &str) -> Vec<Value> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != '.');
     let mut values = Vec::new();

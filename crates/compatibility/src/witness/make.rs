@@ -1,7 +1,7 @@
-//! Objects that a schema probably accepts: the simplest ones, and random ones.
+//! Objects that a schema is likely to accept: the simplest ones, and random ones.
 //!
-//! The objects are candidates. The caller uses the judge to decide whether they are valid, so
-//! constraints that are hard to satisfy, such as CEL rules, are left to chance.
+//! Objects are only candidates, whose validity the caller checks with the judge. Constraints that
+//! are hard to satisfy, such as CEL rules, are left to chance.
 
 use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_bounds_of_parts};
 use serde_json::{Map, Number, Value, json};
@@ -10,29 +10,29 @@ use super::random::Random;
 use super::texts::{EXAMPLE, Texts, common_texts};
 use crate::path::{KEY, Step};
 
-/// To satisfy a minimum, generate up to this many items, entries or characters.
+/// Maximum number of items, entries or characters generated to satisfy a minimum.
 const MOST: u64 = 1 << 16;
 
-/// Below this depth, leave out optional fields.
+/// Optional fields are omitted below this depth.
 const DEEPEST: usize = 8;
 
-/// After this many values, leave out everything that's optional.
+/// Everything optional is omitted after this many values.
 const LARGEST: usize = 200;
 
-/// What to put at the end of a path.
+/// What to place at the end of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidate {
     Value(Value),
-    /// The field isn't there.
+    /// Omit the field.
     Absent,
 }
 
 pub(super) struct Maker<'t> {
-    /// `None` to generate the simplest values.
+    /// `None` generates the simplest values.
     random: Option<Random>,
-    /// Values that are likely to matter, e.g. a rule's literals.
+    /// Interesting values, e.g. a rule's literals.
     pool: &'t [Value],
-    /// A rule. The fields that it mentions are likely to matter.
+    /// A rule whose mentioned fields are likely to matter.
     rule: Option<&'t str>,
     left: usize,
     texts: &'t Texts,
@@ -73,7 +73,7 @@ impl<'t> Maker<'t> {
         self.random.as_mut().map_or(0, |random| random.below(limit))
     }
 
-    /// Returns true with a probability of `share` in eight. For the simplest values, never does.
+    /// Returns true with a probability of `share` / 8. Always false for the simplest values.
     fn perhaps(&mut self, share: usize) -> bool {
         self.random.is_some() && self.below(8) < share
     }
@@ -108,7 +108,7 @@ impl<'t> Maker<'t> {
         Value::Object(fields)
     }
 
-    /// A rule may only accept certain names, so take one that it mentions.
+    /// Picks a name mentioned in the rule, if any, as the rule may accept only certain names.
     fn name(&mut self) -> Value {
         let is_mentioned = self.rule.is_some_and(|rule| rule.contains("metadata"));
         let texts: Vec<Value> = match is_mentioned && self.perhaps(4) {
@@ -167,7 +167,7 @@ impl<'t> Maker<'t> {
         value
     }
 
-    /// Returns the list or object around the step.
+    /// Creates the list or object that contains the step.
     fn around(&mut self, schema: &Schema, step: &Step, depth: usize) -> Value {
         match step {
             Step::Items => self.list(schema, depth),
@@ -180,8 +180,8 @@ impl<'t> Maker<'t> {
         if schema.nullable && self.perhaps(1) {
             return Value::Null;
         }
-        // Move what the parts of `allOf` require into the schema itself, so that one value
-        // satisfies it all.
+        // Merge the requirements of `allOf` parts into the schema, so that one value satisfies them
+        // all.
         if !schema.all_of.is_empty() {
             let mut whole = with_bounds_of_parts(schema);
             whole.all_of.clear();
@@ -282,7 +282,7 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Adds what one of the alternatives requires, and removes what only the others do.
+    /// Adds fields required by one of the alternatives, and removes those required only by others.
     fn choose(&mut self, fields: &mut Map<String, Value>, branch: &Schema, whole: &Schema, depth: usize) {
         for list in [&branch.one_of, &branch.any_of] {
             let at = self.below(list.len());
@@ -410,7 +410,7 @@ impl<'t> Maker<'t> {
     }
 }
 
-/// Removes optional fields other than `kept` until there are few enough, e.g. in a union of fields.
+/// Removes optional fields other than `kept` until `maxProperties` is met, e.g. in a union.
 fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     let most = schema.max_properties.map_or(usize::MAX, |most| most as usize);
     let mut excess = fields.len().saturating_sub(most);
@@ -421,7 +421,7 @@ fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     });
 }
 
-/// Makes the items of a set different, or their keys in a list of type `map`.
+/// Makes items of a set unique, or their keys in a list of type `map`.
 pub(super) fn tell_apart(items: &mut [Value], list: &Schema) {
     let Some(inner) = &list.items else { return };
     for (at, item) in items.iter_mut().enumerate().skip(1) {

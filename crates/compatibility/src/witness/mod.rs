@@ -1,5 +1,5 @@
-//! Searches for objects that the old schema accepts, and that the new schema rejects or reads
-//! differently.
+//! Searches for witnesses: objects that the old schema accepts, and that the new schema rejects or
+//! reads differently.
 
 mod budget;
 mod edges;
@@ -28,14 +28,14 @@ use crate::change::{Effect, Witness};
 use crate::level::Party;
 use crate::path::{Path, Step};
 
-/// How many random surroundings to try. The old schema may have alternatives and rules that reject
-/// some.
+/// Number of random surroundings to try, some of which the old schema's alternatives and rules may
+/// reject.
 const ROUNDS: u64 = 10;
 
-/// Most random values don't violate a rule, so try many.
+/// Larger, because most random values don't violate a rule.
 const RULE_ROUNDS: u64 = 240;
 
-/// A search ends after this many objects that the old schema accepts.
+/// Ends a search after this many objects accepted by the old schema.
 const MOST_ACCEPTED: usize = 200;
 
 const NAMESPACE: &str = "default";
@@ -50,20 +50,20 @@ pub(crate) struct Pair<'b> {
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) witness: Option<Witness>,
-    /// Whom the witness affects.
+    /// Parties affected by the witness.
     pub(crate) parties: BTreeSet<Party>,
     pub(crate) accepted: usize,
-    /// Whether there was no budget left to go on.
+    /// Whether the search ran out of budget.
     pub(crate) is_cut_short: bool,
 }
 
 pub(crate) struct Goal<'g> {
     pub(crate) path: &'g Path,
-    /// Whether it's an effect if an accepted object is read differently.
+    /// Whether reading an accepted object differently counts as an effect.
     pub(crate) reads: bool,
     /// If set, only errors of this rule count.
     pub(crate) rule: Option<&'g Cel>,
-    /// Whether to write a status as part of the object, and not through the subresource.
+    /// Whether to write the status as part of the object instead of through the subresource.
     pub(crate) writes_whole: bool,
 }
 
@@ -101,8 +101,8 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Searches for an object that loses something when it's converted from the first version to
-    /// the second and back.
+    /// Searches for an object that isn't preserved by converting it from the first version to the
+    /// second and back.
     pub(crate) fn search_loss(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
@@ -116,8 +116,8 @@ impl<'b> Pair<'b> {
                     continue;
                 };
                 outcome.accepted += 1;
-                // A conversion doesn't validate, so it doesn't matter whether the new version would
-                // accept it.
+                // Conversions don't validate, so it's irrelevant whether the new version would
+                // accept the object.
                 let there = self.new.read(&self.new.convert(&before));
                 let back = self.old.read(&self.old.convert(&there));
                 if let Some(effect) = differs(goal, &before, &back) {
@@ -134,7 +134,7 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// The simplest values come first, and then random ones.
+    /// Simplest values first, then random ones.
     fn maker(&self, round: u64, index: usize) -> Maker<'_> {
         match round {
             0 => Maker::simplest(&self.texts),
@@ -178,7 +178,7 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// The simplest surroundings may be invalid, so every other round has random ones.
+    /// Alternates with random surroundings, because the simplest ones may be invalid.
     fn surroundings(&self, round: u64) -> Maker<'_> {
         match round % 2 {
             0 => Maker::simplest(&self.texts),
@@ -204,8 +204,8 @@ impl<'b> Pair<'b> {
         object
     }
 
-    /// Validates an object against both schemas. Returns true if the search is over, either because
-    /// of a witness or because there's no budget left.
+    /// Validates an object against both schemas. Returns true if the search is over, due to either
+    /// a witness or an exhausted budget.
     fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
         if !self
             .budget
@@ -235,7 +235,7 @@ impl<'b> Pair<'b> {
                     true => Party::Operator,
                     false => Party::Writers,
                 });
-                // A stored object may have become one that nobody can update any more, not even its
+                // A stored object may no longer be updatable at all, not even to remove its
                 // finalizers.
                 if stored.is_none() && self.blocks_updates(goal, &before) {
                     outcome.parties.extend([Party::StoredObjects, Party::Operator]);
@@ -253,7 +253,7 @@ impl<'b> Pair<'b> {
         true
     }
 
-    /// Returns whether not even the labels of a stored object can be changed any more.
+    /// Whether updates of a stored object are rejected even if they only change labels.
     fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
         let mut body = stored.clone();
         body["metadata"]["labels"] = json!({ "changed": "true" });
@@ -290,7 +290,7 @@ fn store(judge: &Judge, goal: &Goal<'_>, object: &Value) -> Result<Value, Failur
     write(judge, goal, object, None).result
 }
 
-/// Returns the messages that are about the goal.
+/// The messages that are relevant to the goal.
 fn relevant(goal: &Goal<'_>, failure: &Failure) -> Option<Vec<String>> {
     let messages: Vec<String> = match failure {
         Failure::Invalid { errors, .. } => errors
@@ -317,14 +317,14 @@ fn concerns(goal: &Goal<'_>, error: &FieldError) -> bool {
     if error.message.contains(UNCHECKED) {
         return false;
     }
-    // Errors in alternatives have no field, but their message contains its name.
+    // Errors in alternatives have no field, but mention its name in the message.
     match error.field.as_str() {
         "" | "<nil>" => error.message.contains(&*last_name(goal.path)),
         field => goal.path.covers(field),
     }
 }
 
-/// The server adds this error if it runs no CEL rules.
+/// Added by the server if it skips CEL rules.
 const UNCHECKED: &str = "some validation rules were not checked";
 
 fn last_name(path: &Path) -> String {
@@ -344,8 +344,8 @@ fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
 }
 
 impl<'b> Pair<'b> {
-    /// Returns a pair whose new schema is the old one plus a single rule, unless there's no budget
-    /// left.
+    /// Returns a pair whose new schema is the old one plus a single rule. `None` if the budget is
+    /// exhausted.
     pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Option<Pair<'b>> {
         let old = self.old.definition();
         if !self.budget.take(2 * count_nodes(&old.schema)) {

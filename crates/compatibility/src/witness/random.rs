@@ -1,4 +1,4 @@
-//! Numbers from a fixed seed, so that the same comparison has the same result.
+//! Random numbers from a fixed seed, for reproducible comparisons.
 
 /// Sebastiano Vigna's SplitMix64.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`, or 0 if the limit is 0.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         match limit {
             0 => 0,

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 /// The effect of a new CRD on a stored object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredVerdict {
-    /// The messages with which the API server would refuse to create the object again.
+    /// Messages with which the API server would reject recreating the object.
     pub refused: Vec<String>,
-    /// True if the API server also rejects updates that do not change the invalid fields, so that
-    /// the operator cannot set a label or a finalizer.
+    /// Whether the API server also rejects updates that leave the invalid fields unchanged. If so,
+    /// the operator can't even set a label or a finalizer.
     pub blocks_updates: bool,
-    /// The paths of fields that the API server prunes when it reads the object.
+    /// Paths of fields that the API server prunes when reading the object.
     pub pruned: Vec<String>,
 }
 
 impl StoredVerdict {
-    /// Returns whether the object is unaffected.
+    /// Whether the object is unaffected.
     pub fn is_fine(&self) -> bool {
         *self == StoredVerdict::default()
     }
@@ -27,7 +27,7 @@ impl StoredVerdict {
 /// Validates the stored objects of a kind against a new CRD.
 #[derive(Debug)]
 pub struct StoredJudge {
-    /// By `apiVersion`: for updates, and for creating objects together with their status.
+    /// By `apiVersion`: one judge for updates, and one for creating objects including their status.
     judges: BTreeMap<String, (Judge, Judge)>,
 }
 
@@ -35,7 +35,8 @@ impl StoredJudge {
     /// Prepares the served versions of a CRD.
     ///
     /// # Errors
-    /// Returns a phrase if the CRD cannot be read.
+    ///
+    /// Returns a phrase if the CRD can't be read.
     pub fn new(crd: &Value) -> Result<StoredJudge, String> {
         let judges = Definition::of_crd(crd)?.into_iter().map(|definition| {
             let version = format!("{}/{}", definition.group, definition.version);
@@ -50,7 +51,7 @@ impl StoredJudge {
         })
     }
 
-    /// Validates an object as returned by a cluster. Returns `None` if its version is not served.
+    /// Validates an object as returned by a cluster. Returns `None` if its version isn't served.
     pub fn judge(&self, object: &Value) -> Option<StoredVerdict> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let (updates, creates) = self.judges.get(version)?;

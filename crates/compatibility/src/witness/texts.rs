@@ -1,4 +1,4 @@
-//! Strings to try: strings that patterns often distinguish, and strings that match a pattern.
+//! Strings to try: ones that patterns often distinguish, and ones that match a pattern.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,28 +8,27 @@ use rbuilder_re2::{Choice, Pattern};
 
 use super::random::Random;
 
-/// Different lists of samples per pattern.
+/// Number of distinct sample lists per pattern.
 const LISTS: usize = 16;
 
-/// Not all samples match.
+/// Samples per list, not all of which match.
 const SAMPLES: usize = 24;
 
-/// Generated names, and the prefix of generated strings.
+/// Base of generated names, and prefix of generated strings.
 pub(super) const EXAMPLE: &str = "example";
 
-/// A pattern, and the number of its list.
+/// Pattern and list number.
 type Key = (String, usize);
 
-/// Strings that match the patterns of a schema. For a long pattern, sampling takes longer than
-/// generating the rest of the object, so we keep the samples.
+/// Caches strings that match the patterns of a schema. For long patterns, sampling takes longer
+/// than generating the rest of the object.
 #[derive(Default)]
 pub(super) struct Texts {
     known: RefCell<BTreeMap<Key, Rc<[String]>>>,
 }
 
 impl Texts {
-    /// Returns strings that match a pattern, or `None` if it isn't valid. They differ between
-    /// seeds.
+    /// Strings that match a pattern, varying by seed. `None` if the pattern is invalid.
     pub(super) fn of_pattern(&self, pattern: &str, seed: usize) -> Option<Rc<[String]>> {
         let key = (pattern.to_owned(), seed % LISTS);
         if let Some(texts) = self.known.borrow().get(&key) {
@@ -74,7 +73,7 @@ pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
     let mut found = BTreeSet::new();
     for at in 0..SAMPLES {
         let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(at as u64));
-        // The first samples take the shortest way through the pattern, later ones make more
+        // The first samples take the shortest path through the pattern; later ones make more
         // choices.
         let mut rest = at / 2;
         let sample = pattern.sample(|choice| match choice {
