@@ -1,4 +1,4 @@
-//! Arguments of attributes, as in `#[serde(rename = "a", skip)]`.
+//! Attribute arguments, as in `#[serde(rename = "a", skip)]`.
 //!
 //! An argument is `name`, `name = value`, `name(arguments)` or a literal.
 
@@ -13,7 +13,7 @@ use crate::{Diagnostic, Span};
 /// The arguments of an attribute or macro call.
 #[derive(Clone, Debug, Default)]
 pub struct Args<'a> {
-    /// All arguments, or those before a malformed one.
+    /// All arguments, or only those before a malformed one.
     pub list: Vec<Arg<'a>>,
     /// The error in the first malformed argument.
     pub malformed: Option<Diagnostic>,
@@ -37,7 +37,7 @@ pub enum ArgValue<'a> {
     Flag,
     /// `name = literal`, or a bare literal.
     Literal(Literal),
-    /// `name = expression`, where the expression is not a literal.
+    /// `name = expression`, for anything but a literal.
     Expr(Box<Expr<'a>>),
     /// `name(…)`.
     List(Vec<Arg<'a>>),
@@ -46,7 +46,7 @@ pub enum ArgValue<'a> {
 /// A literal, an array of literals, or a map of literals.
 #[derive(Clone, Debug)]
 pub struct Literal {
-    /// The literal as JSON. Characters are strings.
+    /// The literal as JSON. Characters become strings.
     pub value: Value,
     /// Location of the literal.
     pub span: Span,
@@ -66,7 +66,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
     let start = *cursor;
     let Some(ident) = cursor.any_ident() else {
         let literal = literal(cursor)?;
-        // schemars has a syntax of its own, `extend("x-key" = value)`.
+        // schemars' own syntax, `extend("x-key" = value)`.
         if literal.value.is_string() && cursor.is_punct(b'=') {
             let name = start.text_of(literal.span).trim_matches('"');
             cursor.skip();
@@ -81,8 +81,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
         });
     };
     let mut name = ident.text;
-    // serde has no paths here. Accept them anyway, otherwise we couldn't read the rest of the
-    // attribute.
+    // serde doesn't use paths here, but accept them in order to read the rest of the attribute.
     while cursor.eat_pair(b':', b':') {
         if cursor.any_ident().is_none() {
             return Err(cursor.expected("identifier"));
@@ -109,7 +108,7 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     let start = *cursor;
     match literal(cursor) {
         Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
-        // No attribute accepts a block, so this was meant to be a map.
+        // No attribute accepts a block, so it was meant to be a map.
         Err(error) if start.is_group(Delimiter::Brace) => Err(error),
         attempt => {
             *cursor = start;
@@ -121,8 +120,8 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
                 (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
                 (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
                 (Ok(_), ExprKind::Other) if !continues(start) => {
-                    // In `1 b`, the literal lacks a comma. Return it, and let the caller complain
-                    // about the rest.
+                    // In `1 b`, a comma is missing after the literal. Return the literal, and let
+                    // the caller report the rest.
                     *cursor = start;
                     let literal = literal(cursor)?;
                     Ok(ArgValue::Literal(literal))
@@ -144,7 +143,7 @@ fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
     start.literal().is_some() && start.is_at(behind)
 }
 
-/// Returns whether the next literal is only the start of an expression, as in `1 + 2`.
+/// Whether the next literal is just the start of an expression, as in `1 + 2`.
 fn continues(mut start: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.skip();
@@ -162,7 +161,7 @@ fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Diagnostic> {
 
 const WANTED: &str = "expected a name or a literal: a string, a number, `true`, `[…]` or `{ \"key\": … }`";
 
-/// Reads a literal as JSON. It may be an array or a map of literals.
+/// Parses a literal as JSON. May also be an array or map of literals.
 pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Diagnostic> {
     if let Some(items) = cursor.group(Delimiter::Bracket) {
         return array(items);
@@ -256,7 +255,7 @@ fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Diagnostic> {
 }
 
 impl<'a> Args<'a> {
-    /// Reads arguments up to the end, or up to a malformed one.
+    /// Parses arguments up to the end, or up to a malformed one.
     pub fn read(mut cursor: Cursor<'a>) -> Self {
         let mut args = Vec::new();
         let malformed = list(&mut cursor, &mut args).err();
@@ -268,7 +267,7 @@ impl<'a> Args<'a> {
 }
 
 impl Arg<'_> {
-    /// Returns the value of `name = literal`, or the bare literal.
+    /// The value of `name = literal`, or the bare literal.
     pub fn literal(&self) -> Option<&Literal> {
         match &self.value {
             ArgValue::Literal(literal) => Some(literal),
@@ -276,7 +275,7 @@ impl Arg<'_> {
         }
     }
 
-    /// Returns the location of the value, or of the name if there is no value.
+    /// Location of the value, or of the name if there's no value.
     pub fn value_span(&self) -> Span {
         match &self.value {
             ArgValue::Literal(literal) => literal.span,

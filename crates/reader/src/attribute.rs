@@ -1,4 +1,4 @@
-//! Attributes. A doc comment is an attribute too, as in rustc.
+//! Attributes. As in rustc, doc comments are attributes too.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -7,26 +7,26 @@ use crate::args::Args;
 use crate::token::{Cursor, Delimiter, Kind, LiteralKind, text_value};
 use crate::{Diagnostic, Span};
 
-/// `#[…]`, `#![…]`, or a doc comment, which is an attribute with the name `doc`.
+/// `#[…]`, `#![…]`, or a doc comment, which is an attribute named `doc`.
 #[derive(Clone, Debug)]
 pub struct Attribute<'a> {
-    /// At the path, or at the doc comment.
+    /// Positioned at the path or the doc comment.
     meta: Cursor<'a>,
-    /// Empty unless the path is a single name.
+    /// Empty unless the path is a single identifier.
     name: &'a str,
     span: Span,
-    /// Read when someone asks for them, and boxed, because most attributes are doc comments.
+    /// Parsed lazily and boxed, because most attributes are doc comments.
     args: OnceCell<Box<Args<'a>>>,
 }
 
 /// The part of an attribute after its path.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
-    /// Nothing: the attribute is only a path.
+    /// The attribute consists only of a path.
     Path,
     /// `(…)`, or other delimiters.
     List(Cursor<'a>),
-    /// `= …`. The cursor is after the `=`.
+    /// `= …`. The cursor is positioned after the `=`.
     Value(Cursor<'a>),
 }
 
@@ -35,14 +35,14 @@ impl<'a> Attribute<'a> {
     ///
     /// # Errors
     ///
-    /// If a `#` does not start an attribute.
+    /// Returns an error if a `#` doesn't start an attribute.
     pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Diagnostic> {
         let mut attrs = Vec::new();
         read_outer(cursor, &mut attrs)?;
         Ok(attrs)
     }
 
-    /// Creates an attribute from an item of a longer list, e.g. of a `cfg_attr`.
+    /// Creates an attribute from part of another one, e.g. of a `cfg_attr`.
     pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
         Attribute::new(cursor, span)
     }
@@ -61,12 +61,12 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Returns whether the path is this single name.
+    /// Whether the path is this single identifier.
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// Returns the segments of the path, without `r#`.
+    /// The segments of the path, without `r#`.
     pub fn segments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut cursor = self.meta;
         let mut doc = matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc).then_some("doc");
@@ -76,7 +76,7 @@ impl<'a> Attribute<'a> {
             }
             cursor.eat_pair(b':', b':');
             cursor.any_ident().map(|ident| {
-                // Skip the arguments, which aren't part of the path.
+                // Skip type arguments, which aren't part of the path.
                 if !cursor.is_pair(b':', b':') {
                     while !cursor.is_end() {
                         cursor.skip();
@@ -87,7 +87,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// Returns the last segment of the path: `test` for `#[tokio::test]`.
+    /// The last segment of the path, e.g. `test` for `#[tokio::test]`.
     pub fn last_segment(&self) -> &'a str {
         match self.name {
             "" => self.segments().last().unwrap_or_default(),
@@ -95,24 +95,24 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Returns the location of the attribute, including `#` and brackets.
+    /// Location of the attribute, including `#` and brackets.
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// Returns the source text of the attribute, including `#` and brackets.
+    /// Source text of the attribute, including `#` and brackets.
     pub fn text(&self) -> &'a str {
         self.meta.text_of(self.span)
     }
 
-    /// Returns the location of the path.
+    /// Location of the path.
     pub fn path_span(&self) -> Span {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
         cursor.span_since(self.meta)
     }
 
-    /// Returns the part after the path.
+    /// The part after the path.
     pub fn form(&self) -> Form<'a> {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
@@ -125,8 +125,8 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Returns the arguments of `#[name(…)]`. Other attributes have none. Several readers of an
-    /// attribute share one list, which the first call reads.
+    /// The arguments of `#[name(…)]`. Empty for other attributes. Parsed on the first call and
+    /// cached, since an attribute may have several readers.
     pub fn args(&self) -> &Args<'a> {
         self.args.get_or_init(|| {
             Box::new(match self.form() {
@@ -136,7 +136,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// Returns an argument of `#[outer(name, name = …, name(…))]` as an attribute of its own.
+    /// Returns an argument of `#[outer(name, name = …, name(…))]` as a separate attribute.
     pub fn argument(&self, name: &str) -> Option<Attribute<'a>> {
         let Form::List(mut list) = self.form() else {
             return None;
@@ -152,7 +152,7 @@ impl<'a> Attribute<'a> {
         None
     }
 
-    /// Returns the string of `#[name = "…"]`, or the text of a doc comment.
+    /// The string in `#[name = "…"]`, or the text of a doc comment.
     pub fn value_text(&self) -> Option<Cow<'a, str>> {
         match self.meta.kind() {
             Kind::OuterDoc | Kind::InnerDoc => Some(doc_text(self.meta.text())),
@@ -164,7 +164,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// Returns the value of the next string literal, which may be in parentheses.
+/// The value of the next string literal, which may be parenthesized.
 pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     while let Some(inner) = cursor.group(Delimiter::Paren) {
         cursor = inner;
@@ -223,7 +223,8 @@ pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>
                 cursor.skip();
                 to.push(Attribute::new(start, start.span()));
             }
-            // This may be an outer attribute of the first item, so look before consuming anything.
+            // Could also be an outer attribute of the first item, so look ahead before consuming
+            // anything.
             Kind::Punct(b'#') => {
                 let mut ahead = start;
                 ahead.skip();

@@ -1,4 +1,4 @@
-//! Function bodies that consist of statements without control flow.
+//! Function bodies made of straight-line statements, i.e. without control flow.
 
 use crate::expr::{Expr, comparison};
 use crate::local::pass_item;
@@ -14,11 +14,11 @@ pub enum Statement<'a> {
     Assign(Expr<'a>, Expr<'a>),
     /// `value;`.
     Expr(Expr<'a>),
-    /// The value of the block: the last expression, or the operand of `return`.
+    /// The value of the block: its last expression, or the operand of `return`.
     Result(Expr<'a>),
     /// An item. The cursor is at its first keyword or attribute.
     Item(Cursor<'a>),
-    /// Anything else. The cursor is at its first token.
+    /// Anything else. The cursor is at the first token.
     Other(Cursor<'a>),
 }
 
@@ -26,7 +26,7 @@ pub enum Statement<'a> {
 ///
 /// # Errors
 ///
-/// If an expression is nested deeper than [`MAX_DEPTH`](crate::token::MAX_DEPTH).
+/// Returns an error if an expression is nested deeper than [`MAX_DEPTH`](crate::token::MAX_DEPTH).
 pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnostic> {
     let mut statements = Vec::new();
     while !cursor.is_end() {
@@ -76,7 +76,7 @@ fn statement<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagn
 }
 
 fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
-    // We don't support patterns such as `(a, b)`.
+    // Patterns such as `(a, b)` aren't supported.
     cursor.eat_word("mut");
     if cursor.kind() == Kind::Open(crate::token::Delimiter::Paren) {
         return Ok(None);
@@ -95,7 +95,7 @@ fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnos
     let value = match comparison(cursor, 0)? {
         Some(value) if cursor.is_punct(b';') => value,
         _ => {
-            // We don't understand the value, but it may not matter. Keep it as text.
+            // The value isn't supported, but it may be irrelevant. Keep it as text.
             *cursor = start;
             while !cursor.is_end() && !cursor.is_punct(b';') {
                 cursor.skip();

@@ -1,7 +1,7 @@
 //! Conditional compilation: evaluates `cfg` and `cfg_attr`.
 //!
-//! rustc does this before it calls a procedural macro, but not for source files that we read
-//! ourselves.
+//! rustc does this before it invokes a procedural macro. For source files that we read ourselves,
+//! we have to.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::attribute::{Attribute, Form};
 use crate::token::{Cursor, lex};
 use crate::{Diagnostic, Span, attribute};
 
-/// The configuration for which `cfg(…)` is evaluated: a release build for 64-bit Linux.
+/// The configuration against which `cfg(…)` is evaluated: a release build for 64-bit Linux.
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     features: BTreeSet<String>,
@@ -18,8 +18,7 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// Creates the configuration of a release build for Linux with these features, and without
-    /// tests.
+    /// Configuration of a non-test release build for Linux with these features.
     pub fn with_features(features: impl IntoIterator<Item = String>) -> Self {
         Cfg {
             features: features.into_iter().collect(),
@@ -27,8 +26,8 @@ impl Cfg {
         }
     }
 
-    /// Creates a configuration in which every predicate and its negation are true. Finds items
-    /// regardless of their conditions.
+    /// A configuration in which every predicate and its negation are true, to find items regardless
+    /// of their conditions.
     pub fn everything() -> Self {
         Cfg {
             features: BTreeSet::new(),
@@ -36,14 +35,14 @@ impl Cfg {
         }
     }
 
-    /// Returns the configuration with one more feature.
+    /// Returns a copy with an additional feature.
     pub fn with_feature(&self, feature: &str) -> Self {
         let mut with = self.clone();
         with.features.insert(feature.to_owned());
         with
     }
 
-    /// Replaces `cfg_attr` by what it adds. Returns false if the item is disabled.
+    /// Expands `cfg_attr`. Returns false if the item is disabled.
     pub(crate) fn configure<'a>(
         &self,
         attrs: &mut Vec<Attribute<'a>>,
@@ -84,7 +83,7 @@ impl Cfg {
             }
             return Ok(match (name.text, values.as_slice()) {
                 ("all", values) => all_of(values),
-                // `any(a, b)` is `not(all(not(a), not(b)))`.
+                // De Morgan: `any(a, b)` is `not(all(not(a), not(b)))`.
                 ("any", values) => {
                     let negated: Vec<_> = values.iter().map(|value| negate(*value)).collect();
                     negate(all_of(&negated))
@@ -117,7 +116,7 @@ fn flag(name: &str) -> Option<bool> {
         "unix" | "true" => Some(true),
         "windows" | "test" | "doc" | "doctest" | "miri" | "proc_macro" | "debug_assertions" | "docsrs"
         | "false" => Some(false),
-        // Development tools set these for builds of their own.
+        // Only set by development tools for their own builds.
         "clippy" | "rust_analyzer" | "fuzzing" | "tarpaulin" | "tarpaulin_include" | "coverage"
         | "coverage_nightly" => Some(false),
         _ => None,
@@ -128,7 +127,7 @@ fn negate(value: Option<bool>) -> Option<bool> {
     value.map(|value| !value)
 }
 
-/// A single false predicate makes `all(…)` false, even if we don't know the others.
+/// One false predicate makes `all(…)` false, even if others are unknown.
 fn all_of(values: &[Option<bool>]) -> Option<bool> {
     if values.contains(&Some(false)) {
         return Some(false);
@@ -139,7 +138,7 @@ fn all_of(values: &[Option<bool>]) -> Option<bool> {
 /// The conditions on an item and its parts, for diagnostics.
 #[derive(Debug, Default)]
 pub struct Conditions<'a> {
-    /// Predicates that depend on the build. They are treated as true.
+    /// Predicates that depend on the build, treated as true.
     pub undecided: Vec<Span>,
     /// All `cfg` and `cfg_attr` on fields and variants, including disabled ones.
     pub on_parts: Vec<Attribute<'a>>,
@@ -156,7 +155,7 @@ fn is_condition(attr: &Attribute<'_>) -> bool {
     attr.is("cfg") || attr.is("cfg_attr")
 }
 
-/// Adds an attribute, or what a `cfg_attr` expands to. Returns false if the item is disabled.
+/// Adds an attribute, or the expansion of a `cfg_attr`. Returns false if the item is disabled.
 fn keep<'a>(
     attr: Attribute<'a>,
     to: &mut Vec<Attribute<'a>>,
@@ -178,13 +177,13 @@ fn keep<'a>(
     };
     let mut active = true;
     let start = list;
-    // rustc complains about malformed ones.
+    // Malformed predicates are reported by rustc.
     let Ok(holds) = cfg.holds(&mut list) else {
         return true;
     };
     let predicate = list.span_since(start);
     let conditional = split_conditional(list, attr.span());
-    // We can't tell. That only matters if the attributes do.
+    // Undecidable, which only matters if the attributes do.
     if holds.is_none() && !cfg.everything {
         if !conditional.iter().any(decides) {
             return true;
@@ -210,7 +209,7 @@ fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>>
     attrs
 }
 
-/// These attributes don't affect what we read.
+/// Built-in attributes that don't affect our results.
 const IDLE: &[&str] = &[
     "allow",
     "cold",
@@ -226,7 +225,7 @@ const IDLE: &[&str] = &[
     "warn",
 ];
 
-/// These tools have attributes of their own, e.g. `#[rustfmt::skip]`.
+/// Tools with their own attributes, e.g. `#[rustfmt::skip]`.
 const TOOLS: &[&str] = &[
     "clippy",
     "diagnostic",
@@ -236,8 +235,8 @@ const TOOLS: &[&str] = &[
     "verifier",
 ];
 
-/// Returns whether it matters if the attribute is there. Of inner attributes, only conditions do,
-/// because macros can't be inner attributes.
+/// Whether the presence of an attribute matters. Inner attributes only matter if they are
+/// conditions, because macros can't be inner attributes.
 fn decides(attr: &Attribute<'_>) -> bool {
     if is_condition(attr) {
         return true;

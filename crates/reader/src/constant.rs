@@ -1,17 +1,17 @@
-//! Evaluates constant expressions: arithmetic on literals and on the bounds of integer types.
+//! Constant evaluation: arithmetic on literals and on the bounds of integer types.
 //!
-//! Does not look up the user's constants.
+//! User-defined constants aren't resolved.
 
 use serde_json::{Number, Value};
 
 use crate::expr::{Expr, ExprKind, Operator};
 
-/// The reason why an expression has no known value.
+/// Why an expression has no known value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unknown<'a> {
     /// Depends on the value of this name.
     Name(String),
-    /// This part is not numeric arithmetic, or has no result.
+    /// This part isn't numeric arithmetic, or has no result.
     Part(&'a str),
 }
 
@@ -20,7 +20,8 @@ impl<'a> Expr<'a> {
     ///
     /// # Errors
     ///
-    /// If the expression has another form, refers to the user's constants, or has no result.
+    /// Returns an error if the expression has another form, refers to user-defined constants, or
+    /// has no result.
     pub fn value(&self) -> Result<Value, Unknown<'a>> {
         evaluate_expr(self)
     }
@@ -66,8 +67,7 @@ fn integer(value: &Value) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Returns `None` if the integer doesn't fit into 64 bits, which is what numbers in JSON are
-/// limited to.
+/// `None` if the integer exceeds 64 bits, the limit for JSON numbers.
 fn from_integer(integer: i128) -> Option<Value> {
     let number = i64::try_from(integer).map(Number::from);
     let number = number
@@ -82,7 +82,7 @@ fn from_float(float: f64) -> Option<Value> {
 
 fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     if let (Some(left), Some(right)) = (integer(left), integer(right)) {
-        // A larger shift would overflow in Rust, too.
+        // Larger shifts overflow in Rust as well.
         let shift = || u32::try_from(right).ok().filter(|bits| *bits < 64);
         let result = match operator {
             Operator::Add => left.checked_add(right),
@@ -95,7 +95,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
         };
         return result.and_then(from_integer);
     }
-    // Like in Rust, integers and floats don't mix.
+    // As in Rust, integers and floats don't mix.
     let (Value::Number(left), Value::Number(right)) = (left, right) else {
         return None;
     };
@@ -113,7 +113,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     })
 }
 
-/// Returns e.g. `u16::MAX`, which may also have a longer path (`std::u16::MAX`).
+/// Resolves e.g. `u16::MAX`, including longer paths (`std::u16::MAX`).
 fn bound(path: &[&str]) -> Option<Value> {
     let (ty, name) = match path {
         [ty, name] | ["std" | "core", ty, name] | ["", "std" | "core", ty, name] => (*ty, *name),

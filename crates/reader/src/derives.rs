@@ -1,9 +1,9 @@
-//! The derives of an item.
+//! The `derive` attributes of an item.
 
 use crate::attribute::{Attribute, Form};
 use crate::token::Cursor;
 
-/// Returns every path in `#[derive(…)]`, as segments without `r#`.
+/// All paths in `#[derive(…)]`, as segments without `r#`.
 pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     let mut paths = Vec::new();
     for mut list in lists(attrs) {
@@ -18,7 +18,7 @@ pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     paths
 }
 
-/// Returns whether the item has a derive of this name, with any path.
+/// Whether the item derives a macro with this name, under any path.
 pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     lists(attrs).any(|mut list| {
         let mut found = false;
@@ -31,7 +31,7 @@ pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     })
 }
 
-// rustc complains about malformed derives, so skip them.
+// Malformed derives are skipped, since rustc reports them.
 fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     let derives = attrs.iter().filter(|attr| attr.is("derive"));
     derives.filter_map(|attr| match attr.form() {
@@ -40,7 +40,7 @@ fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     })
 }
 
-/// Reads a path, and skips to the next one.
+/// Reads a path and skips to the next one.
 fn read_path<'a>(list: &mut Cursor<'a>, mut each: impl FnMut(&'a str)) {
     list.eat_pair(b':', b':');
     while let Some(ident) = list.any_ident() {

@@ -1,4 +1,4 @@
-//! Expressions that occur in attributes: values, paths, calls and arithmetic.
+//! Expressions found in attributes: values, paths, calls and arithmetic.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::{Diagnostic, Span, TypeRef, args, types};
 pub struct Expr<'a> {
     /// The form of the expression.
     pub kind: ExprKind<'a>,
-    /// Type arguments in a path, or after the name of a method.
+    /// Type arguments in a path, or of a method call.
     pub generic: Generic,
     /// Location of the expression.
     pub span: Span,
@@ -21,18 +21,18 @@ pub struct Expr<'a> {
 /// The type arguments in a path.
 #[derive(Clone, Debug, Default)]
 pub struct Generic {
-    /// Arguments of the last segment: `A` and `B` in `f::<A, B>`.
+    /// Arguments of the last segment, e.g. `A` and `B` in `f::<A, B>`.
     pub arguments: Vec<TypeRef>,
-    /// The type before the last segment if it has arguments: `Vec::<T>` in `Vec::<T>::new`.
+    /// The type before the last segment if it has arguments, e.g. `Vec::<T>` in `Vec::<T>::new`.
     pub owner: Option<Box<TypeRef>>,
 }
 
-/// The forms of expressions. Parentheses and the prefixes `&` and `*` are ignored.
+/// The forms of expressions. Parentheses and the prefixes `&` and `*` are dropped.
 #[derive(Clone, Debug)]
 pub enum ExprKind<'a> {
-    /// A literal with a JSON value. Numbers may be negative.
+    /// A literal as a JSON value. Numbers may be negative.
     Literal(Value),
-    /// `a::b::C`: segments without `r#` and type arguments. A leading `::` is an empty first
+    /// `a::b::C` as segments, without `r#` and type arguments. A leading `::` is an empty first
     /// segment.
     Path(Vec<&'a str>),
     /// `<T as Trait>::name`.
@@ -45,30 +45,29 @@ pub enum ExprKind<'a> {
     Field(Box<Expr<'a>>, &'a str),
     /// `x[i]`.
     Index(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `a::name!(…)`, except `vec!`: the segments of the path, and the content of the delimiters.
+    /// `a::name!(…)`, except for `vec!`: path segments, and content of the delimiters.
     Macro(Vec<&'a str>, Cursor<'a>),
     /// `[a, b]` and `vec![a, b]`.
     Array(Vec<Expr<'a>>),
     /// `(a, b)`.
     Tuple(Vec<Expr<'a>>),
-    /// `a::S { x: 1, y, ..base }`. A field without a value has the value of the variable with its
-    /// name.
+    /// `a::S { x: 1, y, ..base }`. A field without a value refers to the variable of that name.
     Struct(StructExpr<'a>),
     /// `!x`.
     Not(Box<Expr<'a>>),
     /// `a == b`, or `a != b` if the flag is false.
     Equals(Box<Expr<'a>>, Box<Expr<'a>>, bool),
-    /// `-x`, where `x` is not a literal.
+    /// `-x`, where `x` isn't a literal.
     Negative(Box<Expr<'a>>),
     /// `a + b` and similar.
     Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
-    /// `{ …; x }`: the content of the braces, for [`read_block`](crate::read_block).
+    /// `{ …; x }`: content of the braces, for [`read_block`](crate::read_block).
     Block(Cursor<'a>),
     /// Anything else.
     Other,
 }
 
-/// An expression that creates a struct, or a variant with named fields.
+/// An expression that constructs a struct, or a variant with named fields.
 #[derive(Clone, Debug)]
 pub struct StructExpr<'a> {
     /// The path, as in [`ExprKind::Path`].
@@ -93,7 +92,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Returns the result for two integers, or `None` on overflow or division by zero.
+    /// Computes the result for two integers. Returns `None` on overflow or division by zero.
     pub fn apply(self, left: i128, right: i128) -> Option<i128> {
         match self {
             Operator::Add => left.checked_add(right),
@@ -113,7 +112,7 @@ impl<'a> Expr<'a> {
     ///
     /// # Errors
     ///
-    /// If there is no expression, or if it is nested deeper than [`MAX_DEPTH`].
+    /// Returns an error if there's no expression, or if it's nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         if start.is_end() || start.is_punct(b',') {
@@ -130,11 +129,11 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// Reads a literal, a name or a parenthesized expression, and the calls after it.
+    /// Reads a literal, a name or a parenthesized expression, including any calls on it.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// Returns an error if there is none.
     pub fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         operand(cursor, 0)?.ok_or_else(|| start.expected("an expression"))
@@ -144,7 +143,7 @@ impl<'a> Expr<'a> {
         made(ExprKind::Other, start, behind)
     }
 
-    /// Whether this is `json!(…)` from serde_json.
+    /// Whether this is serde_json's `json!(…)`.
     pub(crate) fn is_json(&self) -> bool {
         matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
     }
@@ -160,7 +159,7 @@ fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'
     }
 }
 
-/// Skips up to a comma, but not to one between the parameters of a closure.
+/// Skips up to a comma, ignoring commas between closure parameters.
 pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     let mut parameters = false;
     let mut begins = true;
@@ -175,7 +174,7 @@ pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Reads an operation, or two of them with `==` or `!=` in between.
+/// Reads an operation, or two of them compared with `==` or `!=`.
 pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     let start = *cursor;
     let Some(left) = operation(cursor, 0, depth)? else {
@@ -208,7 +207,7 @@ fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
     Some(found)
 }
 
-/// Reads operands with operators that bind tighter than `around`.
+/// Reads operands joined by operators that bind tighter than `around`.
 fn operation<'a>(
     cursor: &mut Cursor<'a>,
     around: usize,
@@ -218,13 +217,13 @@ fn operation<'a>(
     let Some(mut left) = operand(cursor, depth)? else {
         return Ok(None);
     };
-    // This loop doesn't recurse, but those who traverse the expression later on do.
+    // This loop isn't recursive, but traversing the resulting expression is, so limit its length.
     let mut length = depth;
     while let Some((operator, binding)) = operator(*cursor).filter(|(_, binding)| *binding > around) {
         length += 1;
         check_depth(*cursor, length)?;
         cursor.skip();
-        // It has two tokens.
+        // Shift operators consist of two tokens.
         if matches!(operator, Operator::ShiftLeft | Operator::ShiftRight) {
             cursor.skip();
         }
@@ -301,7 +300,7 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-/// Reads `::<A, B>`, and returns nothing if there's none or if an argument isn't a type.
+/// Reads `::<A, B>`. Empty if there are no arguments, or if one isn't a type.
 fn read_arguments(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut inner = *cursor;
     if !pass_arguments(cursor) {
@@ -360,7 +359,7 @@ fn atom<'a>(
             };
             let expr = comparison(&mut inner, depth + 1)?;
             if inner.is_punct(b',') {
-                // It was a tuple, so start over.
+                // It was a tuple; start over.
                 return Ok(list(cursor, depth)?.map(ExprKind::Tuple));
             }
             *cursor = ahead;
@@ -401,7 +400,7 @@ fn path<'a>(
         names.push("");
     }
     loop {
-        // Of all keywords, only these can start an expression that we support.
+        // Among keywords, only these can start a supported expression.
         let is_root = matches!(cursor.text(), "self" | "Self" | "super" | "crate");
         if !is_root && !cursor.is_ident() {
             return Ok(None);
@@ -435,7 +434,7 @@ fn path<'a>(
     Ok(Some(ExprKind::Path(names)))
 }
 
-/// The fields may be written as `{ x: 1, y, ..base }`.
+/// Reads the fields in `{ x: 1, y, ..base }`.
 fn fields<'a>(
     path: Vec<&'a str>,
     cursor: &mut Cursor<'a>,
@@ -493,7 +492,7 @@ fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>
         let start = inner;
         match operation(&mut inner, 0, depth + 1)? {
             Some(expr) if inner.is_end() || inner.is_punct(b',') => list.push(expr),
-            // We don't support `[0; 4]`.
+            // `[0; 4]` isn't supported.
             Some(_) if inner.is_punct(b';') => return Ok(None),
             _ => {
                 inner = start;

@@ -3,7 +3,7 @@
 use crate::token::{Cursor, Delimiter, MAX_DEPTH, warn_too_deep};
 use crate::{Diagnostic, Expr};
 
-/// JSON that may contain expressions.
+/// JSON with embedded expressions.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`.
@@ -21,7 +21,7 @@ impl<'a> Json<'a> {
     ///
     /// # Errors
     ///
-    /// If it is not JSON with expressions, or is nested deeper than [`MAX_DEPTH`].
+    /// Returns an error if it isn't JSON with expressions, or is nested deeper than [`MAX_DEPTH`].
     pub fn read(mut cursor: Cursor<'a>) -> Result<Self, Diagnostic> {
         let value = nested(&mut cursor, 0)?;
         if cursor.is_end() {

@@ -1,18 +1,18 @@
 //! A fast reader for Rust source. It reads items with their attributes, fields and types, and
-//! records the location of each in the text.
+//! records their locations in the text.
 //!
-//! It is made for tools that look at the declarations in many files: generators, linters,
-//! procedural macros. It does not build a syntax tree. Instead, a single pass creates a flat list
-//! of [`token`]s without function bodies. Readers walk it with a [`Cursor`](token::Cursor), borrow
-//! names from the text, and skip what they do not need. Conditional compilation (see the module
-//! [`cfg`](mod@cfg)) is applied on the way.
+//! Made for tools that look at the declarations in many files, such as generators, linters and
+//! procedural macros. It doesn't build a syntax tree. Instead, a single pass creates a flat list of
+//! [`token`]s, skipping function bodies. Readers walk the list with a [`Cursor`](token::Cursor),
+//! borrow names from the text, and skip what they don't need. Conditional compilation (see the
+//! module [`cfg`](mod@cfg)) is applied along the way.
 //!
-//! It replaces `syn` in rbuilder, because reading source would take most of the time of `rbuilder
-//! manifests`, and is most of what the derives add to a build. `syn` takes nine times as many
-//! instructions, most of them for parts of the syntax tree that are never used.
+//! rbuilder uses it instead of `syn`, because reading source would dominate the run time of
+//! `rbuilder manifests`, and is most of what the derives add to a build. `syn` takes nine times as
+//! many instructions, mostly for parts of the syntax tree that are never used.
 //!
 //! Errors are reported for unbalanced delimiters, unterminated tokens, and malformed items, fields,
-//! types and `use` declarations. Bodies are not checked, because rustc does that.
+//! types and `use` declarations. Bodies aren't checked, as rustc does that.
 //!
 //! ```
 //! use rbuilder_reader::grammar::{Body, ItemKind, Items};
@@ -39,8 +39,9 @@
 //! }
 //! ```
 //!
-//! The caller interprets attributes: [`Attribute`] returns the path and what follows it, or as
-//! [`Args`] the usual list of names, values and nested lists. [`Expr`] reads the value after a `=`.
+//! Interpreting attributes is up to the caller: [`Attribute`] provides the path and what follows
+//! it, optionally parsed as [`Args`], the usual list of names, values and nested lists. [`Expr`]
+//! reads the value after a `=`.
 
 mod args;
 mod attribute;
@@ -67,7 +68,6 @@ pub use local::find_local_items;
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
 
-/// The reason why a text cannot be read, with its location. It is an error if the text is not Rust,
-/// and a warning if the text is nested deeper than this crate supports
-/// ([`MAX_DEPTH`](token::MAX_DEPTH)).
+/// Why a text can't be read, with the location. It's an error if the text isn't valid Rust, and a
+/// warning if it's nested deeper than this crate supports ([`MAX_DEPTH`](token::MAX_DEPTH)).
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;

@@ -1,9 +1,9 @@
-//! Items inside of function bodies.
+//! Items inside function bodies.
 
 use crate::Span;
 use crate::token::{Cursor, Delimiter, Kind};
 
-/// Returns the locations of the items between the statements of a body, including their attributes.
+/// Finds items between the statements of a body. Locations include their attributes.
 pub fn find_local_items(mut body: Cursor<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     let mut is_start = true;
@@ -19,7 +19,7 @@ pub fn find_local_items(mut body: Cursor<'_>) -> Vec<Span> {
     found
 }
 
-/// Skips an item with its attributes, if one is next. A macro call is not an item here.
+/// Skips the next item with its attributes, if there is one. Macro calls don't count as items here.
 pub(crate) fn pass_item(cursor: &mut Cursor<'_>) -> bool {
     let mut ahead = *cursor;
     if !pass_front(&mut ahead) {
@@ -39,7 +39,7 @@ pub(crate) fn pass_item(cursor: &mut Cursor<'_>) -> bool {
     false
 }
 
-/// Skips the attributes and the visibility of an item. Returns false if they are malformed.
+/// Skips an item's attributes and visibility. Returns false if they're malformed.
 fn pass_front(cursor: &mut Cursor<'_>) -> bool {
     loop {
         if cursor.kind() == Kind::OuterDoc {
@@ -62,11 +62,11 @@ fn pass_front(cursor: &mut Cursor<'_>) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Semicolon,
-    /// A closing brace, or a semicolon instead.
+    /// A closing brace, or alternatively a semicolon.
     Braces,
 }
 
-/// Returns how the item that starts with the next keyword ends, or `None` if no item starts here.
+/// How the item that starts with the next keyword ends, or `None` if no item starts here.
 fn end_of_item(mut cursor: Cursor<'_>) -> Option<End> {
     if cursor.kind() != Kind::Ident {
         return None;

@@ -1,13 +1,14 @@
-//! Locations in source text, as byte ranges.
+//! Source locations as byte ranges.
 //!
-//! Callers that read files show these bytes. A procedural macro prints its tokens to a string,
+//! For files, these are offsets into the file. A procedural macro prints its tokens to a string,
 //! reads that, and maps byte offsets back to tokens.
 
 use std::ops::Range;
 
 /// A byte range in the text.
 ///
-/// Offsets have 32 bits because the model stores many of them. Texts of 4 GiB or more are rejected.
+/// Offsets are 32 bits wide, since the model stores many of them. Texts of 4 GiB or more are
+/// rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Offset of the first byte.
@@ -23,7 +24,7 @@ impl Span {
         end: u32::MAX,
     };
 
-    /// Returns the span from the start of this one to the end of another.
+    /// The span from the start of this one to the end of another.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -32,12 +33,12 @@ impl Span {
         }
     }
 
-    /// Returns the span as a range, for slicing the text.
+    /// The span as a range, for slicing the text.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// Returns the span in a text with this many additional bytes at the start.
+    /// The same span in a text with this many bytes prepended.
     #[must_use]
     pub fn shifted(self, bytes: u32) -> Span {
         Span {
@@ -46,7 +47,7 @@ impl Span {
         }
     }
 
-    /// Returns whether the span contains an offset.
+    /// Whether the span contains an offset.
     pub fn contains(self, offset: u32) -> bool {
         self.start <= offset && offset < self.end
     }

@@ -1,9 +1,9 @@
-//! Types as written.
+//! Types as written in the source.
 
 use crate::token::{Cursor, Delimiter, Kind, LiteralKind, MAX_DEPTH, integer_value, lex, warn_too_deep};
 use crate::{Diagnostic, Span};
 
-/// A type as written.
+/// A type as written in the source.
 #[derive(Clone, Debug)]
 pub struct TypeRef {
     /// The form of the type.
@@ -15,28 +15,28 @@ pub struct TypeRef {
 /// The forms of types that matter for a schema.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
-    /// `a::b::C<D, E>`: segments without `r#`, and the type arguments of the last segment. A
-    /// leading `::` is an empty first segment.
+    /// `a::b::C<D, E>`: segments without `r#`, and type arguments of the last segment. A leading
+    /// `::` is an empty first segment.
     Path(Vec<String>, Vec<TypeRef>),
     /// `[T; N]` with a literal length, or `[T]`.
     Array(Box<TypeRef>, Option<u64>),
     /// `(A, B)`, and `()`.
     Tuple(Vec<TypeRef>),
-    /// Any other form, as its text on one line.
+    /// Any other form, as its text on a single line.
     Other(String),
 }
 
 impl TypeRef {
-    /// Reads the next type, up to the first token that cannot be part of a type.
+    /// Reads the next type, up to the first token that can't be part of a type.
     ///
     /// # Errors
     ///
-    /// If there is no type, or if it is nested deeper than [`MAX_DEPTH`].
+    /// Returns an error if there's no type, or if it's nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Diagnostic> {
         nested(cursor, 0)
     }
 
-    /// Parses a type inside of a string literal, as in `schema_type = "a::B"`. All spans are `at`.
+    /// Parses a type inside a string literal, as in `schema_type = "a::B"`. All spans are `at`.
     /// Returns `None` if the string contains anything else.
     pub fn parse(text: &str, at: Span) -> Option<Self> {
         let tokens = lex(text).ok()?;
@@ -48,7 +48,7 @@ impl TypeRef {
 }
 
 impl TypeRef {
-    /// Returns the type with all spans replaced.
+    /// Replaces all spans in the type.
     #[must_use]
     pub fn placed_at(mut self, span: Span) -> Self {
         place_within(&mut self, span);
@@ -56,7 +56,7 @@ impl TypeRef {
     }
 }
 
-/// Returns whether a string is a path without type arguments.
+/// Whether a string is a path without type arguments.
 pub fn is_path(text: &str) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let mut cursor = tokens.cursor();
@@ -113,12 +113,12 @@ fn begins_a_type(kind: Kind) -> bool {
     }
 }
 
-/// Reads what can have a schema. Returns `None` for everything else.
+/// Reads a type that may have a schema. Returns `None` for others.
 fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let kind = match cursor.kind() {
         Kind::Open(Delimiter::Paren) => tuple(cursor, depth)?,
         Kind::Open(Delimiter::Bracket) => return array(cursor, depth),
-        // In JSON, a reference looks like what it refers to. This makes `&'static str` work.
+        // References are transparent in JSON. This makes `&'static str` work.
         Kind::Punct(b'&') => {
             cursor.skip();
             if cursor.kind() == Kind::Lifetime {
@@ -133,7 +133,7 @@ fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(Some(kind))
 }
 
-/// `(T)` is not a tuple, but `T`.
+/// `(T)` isn't a tuple, but just `T`.
 fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Paren) else {
         return Err(cursor.expected("`(`"));
@@ -156,7 +156,7 @@ fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> 
     }
 }
 
-/// The length must be a literal.
+/// Supports only literal lengths.
 fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Bracket) else {
         return Err(cursor.expected("`[`"));
@@ -174,7 +174,7 @@ fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(length.map(|length| TypeKind::Array(item, Some(length))))
 }
 
-/// With these words, a type that looks like a path isn't one.
+/// Words that look like the start of a path, but aren't.
 const OTHER: &[&str] = &["fn", "impl", "dyn", "unsafe", "extern", "for", "_"];
 
 /// Reads `a::b::C<D, E>`. Returns `None` for types that merely start like a path.
@@ -214,7 +214,7 @@ fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagn
     }
 }
 
-/// Returns `None` if an argument isn't a type.
+/// `None` if an argument isn't a type.
 fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef>>, Diagnostic> {
     cursor.expect(b'<')?;
     let mut types = Vec::with_capacity(1);
@@ -252,7 +252,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
     Ok(plain.then_some(types))
 }
 
-/// Skips a type (or bounds) that we don't want to understand, up to a token that ends it.
+/// Skips a type (or bounds) without interpreting it, up to a token that ends it.
 pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     let start = *cursor;
     let mut angles = 0usize;
@@ -267,7 +267,7 @@ pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
             Kind::Punct(b',' | b';' | b'=') if angles == 0 => return,
             Kind::Punct(b':') if cursor.is_pair(b':', b':') => cursor.skip(),
             Kind::Punct(b':') if angles == 0 => return,
-            // `m! { … }` is a type, but not `!` before the body of a function.
+            // `m! { … }` is a type, unlike a `!` before a function body.
             Kind::Punct(b'!')
                 if !cursor.is_at(start) && cursor.second_kind() == Kind::Open(Delimiter::Brace) =>
             {

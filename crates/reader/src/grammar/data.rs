@@ -24,7 +24,7 @@ pub enum Body<'a> {
     Struct(Fields<'a>),
     /// The variants of an enum.
     Enum(Vec<VariantItem<'a>>),
-    /// A union. Its fields are not read.
+    /// A union, whose fields aren't read.
     Union,
 }
 
@@ -42,9 +42,9 @@ pub enum Fields<'a> {
 /// A field.
 #[derive(Debug)]
 pub struct FieldItem<'a> {
-    /// The attributes after `cfg_attr` is resolved.
+    /// The attributes, with `cfg_attr` expanded.
     pub attrs: Vec<Attribute<'a>>,
-    /// The name. `None` in a tuple.
+    /// The name; `None` for tuple fields.
     pub ident: Option<Ident<'a>>,
     /// The type.
     pub ty: TypeRef,
@@ -53,7 +53,7 @@ pub struct FieldItem<'a> {
 /// A variant.
 #[derive(Debug)]
 pub struct VariantItem<'a> {
-    /// The attributes after `cfg_attr` is resolved.
+    /// The attributes, with `cfg_attr` expanded.
     pub attrs: Vec<Attribute<'a>>,
     /// The name.
     pub ident: Ident<'a>,
@@ -64,7 +64,7 @@ pub struct VariantItem<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Returns all fields, whether named or not.
+    /// All fields, named or not.
     pub fn list(&self) -> &[FieldItem<'a>] {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns all fields, whether named or not.
+    /// All fields, named or not.
     pub fn into_list(self) -> Vec<FieldItem<'a>> {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
@@ -95,7 +95,7 @@ pub(super) fn read_struct<'a>(
             Some(inner) => Fields::Unnamed(fields(inner, false, cfg, conditions)?),
             None => Fields::Unit,
         };
-        // In a tuple struct, the `where` clause comes after the fields.
+        // The `where` clause of a tuple struct follows its fields.
         generics.read_predicates(cursor);
         cursor.expect(b';')?;
         fields
@@ -138,7 +138,7 @@ fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Diagno
     Ok((cursor.ident()?, Generics::read(cursor)?))
 }
 
-/// Returns the attributes of a field or variant, and whether they leave it enabled.
+/// Returns the attributes of a field or variant, and whether it's enabled.
 fn attributes<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
@@ -173,7 +173,7 @@ fn fields<'a>(
         };
         let ty = TypeRef::read(&mut cursor)?;
         if cursor.eat(b'=') {
-            // The default value of the field.
+            // Default field value.
             expr::pass_expr(&mut cursor);
         }
         if active {
@@ -196,7 +196,7 @@ fn variants<'a>(
         let (attrs, active) = attributes(&mut cursor, cfg, conditions)?;
         pass_visibility(&mut cursor);
         let ident = cursor.ident()?;
-        // If the variant is disabled, the `cfg`s of its fields don't matter.
+        // Ignore `cfg`s on the fields of a disabled variant.
         let cfg = cfg.filter(|_| active);
         let fields = if let Some(inner) = cursor.group(Delimiter::Brace) {
             Fields::Named(fields(inner, true, cfg, conditions)?)

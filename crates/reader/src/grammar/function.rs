@@ -10,36 +10,36 @@ use crate::{Diagnostic, Span, TypeRef, attribute, types};
 pub struct Function<'a> {
     /// The name.
     pub ident: Ident<'a>,
-    /// Location of the keyword `fn`.
+    /// Location of the `fn` keyword.
     pub keyword: Span,
-    /// True for `async fn`.
+    /// Whether it's an `async fn`.
     pub is_async: bool,
-    /// The generic parameters, including the angle brackets.
+    /// The generic parameters, including angle brackets.
     pub generics: Option<Span>,
     /// `-> Type`.
     pub output: Option<Span>,
-    /// Everything after the visibility and before the body: `async fn name(…) -> Type where …`.
+    /// Everything between visibility and body: `async fn name(…) -> Type where …`.
     pub signature: Span,
-    /// The text between the braces, which is not tokenized. `None` for functions without a body.
+    /// Text between the braces, which isn't tokenized. `None` for functions without a body.
     pub body: Option<&'a str>,
     /// Byte offset of the body.
     pub body_start: u32,
     inputs: Cursor<'a>,
 }
 
-/// One parameter of a function.
+/// A function parameter.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// The whole parameter, without attributes.
+    /// The whole parameter, excluding attributes.
     pub span: Span,
-    /// The name, if any. `self` is a name too.
+    /// The name, if any. May be `self`.
     pub name: Option<String>,
-    /// The type. `None` for `self` in any form.
+    /// The type. `None` for any form of `self`.
     pub ty: Option<TypeRef>,
 }
 
 impl Function<'_> {
-    /// Returns the names of the type parameters.
+    /// The names of the type parameters.
     pub fn type_parameters(&self) -> Vec<String> {
         let Some(span) = self.generics else {
             return Vec::new();
@@ -53,7 +53,7 @@ impl Function<'_> {
         generics.unwrap_or_default()
     }
 
-    /// Returns the text of `-> Type`, or an empty string.
+    /// The text `-> Type`, or an empty string.
     pub fn output_text(&self) -> &str {
         self.output.map_or("", |span| self.inputs.text_of(span))
     }
@@ -62,7 +62,7 @@ impl Function<'_> {
     ///
     /// # Errors
     ///
-    /// If a parameter is malformed.
+    /// Returns an error if a parameter is malformed.
     pub fn parameters(&self) -> Result<Vec<Parameter>, Diagnostic> {
         let mut cursor = self.inputs;
         let mut parameters = Vec::new();
@@ -81,7 +81,8 @@ impl Function<'_> {
     }
 }
 
-/// Reads up to and including the body or semicolon. `start` is before qualifiers such as `async`.
+/// Reads up to and including the body or semicolon. `start` is positioned before qualifiers such as
+/// `async`.
 pub(super) fn read_function<'a>(
     start: Cursor<'a>,
     is_async: bool,
@@ -115,7 +116,7 @@ pub(super) fn read_function<'a>(
         if cursor.group(Delimiter::Brace).is_none() {
             return Err(cursor.expected("`{` or `;`"));
         }
-        // A body has no tokens, so take the text between its braces.
+        // Bodies aren't tokenized, so slice the text between the braces.
         let end = cursor.previous_span().start;
         Some(cursor.text_of(Span {
             start: body_start,
@@ -135,7 +136,7 @@ pub(super) fn read_function<'a>(
     })
 }
 
-/// Returns the name before the colon, or `self`. Patterns have none.
+/// The name before the colon, or `self`. Patterns have none.
 fn name(mut cursor: Cursor<'_>) -> Option<String> {
     cursor.eat(b'&');
     if cursor.kind() == Kind::Lifetime {
@@ -143,19 +144,19 @@ fn name(mut cursor: Cursor<'_>) -> Option<String> {
     }
     cursor.eat_word("mut");
     let ident = cursor.any_ident()?;
-    // A pattern such as `Some(a)` also starts with an identifier, but has no name.
+    // Patterns such as `Some(a)` also start with an identifier, but have no name.
     let is_whole = ident.text == "self" || cursor.is_punct(b':');
     is_whole.then(|| ident.text.to_owned())
 }
 
-/// `self` has no type of its own, whatever its form.
+/// Reads a parameter's type. `None` for all forms of `self`.
 fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
     let mut ahead = *cursor;
     if ahead.eat(b'&') && ahead.kind() == Kind::Lifetime {
         ahead.skip();
     }
     ahead.eat_word("mut");
-    // `self::Part` is a path and not a receiver.
+    // `self::Part` is a path rather than a receiver.
     if ahead.eat_word("self") && !ahead.is_pair(b':', b':') {
         *cursor = ahead;
         if cursor.eat(b':') {
@@ -167,7 +168,7 @@ fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
         if cursor.is_end() || cursor.is_punct(b',') {
             return Err(cursor.expected("`:`"));
         }
-        // `::` belongs to a path in the pattern. Only a single colon ends it.
+        // `::` is part of a path in the pattern; only a single colon ends it.
         if !cursor.eat_pair(b':', b':') {
             if cursor.eat(b':') {
                 return TypeRef::read(cursor).map(Some);

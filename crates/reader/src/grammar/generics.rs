@@ -9,18 +9,18 @@ use crate::{Diagnostic, Span, TypeRef, attribute, types};
 pub struct Generics<'a> {
     /// The parameters, in source order.
     pub list: Vec<Generic<'a>>,
-    /// The predicates of the `where` clause, without `where`.
+    /// The predicates of the `where` clause, excluding the keyword.
     pub predicates: Option<Span>,
 }
 
-/// One parameter.
+/// A generic parameter.
 #[derive(Debug)]
 pub struct Generic<'a> {
     /// The kind of parameter.
     pub kind: GenericKind,
-    /// The name. The name of a lifetime starts with `'`.
+    /// The name, including the `'` of lifetimes.
     pub ident: Ident<'a>,
-    /// The parameter with its bounds or its type, but without its default.
+    /// The parameter with its bounds or type, but excluding its default.
     pub declaration: Span,
     /// The default of a type parameter.
     pub default: Option<TypeRef>,
@@ -38,7 +38,8 @@ pub enum GenericKind {
 }
 
 impl<'a> Generics<'a> {
-    /// Reads the parameters. The `where` clause comes later, after the fields of a tuple struct.
+    /// Reads the parameters. The `where` clause is read separately, because it follows the fields
+    /// in a tuple struct.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let mut generics = Generics::default();
         if !cursor.eat(b'<') {

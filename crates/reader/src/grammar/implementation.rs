@@ -4,27 +4,27 @@ use super::{body, pass_header};
 use crate::token::{Cursor, Delimiter, Kind};
 use crate::{Diagnostic, TypeRef, types};
 
-/// `impl Trait for Type { … }`, `impl Type { … }`.
+/// `impl Trait for Type { … }` or `impl Type { … }`.
 #[derive(Debug)]
 pub struct Implementation<'a> {
-    /// After `impl` and its parameters.
+    /// Positioned after `impl` and its parameters.
     head: Cursor<'a>,
     /// The content of the braces.
     pub content: Cursor<'a>,
 }
 
 impl<'a> Implementation<'a> {
-    /// Reads the type that is `Self`.
+    /// Reads the `Self` type.
     pub fn self_type(&self) -> Result<TypeRef, Diagnostic> {
         TypeRef::read(&mut self.parts().1)
     }
 
-    /// Returns the last segment of the trait's path, if this implements a trait.
+    /// The last segment of the trait's path, if this is a trait impl.
     pub fn trait_name(&self) -> Option<&'a str> {
         self.parts().0
     }
 
-    /// Returns the trait's name, and a cursor at the self type.
+    /// The trait's name, and a cursor at the self type.
     fn parts(&self) -> (Option<&'a str>, Cursor<'a>) {
         let mut start = self.head;
         let (mut name, mut trait_name) = (None, None);
@@ -42,7 +42,7 @@ impl<'a> Implementation<'a> {
                 name = Some(cursor.text());
             }
             cursor.skip();
-            // Not the `for` of a trait, but a bound such as `for<'a> Fn(&'a T)`.
+            // Ignore the `for` in bounds such as `for<'a> Fn(&'a T)`.
             if parts && !cursor.is_punct(b'<') {
                 start = cursor;
                 trait_name = name;

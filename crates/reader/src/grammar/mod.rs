@@ -1,8 +1,8 @@
 //! Reads the items of a file, a module or an `impl`.
 //!
 //! Parses attributes, names, generics, fields and variants. For everything else (function bodies,
-//! values of constants, `where` clauses, `impl` headers) it only records the location: rustc checks
-//! the syntax.
+//! values of constants, `where` clauses, `impl` headers), only the location is recorded: checking
+//! the syntax is up to rustc.
 
 mod data;
 mod function;
@@ -19,27 +19,26 @@ use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Kind};
 use crate::{Diagnostic, Span, TypeRef, types};
 
-/// Reads items one by one, and applies `cfg` and `cfg_attr`.
+/// Iterates over items while evaluating `cfg` and `cfg_attr`.
 #[derive(Clone, Debug)]
 pub struct Items<'a, 'c> {
     cursor: Cursor<'a>,
-    /// `None` if the compiler has applied them already.
+    /// `None` if the compiler already evaluated conditions.
     cfg: Option<&'c Cfg>,
 }
 
-/// One item.
+/// An item.
 #[derive(Debug)]
 pub struct Item<'a> {
-    /// The attributes after `cfg_attr` is resolved, including inner attributes of a module or
-    /// `impl`.
+    /// The attributes with `cfg_attr` expanded, including inner attributes of a module or `impl`.
     pub attrs: Vec<Attribute<'a>>,
     /// Locations of the outer and the inner attributes.
     pub written: [Span; 2],
-    /// True if the item is enabled. The kind of a disabled item is always [`ItemKind::Other`].
+    /// Whether the item is enabled. Disabled items are always [`ItemKind::Other`].
     pub active: bool,
     /// The conditions on the item and its parts, for diagnostics.
     pub conditions: Conditions<'a>,
-    /// `pub`, `pub(crate)` and similar.
+    /// `pub`, `pub(crate)` etc.
     pub visibility: Option<Span>,
     /// Location of the whole item.
     pub span: Span,
@@ -50,11 +49,11 @@ pub struct Item<'a> {
 /// Inner attributes: `#![…]` and `//!…`.
 #[derive(Debug)]
 pub struct InnerAttributes<'a> {
-    /// The attributes after `cfg_attr` is resolved.
+    /// The attributes, with `cfg_attr` expanded.
     pub attrs: Vec<Attribute<'a>>,
-    /// True if they do not disable the file or item.
+    /// Whether the attributes leave the file or item enabled.
     pub active: bool,
-    /// The conditions among them, for diagnostics.
+    /// The conditions among the attributes, for diagnostics.
     pub conditions: Conditions<'a>,
 }
 
@@ -63,13 +62,13 @@ pub struct InnerAttributes<'a> {
 pub enum ItemKind<'a> {
     /// A struct, enum or union.
     Type(TypeItem<'a>),
-    /// A function with or without a body.
+    /// A function, with or without a body.
     Function(Function<'a>),
     /// An `impl`.
     Impl(Implementation<'a>),
     /// A trait and its content.
     Trait(Ident<'a>, Cursor<'a>),
-    /// A module, and its content if it is inline.
+    /// A module, along with its content if it's inline.
     Module(Ident<'a>, Option<Cursor<'a>>),
     /// The tree of a `use`.
     Use(Cursor<'a>),
@@ -92,14 +91,14 @@ pub struct Alias<'a> {
     pub ident: Ident<'a>,
     /// The generic parameters.
     pub generics: Generics<'a>,
-    /// The aliased type. `None` in a trait.
+    /// The aliased type; `None` in a trait.
     pub target: Option<TypeRef>,
 }
 
 /// `const NAME: Type = value;`, `static NAME: Type = value;`
 #[derive(Debug)]
 pub struct Constant<'a> {
-    /// The name, which may be `_`.
+    /// The name, possibly `_`.
     pub ident: Ident<'a>,
     /// The type.
     pub ty: TypeRef,
@@ -115,12 +114,12 @@ pub struct Macro<'a> {
     pub path: Vec<&'a str>,
     /// The content of the delimiters.
     pub body: Cursor<'a>,
-    /// Location of the call, without the semicolon after it.
+    /// Location of the call, excluding the trailing semicolon.
     pub span: Span,
 }
 
 impl<'a, 'c> Items<'a, 'c> {
-    /// Reads items from a cursor at the start of a file or inside of braces.
+    /// Creates an iterator over items, from a cursor at the start of a file or inside braces.
     ///
     /// Without `cfg`, attributes are kept as written.
     pub fn new(cursor: Cursor<'a>, cfg: Option<&'c Cfg>) -> Self {
@@ -131,7 +130,7 @@ impl<'a, 'c> Items<'a, 'c> {
     ///
     /// # Errors
     ///
-    /// If `#!` does not start an attribute.
+    /// Returns an error if `#!` doesn't start an attribute.
     pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Diagnostic> {
         let mut attrs = Vec::new();
         attribute::read_inner(&mut self.cursor, &mut attrs)?;
@@ -148,7 +147,7 @@ impl<'a, 'c> Items<'a, 'c> {
     ///
     /// # Errors
     ///
-    /// If the item is malformed. The items after it cannot be read then.
+    /// Returns an error if the item is malformed. Subsequent items can't be read then.
     pub fn read(&mut self) -> Result<Option<Item<'a>>, Diagnostic> {
         if self.cursor.is_end() {
             return Ok(None);
@@ -238,7 +237,8 @@ fn kind<'a>(
     macro_call(cursor).map(ItemKind::Macro)
 }
 
-/// Reads an item that may start with `unsafe`, `async` and so on. Returns `None` for anything else.
+/// Reads an item that may start with qualifiers such as `unsafe` or `async`. Returns `None` for
+/// anything else.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Diagnostic> {
     let start = *cursor;
     let mut is_async = false;
@@ -281,7 +281,7 @@ fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     let ident = cursor.ident()?;
     pass_header(cursor);
     if cursor.is_punct(b'=') {
-        // A trait alias.
+        // Trait alias.
         pass_statement(cursor)?;
         return Ok(ItemKind::Other);
     }
@@ -304,7 +304,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     let mut generics = Generics::read(cursor)?;
-    // An associated type may have bounds.
+    // Associated types may have bounds.
     if cursor.eat(b':') {
         types::pass_type(cursor);
     }
@@ -323,7 +323,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     })
 }
 
-/// Reads a `const` or a `static`. Forms that we don't support become [`ItemKind::Other`].
+/// Reads a `const` or `static`. Unsupported forms become [`ItemKind::Other`].
 fn constant<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     let start = *cursor;
     pass_statement(cursor)?;
@@ -373,7 +373,7 @@ fn macro_call<'a>(cursor: &mut Cursor<'a>) -> Result<Macro<'a>, Diagnostic> {
     if !cursor.eat(b'!') {
         return Err(start.expected("an item"));
     }
-    // `macro_rules!` has a name here.
+    // The name in `macro_rules! name`.
     cursor.any_ident();
     let Some(body) = cursor.any_group() else {
         return Err(cursor.expected("`(`, `[` or `{`"));
@@ -397,7 +397,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     let Some(mut inner) = ahead.group(Delimiter::Paren) else {
         return;
     };
-    // In `pub (A, B)`, the parentheses belong to the type of a tuple struct's field.
+    // In a tuple struct's `pub (A, B)`, the parentheses belong to the field's type.
     let restricted = inner.is_word("in")
         || ["crate", "self", "super"]
             .iter()
@@ -407,7 +407,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Skips up to the `{`, `;` or `=` after the head of an item.
+/// Skips to the `{`, `;` or `=` after the head of an item.
 fn pass_header(cursor: &mut Cursor<'_>) {
     let mut angles = 0usize;
     while !cursor.is_end() {

@@ -4,16 +4,16 @@ use super::keyword::is_reserved;
 use super::{Delimiter, Kind, LiteralKind, Token, Tokens};
 use crate::{Diagnostic, Span};
 
-/// A position in a list of tokens. Copies are cheap, so readers look ahead with a copy.
+/// A position in a list of tokens. Cheap to copy, so readers look ahead with a copy.
 ///
-/// A cursor inside of delimiters never leaves them: it ends at the closing delimiter.
+/// Cursors never leave the delimiters that they are in, but end at the closing delimiter.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     tokens: &'a Tokens<'a>,
     at: u32,
 }
 
-/// A name.
+/// An identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident<'a> {
     /// The name, without `r#`.
@@ -31,43 +31,43 @@ impl<'a> Cursor<'a> {
         self.tokens.list[self.at as usize]
     }
 
-    /// The next token must not be a delimiter or the end.
+    /// The token after next. The next token must not be a delimiter or the end.
     fn second(self) -> Token {
         let last = self.tokens.list.len() - 1;
         self.tokens.list[(self.at as usize + 1).min(last)]
     }
 
-    /// Returns the kind of the next token.
+    /// Kind of the next token.
     pub fn kind(self) -> Kind {
         self.token().kind
     }
 
-    /// Returns the location of the next token.
+    /// Location of the next token.
     pub fn span(self) -> Span {
         self.token().span()
     }
 
-    /// Returns the location of the previous token, or of the next one at the very start.
+    /// Location of the previous token, or of the next one at the very start.
     pub fn previous_span(self) -> Span {
         self.tokens.list[self.at.saturating_sub(1) as usize].span()
     }
 
-    /// Returns the source text of the next token.
+    /// Source text of the next token.
     pub fn text(self) -> &'a str {
         &self.tokens.text[self.span().range()]
     }
 
-    /// Returns the source text of a span.
+    /// Source text of a span.
     pub fn text_of(self, span: Span) -> &'a str {
         &self.tokens.text[span.range()]
     }
 
-    /// Returns whether the closing delimiter or the end of the text is next.
+    /// Whether the next token is the closing delimiter or the end of the text.
     pub fn is_end(self) -> bool {
         matches!(self.kind(), Kind::Close(_) | Kind::End)
     }
 
-    /// Skips the next token, or a group with its delimiters. Does nothing at the end.
+    /// Skips the next token, or an entire group if it's an opening delimiter. No-op at the end.
     pub fn skip(&mut self) {
         match self.token() {
             Token {
@@ -83,20 +83,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether the next token is this character.
+    /// Whether the next token is this character.
     pub fn is_punct(self, punct: u8) -> bool {
         self.kind() == Kind::Punct(punct)
     }
 
-    /// Consumes this character, if it is next.
+    /// Consumes this character if it's next.
     pub fn eat(&mut self, punct: u8) -> bool {
         let found = self.is_punct(punct);
         self.at += u32::from(found);
         found
     }
 
-    /// Returns whether the next two tokens are these characters without a space between them, such
-    /// as `::` or `->`.
+    /// Whether the next two tokens are these characters without any space in between, as in `::` or
+    /// `->`.
     pub fn is_pair(self, first: u8, second: u8) -> bool {
         self.is_punct(first) && {
             let next = self.second();
@@ -104,18 +104,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Consumes two adjacent characters, if they are next.
+    /// Consumes two adjacent characters if they're next.
     pub fn eat_pair(&mut self, first: u8, second: u8) -> bool {
         let found = self.is_pair(first, second);
         self.at += 2 * u32::from(found);
         found
     }
 
-    /// Consumes a character that must be next.
+    /// Consumes a mandatory character.
     ///
     /// # Errors
     ///
-    /// If another token is next.
+    /// Returns an error if another token is next.
     pub fn expect(&mut self, punct: u8) -> Result<(), Diagnostic> {
         if self.eat(punct) {
             Ok(())
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether the next token is this word, without `r#`.
+    /// Whether the next token is this word, without `r#`.
     pub fn is_word(self, word: &str) -> bool {
         self.kind() == Kind::Ident && self.text() == word
     }
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
         self.second().kind
     }
 
-    /// Consumes this word, if it is next.
+    /// Consumes this word if it's next.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += u32::from(found);
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads a lifetime, if one is next. Its name starts with `'`.
+    /// Reads the next lifetime, if any. Its name starts with `'`.
     pub fn lifetime(&mut self) -> Option<Ident<'a>> {
         (self.kind() == Kind::Lifetime).then(|| {
             let (text, span) = (self.text(), self.span());
@@ -170,15 +170,15 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads an identifier that is not a keyword.
+    /// Reads an identifier that isn't a keyword.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// Returns an error if there is none.
     pub fn ident(&mut self) -> Result<Ident<'a>, Diagnostic> {
         let here = *self;
         match self.any_ident() {
-            // `r#type` is fine, because it's not a keyword.
+            // Raw identifiers such as `r#type` aren't keywords.
             Some(ident) if here.kind() == Kind::Ident && is_reserved(ident.text) => {
                 *self = here;
                 let message = format!("expected identifier, found keyword `{}`", ident.text);
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether the next token is an identifier that is not a keyword.
+    /// Whether the next token is an identifier that isn't a keyword.
     pub fn is_ident(self) -> bool {
         match self.kind() {
             Kind::RawIdent => true,
@@ -198,12 +198,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether the next token opens this delimiter.
+    /// Whether the next token opens a group with this delimiter.
     pub fn is_group(self, delimiter: Delimiter) -> bool {
         self.kind() == Kind::Open(delimiter)
     }
 
-    /// Skips a group in this delimiter, if it is next, and returns a cursor at its content.
+    /// Skips the next group with this delimiter, if any, and returns a cursor at its content.
     pub fn group(&mut self, delimiter: Delimiter) -> Option<Cursor<'a>> {
         if !self.is_group(delimiter) {
             return None;
@@ -216,7 +216,7 @@ impl<'a> Cursor<'a> {
         Some(inner)
     }
 
-    /// Skips a group in any delimiter, if one is next, and returns a cursor at its content.
+    /// Skips the next group with any delimiter, if any, and returns a cursor at its content.
     pub fn any_group(&mut self) -> Option<Cursor<'a>> {
         match self.kind() {
             Kind::Open(delimiter) => self.group(delimiter),
@@ -224,7 +224,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a literal, if one is next. Returns its kind and its source text.
+    /// Reads the next literal, if any. Returns its kind and source text.
     pub fn literal(&mut self) -> Option<(LiteralKind, &'a str)> {
         match self.kind() {
             Kind::Literal(kind) => {
@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the error "expected …" for the next token.
+    /// Creates the error "expected …" for the next token.
     pub fn expected(self, what: &str) -> Diagnostic {
         let message = if self.is_end() {
             format!("unexpected end of input, expected {what}")
@@ -246,12 +246,12 @@ impl<'a> Cursor<'a> {
         Diagnostic::error(self.span(), message)
     }
 
-    /// Returns the span from the next token of `start` to the previous token of this cursor.
+    /// The span from the next token of `start` to the previous token of this cursor.
     pub fn span_since(self, start: Cursor<'_>) -> Span {
         start.span().to(self.previous_span())
     }
 
-    /// Returns the span from the next token to the last one.
+    /// The span from the next token to the last one.
     pub fn span_to_end(self) -> Span {
         let mut end = self;
         while !end.is_end() {

@@ -1,7 +1,7 @@
 //! Keywords.
 
-/// Returns whether a word is a keyword in every edition. We accept words that only some editions
-/// reserve (`async`, `dyn`, `try`, `gen`), because rustc rejects them where it has to.
+/// Whether a word is a keyword in all editions. Words that are reserved only in some (`async`,
+/// `dyn`, `try`, `gen`) are accepted; rustc rejects them where necessary.
 pub(super) fn is_reserved(word: &str) -> bool {
     match word.len() {
         2 => matches!(word, "as" | "fn" | "if" | "in"),

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-/// Returns the value of `"…"`, `r"…"` or `r#"…"#`, or `None` if it contains an unknown escape.
+/// The value of `"…"`, `r"…"` or `r#"…"#`. `None` if it contains an unknown escape.
 ///
-/// Line breaks become `\n`, whatever the line endings of the file.
+/// Line breaks are normalized to `\n`, regardless of the file's line endings.
 pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
     if let Some(raw) = literal.strip_prefix('r') {
         let inner = raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?;
         return Some(with_plain_lines(inner));
     }
-    // A literal with a suffix is only valid in macros. It has no value for us.
+    // Suffixed literals are only valid as macro input and have no value.
     let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
         return Some(with_plain_lines(inner));
@@ -21,7 +21,7 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
         push_plain_lines(&rest[..at], &mut value);
         let (escape, behind) = rest[at + 1..].split_at_checked(1)?;
         rest = match escape {
-            // A `\` at the end of a line also skips the indentation of the next one.
+            // A `\` at the end of a line also skips the indentation of the next line.
             "\n" | "\r" => behind.trim_start_matches([' ', '\t', '\n', '\r']),
             _ => {
                 let (letter, behind) = unescape(escape.as_bytes()[0], behind)?;
@@ -45,7 +45,7 @@ pub(crate) fn char_value(literal: &str) -> Option<char> {
     }
 }
 
-/// Returns e.g. 255 for `0xFF_u8`, or `None` if it overflows.
+/// Parses an integer, e.g. `0xFF_u8` as 255. `None` on overflow.
 pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let (digits, radix) = match literal.as_bytes() {
         [b'0', b'x', ..] => (&literal[2..], 16),
@@ -56,7 +56,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for letter in digits.chars().filter(|letter| *letter != '_') {
         let Some(digit) = letter.to_digit(radix) else {
-            // This is the suffix. None of them starts with a hexadecimal digit.
+            // Start of the suffix, which never begins with a hexadecimal digit.
             break;
         };
         value = value
@@ -66,7 +66,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     Some(value)
 }
 
-/// Returns `None` if the value isn't finite.
+/// `None` if the value isn't finite.
 pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     let number = literal
         .strip_suffix("f32")
@@ -79,7 +79,7 @@ pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Returns the character, and the text after the escape sequence.
+/// Returns the character and the text after the escape sequence.
 fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     let letter = match escape {
         b'n' => '\n',

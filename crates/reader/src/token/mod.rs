@@ -1,8 +1,8 @@
 //! Tokens of Rust source, as a flat list in which each delimiter stores the index of its partner.
 //!
-//! [`lex`] creates the list in one pass. It checks that delimiters match and literals end, skips
-//! function bodies (most of a program, and never part of an API), and records marks wherever they
-//! occur. Readers walk the list with a [`Cursor`] and interpret the tokens.
+//! [`lex`] creates the list in a single pass. It checks that delimiters match and literals are
+//! terminated, skips function bodies (most of a program, and never part of an API), and records
+//! marks wherever they occur. Readers walk the list with a [`Cursor`] and interpret the tokens.
 
 mod cursor;
 mod keyword;
@@ -20,28 +20,28 @@ pub use mark::{Mark, MarkWords};
 
 use crate::{Diagnostic, Span};
 
-/// The tokens of one text.
+/// The tokens of a text.
 #[derive(Debug)]
 pub struct Tokens<'a> {
     text: &'a str,
-    /// Ends with [`Kind::End`].
+    /// Terminated by [`Kind::End`].
     list: Vec<Token>,
     marks: Vec<Mark>,
     comments: Vec<Span>,
 }
 
 impl<'a> Tokens<'a> {
-    /// Returns a cursor at the first token.
+    /// A cursor at the first token.
     pub fn cursor(&'a self) -> Cursor<'a> {
         Cursor::new(self, 0)
     }
 
-    /// Returns the source text.
+    /// The source text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Returns the span of the whole text.
+    /// The span of the whole text.
     pub fn span(&self) -> Span {
         self.list.last().map_or_else(Span::default, |end| Span {
             start: 0,
@@ -49,19 +49,19 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// Returns the comments that start with [`MarkWords::comments`], without the slashes. Does not
-    /// include comments in function bodies.
+    /// Comments that start with [`MarkWords::comments`], without the slashes. Excludes comments in
+    /// function bodies.
     pub fn marked_comments(&self) -> &[Span] {
         &self.comments
     }
 
-    /// Returns the marks in source order, including those in function bodies.
+    /// The marks in source order, including those in function bodies.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
 }
 
-/// One token.
+/// A token.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
     start: u32,
@@ -91,7 +91,7 @@ pub enum Kind {
     Lifetime,
     /// A literal.
     Literal(LiteralKind),
-    /// One ASCII character. `::` is two adjacent tokens.
+    /// An ASCII character. `::` is two adjacent tokens.
     Punct(u8),
     /// An opening delimiter.
     Open(Delimiter),
@@ -101,7 +101,7 @@ pub enum Kind {
     OuterDoc,
     /// `//!…` or `/*!…*/`.
     InnerDoc,
-    /// After the last token.
+    /// The end of the text.
     End,
 }
 

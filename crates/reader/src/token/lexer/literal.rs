@@ -1,4 +1,4 @@
-//! Literals and lifetimes. Both may start with `'`.
+//! Literals and lifetimes, both of which may start with `'`.
 
 use super::{Lexer, starts_word};
 use crate::Diagnostic;
@@ -24,8 +24,8 @@ impl Lexer<'_> {
         ))
     }
 
-    /// Skips a raw string, starting at its first `#` or `"`. If there's none, returns false and
-    /// stays here.
+    /// Skips a raw string, starting at its first `#` or `"`. If there's none, returns false without
+    /// moving.
     pub(super) fn skip_raw_text(&mut self) -> Result<bool, Diagnostic> {
         let hashes = self.bytes[self.at..]
             .iter()
@@ -50,14 +50,13 @@ impl Lexer<'_> {
         ))
     }
 
-    /// Reads `'a'`, `'
-    /// '` or the lifetime `'a`. There may be a prefix such as `b` before the tick.
+    /// Reads `'a'`, `'\n'` or the lifetime `'a`. A prefix such as `b` may precede the tick.
     pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Diagnostic> {
         self.at = tick + 1;
         let mut chars = self.text[self.at..].chars();
         let kind = match chars.next() {
             Some('\\') => {
-                // Skip the escaped character, since it may be `'`.
+                // Skip the escaped character, which may be `'`.
                 let escaped = chars.next().map_or(0, char::len_utf8);
                 self.at += 1 + escaped;
                 let rest = &self.text[self.at..];
@@ -99,7 +98,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Reads a number with everything that belongs to it: fraction, exponent and suffix.
+    /// Reads a number including fraction, exponent and suffix.
     pub(super) fn number(&mut self, start: usize) {
         self.skip_word();
         let prefixed =
@@ -140,7 +139,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Neither `1usize` nor `1else` has an exponent, because there's a letter next to the `e`.
+/// Excludes e.g. `1usize` and `1else`, where `e` is next to another letter.
 fn has_exponent(number: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'.');
     let rest = match number.iter().position(|byte| !is_digit(byte)) {

@@ -11,20 +11,20 @@ use crate::{Diagnostic, Span};
 /// below 20.
 pub const MAX_DEPTH: usize = 50;
 
-/// A lower bound for typical code, so that the list never has to grow.
+/// Low estimate for typical code, so that the list never has to grow.
 const BYTES_PER_TOKEN: usize = 6;
 
-/// Tokenizes a text. Skips a byte order mark, and a first line that starts with `#!`.
+/// Tokenizes a text. Skips a byte order mark and a shebang.
 ///
 /// # Errors
 ///
-/// If delimiters are unbalanced, a literal or comment is unterminated, or the nesting exceeds
-/// [`MAX_DEPTH`].
+/// Returns an error if delimiters are unbalanced, a literal or comment is unterminated, or the
+/// nesting exceeds [`MAX_DEPTH`].
 pub fn lex(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &MarkWords::default())
 }
 
-/// Like [`lex`], and also records the marks and comments that the caller asks for.
+/// Like [`lex`], but also records the requested marks and comments.
 ///
 /// # Errors
 ///
@@ -54,13 +54,13 @@ struct Lexer<'a> {
     marks: Vec<Mark>,
     comments: Vec<Span>,
     open: Vec<Open>,
-    /// Set from the name of a function to its body.
+    /// Set from the name of a function until its body.
     signature: Option<Signature>,
-    /// Within a body, how many delimiters are open around it.
+    /// Number of open delimiters around the current body.
     body: Option<usize>,
-    /// Same for attributes.
+    /// Number of open delimiters around the current attribute.
     attribute: Option<usize>,
-    /// Same for the arguments of a `derive`.
+    /// Number of open delimiters around the arguments of the current `derive`.
     derive: Option<usize>,
 }
 
@@ -72,9 +72,9 @@ struct Open {
 }
 
 struct Signature {
-    /// How many delimiters are open at `fn`.
+    /// Number of open delimiters at `fn`.
     depth: usize,
-    /// How many `<` are open. Between them, a brace is a const argument and not a body.
+    /// Number of open `<`. Inside, braces are const arguments rather than a body.
     angles: usize,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Can't truncate, because we reject texts of 4 GiB.
+    /// Never truncates, because texts of 4 GiB or more are rejected.
     #[allow(clippy::cast_possible_truncation)]
     fn span(&self, start: usize, end: usize) -> Span {
         Span {
@@ -154,7 +154,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Adds a token up to the current position, unless we are in a body.
+    /// Adds a token up to the current position, unless inside a body.
     fn push(&mut self, start: usize, kind: Kind) {
         if self.body.is_none() {
             let Span { start, end } = self.span(start, self.at);
@@ -177,7 +177,7 @@ impl<'a> Lexer<'a> {
         Diagnostic::error(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
-    /// Skips letters, digits, `_`, and whatever else isn't ASCII and no white space.
+    /// Skips letters, digits, `_`, and any other non-ASCII characters except white space.
     fn skip_word(&mut self) {
         loop {
             let rest = &self.bytes[self.at..];
@@ -194,11 +194,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads an identifier or a literal with a prefix, e.g. `r#"…"#` or `b'…'`.
+    /// Reads an identifier or a prefixed literal, e.g. `r#"…"#` or `b'…'`.
     fn word(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.skip_word();
         let word = &self.bytes[start..self.at];
-        // `fn` and all prefixes of literals have at most two letters.
+        // `fn` and all literal prefixes have at most two letters.
         if word.len() <= 2 {
             match (word, self.peek(0)) {
                 (b"fn", _) => return self.function(start),
@@ -232,7 +232,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// A signature starts if a name follows. Otherwise, it's a type such as `fn()`.
+    /// Starts a signature if a name follows `fn`. Otherwise, it's a type such as `fn()`.
     fn function(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.push(start, Kind::Ident);
         if self.body.is_none() && starts_word(self.next_byte()?) {
@@ -281,7 +281,7 @@ impl<'a> Lexer<'a> {
 
     fn attribute(&mut self) {
         let here = self.at;
-        // An unterminated comment isn't our problem here, the main loop reports it.
+        // Ignore unterminated comments; the main loop reports them.
         let mut found = self.skip_trivia().is_ok();
         if self.peek(0) == b'!' {
             self.at += 1;
@@ -304,7 +304,7 @@ impl<'a> Lexer<'a> {
         };
         match byte {
             b'<' => signature.angles += 1,
-            // The `>` of `->` or `=>` closes nothing.
+            // The `>` in `->` and `=>` isn't a closing bracket.
             b'>' if start == 0 || !matches!(self.bytes[start - 1], b'-' | b'=') => {
                 signature.angles = signature.angles.saturating_sub(1);
             }
@@ -318,7 +318,7 @@ impl<'a> Lexer<'a> {
         self.at += 1;
         let depth = self.open.len();
         let Span { start: from, end } = self.span(start, self.at);
-        // The body of a function gets no tokens, so its depth doesn't matter here.
+        // Function bodies have no tokens, so their depth is irrelevant.
         if self.body.is_none() && depth >= MAX_DEPTH {
             return Err(warn_too_deep(Span { start: from, end }));
         }
@@ -365,7 +365,7 @@ impl<'a> Lexer<'a> {
         if self.derive.is_some_and(|around| depth <= around) {
             self.derive = None;
         }
-        // The group that contains the `fn` ends here, so no body follows.
+        // The group around the `fn` ends here, so there won't be a body.
         if self
             .signature
             .as_ref()
@@ -376,7 +376,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads a word or white space that doesn't start with an ASCII character.
+    /// Reads a word or white space that starts with a non-ASCII character.
     fn foreign(&mut self, start: usize) -> Result<(), Diagnostic> {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         if is_space(letter) {
@@ -390,7 +390,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// For ASCII only. The caller looks at other characters itself.
+/// ASCII only. Callers must check other characters themselves.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -405,7 +405,7 @@ fn starts_word(byte: u8) -> bool {
     matches!(byte, b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
 }
 
-/// `Pattern_White_Space` outside of ASCII, which is what Rust skips.
+/// Non-ASCII `Pattern_White_Space`, which Rust skips.
 fn is_space(letter: char) -> bool {
     matches!(
         letter,

@@ -1,11 +1,11 @@
-//! White space and comments, and the byte order mark and `#!` line at the start of a file.
+//! White space and comments, plus the byte order mark and shebang at the start of a file.
 
 use super::Lexer;
 use crate::Diagnostic;
 use crate::token::Kind;
 
 impl Lexer<'_> {
-    /// Skips a byte order mark and a shebang. `#![…]` isn't one.
+    /// Skips a byte order mark and a shebang, as opposed to `#![…]`.
     pub(super) fn skip_preamble(&mut self) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
@@ -15,7 +15,7 @@ impl Lexer<'_> {
         }
         let start = self.at;
         self.at += 2;
-        // An unterminated comment isn't our problem here, the main loop reports it.
+        // Ignore unterminated comments; the main loop reports them.
         let attribute = self.skip_trivia().is_ok() && self.peek(0) == b'[';
         self.at = start;
         if !attribute {
@@ -28,7 +28,7 @@ impl Lexer<'_> {
         self.at += rest.find('\n').unwrap_or(rest.len());
     }
 
-    /// Skips white space and comments, even doc comments.
+    /// Skips white space and all comments, including doc comments.
     pub(super) fn skip_trivia(&mut self) -> Result<(), Diagnostic> {
         loop {
             match self.peek(0) {
@@ -40,7 +40,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Returns the next byte that isn't trivia, or 0 at the end.
+    /// The next non-trivia byte, or 0 at the end.
     pub(super) fn next_byte(&mut self) -> Result<u8, Diagnostic> {
         let here = self.at;
         self.skip_trivia()?;
@@ -49,7 +49,7 @@ impl Lexer<'_> {
         Ok(byte)
     }
 
-    /// `///` and `//!` are doc comments, `//` and `////` aren't.
+    /// `///` and `//!` are doc comments; `//` and `////` aren't.
     pub(super) fn line_comment(&mut self, start: usize) {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'/', b'/') => None,
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Records a comment that starts with the character that the caller asks for.
+    /// Records a comment if it starts with the requested character.
     fn note_comment(&mut self, start: usize) {
         let Some(wanted) = self.words.comments else { return };
         let text = &self.bytes[start..self.at];
@@ -76,7 +76,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `/**` and `/*!` are doc comments, `/*`, `/***` and `/**/` aren't.
+    /// `/**` and `/*!` are doc comments; `/*`, `/***` and `/**/` aren't.
     pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Diagnostic> {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'*', b'*' | b'/') => None,
