@@ -1,13 +1,12 @@
-//! The error type of this crate. Its messages are shown as they are, in failed tests and on
-//! terminals.
+//! The error type of this crate. Failed tests and the CLI print its messages verbatim.
 
 use std::fmt;
 use std::path::Path;
 
 /// An error from starting or using a control plane.
 ///
-/// The message is complete: it names the file or program and, if a server has written a log, ends
-/// with the last lines of it.
+/// The message is self-contained: it names the file or program, and includes the tail of the
+/// server's log if there is one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {

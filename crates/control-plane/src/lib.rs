@@ -1,18 +1,19 @@
-//! Runs a Kubernetes control plane: etcd and kube-apiserver as child processes. On request, it also
-//! runs the controllers, a scheduler and simulated nodes.
+//! Runs a Kubernetes control plane: etcd and kube-apiserver as child processes and, optionally, the
+//! controllers, a scheduler and simulated nodes.
 //!
 //! [`Assets`] finds the binaries. [`ControlPlane::start`] runs them on free ports of 127.0.0.1 with
 //! newly generated certificates. All functions block, so async callers should use a blocking
-//! thread. The crate does not depend on kube or k8s-openapi, so commands that only start the
-//! servers do not compile them.
+//! thread. This crate doesn't depend on kube or k8s-openapi, so that commands which just start the
+//! servers don't have to compile these.
 //!
-//! Without the default feature `servers`, the crate only contains the [`Store`] of the binaries and
-//! the [`Workspace`], and does not compile TLS. With the feature `downloads`, it also downloads the
-//! binaries as `rbuilder envtest` does.
+//! Without the default feature `servers`, this crate only contains the [`Store`] of binaries and
+//! the [`Workspace`], and doesn't compile TLS. The feature `downloads` adds downloading the
+//! binaries, as `rbuilder envtest` does.
 //!
 //! # Cleanup after a crash
-//! On Unix, the servers are killed when this process ends, even by a crash: a watchdog process
-//! waits on a pipe that only this process holds open. If the watchdog was killed too, the next
+//!
+//! On Unix, the servers are killed when this process ends, even if it crashes: a watchdog process
+//! waits on a pipe that only this process holds open. If the watchdog was killed as well, the next
 //! start cleans up. On other systems, the servers run until the [`ControlPlane`] is dropped.
 
 #[cfg(feature = "downloads")]

@@ -3,21 +3,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A released version of Kubernetes: `1.35.2`.
+/// A released version of Kubernetes, e.g. `1.35.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// The first number, always 1 so far.
+    /// Major version, so far always 1.
     pub major: u32,
-    /// The second number.
+    /// Minor version.
     pub minor: u32,
-    /// The third number.
+    /// Patch version.
     pub patch: u32,
 }
 
 impl FromStr for Version {
     type Err = ();
 
-    /// Parses `1.35.2`. Pre-releases are not supported.
+    /// Parses e.g. `1.35.2`. Pre-releases aren't supported.
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut numbers = text.splitn(3, '.').map(parse_number);
         let mut next = || numbers.next().flatten().ok_or(());
@@ -29,7 +29,7 @@ impl FromStr for Version {
     }
 }
 
-/// Parses a number in canonical form: no sign and no leading zeros.
+/// Parses a number in canonical form, i.e. without sign and leading zeros.
 pub fn parse_number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -41,17 +41,17 @@ impl fmt::Display for Version {
     }
 }
 
-/// An operating system and a processor, as Go names them: `linux/amd64`.
+/// Operating system and processor architecture in Go's terms, e.g. `linux/amd64`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Platform {
-    /// The operating system: `linux`, `darwin`, `windows`.
+    /// The operating system, e.g. `linux`, `darwin`, `windows`.
     pub os: String,
-    /// The processor: `amd64`, `arm64`.
+    /// The processor architecture, e.g. `amd64`, `arm64`.
     pub arch: String,
 }
 
 impl Platform {
-    /// Returns the platform that this program was built for.
+    /// The platform that this program was built for.
     pub fn current() -> Platform {
         let os = match std::env::consts::OS {
             "macos" => "darwin",
@@ -70,7 +70,7 @@ impl Platform {
         }
     }
 
-    /// Returns the file name of a program on this platform.
+    /// The file name of a program on this platform.
     pub fn file_name(&self, program: &str) -> String {
         match self.os.as_str() {
             "windows" => format!("{program}.exe"),
@@ -85,23 +85,23 @@ impl fmt::Display for Platform {
     }
 }
 
-/// A version for one platform: the content of an archive or of a directory in the store.
+/// A version for a platform, corresponding to an archive or a directory in the store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     /// The version of Kubernetes.
     pub version: Version,
-    /// The platform on which the programs run.
+    /// The platform that the programs run on.
     pub platform: Platform,
 }
 
 impl Release {
-    /// Parses the name of an archive: `envtest-v1.35.2-linux-amd64.tar.gz`.
+    /// Parses an archive name, e.g. `envtest-v1.35.2-linux-amd64.tar.gz`.
     pub fn from_archive(name: &str) -> Option<Release> {
         let name = name.strip_prefix("envtest-v")?.strip_suffix(".tar.gz")?;
         Release::from_directory(name)
     }
 
-    /// Parses the name of a directory: `1.35.2-linux-amd64`.
+    /// Parses a directory name, e.g. `1.35.2-linux-amd64`.
     pub fn from_directory(name: &str) -> Option<Release> {
         let mut parts = name.split('-');
         let version = parts.next()?.parse().ok()?;
@@ -116,13 +116,13 @@ impl Release {
         })
     }
 
-    /// Returns the name of the directory in the store.
+    /// Name of the directory in the store.
     pub fn directory(&self) -> String {
         format!("{}-{}-{}", self.version, self.platform.os, self.platform.arch)
     }
 }
 
-/// Returns true if the text can be used as part of a platform and of a file name.
+/// Whether a string is valid as part of a platform and of a file name.
 pub fn is_word(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -1,5 +1,5 @@
-//! The directory of installed binaries. It has the layout of `setup-envtest`:
-//! `k8s/1.35.2-linux-amd64`. This module only reads it; `rbuilder envtest` writes it.
+//! The directory of installed binaries, in the layout of `setup-envtest` (e.g.
+//! `k8s/1.35.2-linux-amd64`). This module only reads it; `rbuilder envtest` writes to it.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -10,7 +10,7 @@ use crate::release::{Platform, Release};
 /// The programs of a complete installation.
 pub const PROGRAMS: [&str; 2] = ["etcd", "kube-apiserver"];
 
-/// The store. Its directory may not exist.
+/// The store, whose directory need not exist.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -21,7 +21,7 @@ pub struct Store {
 pub struct Installed {
     /// The version and its platform.
     pub release: Release,
-    /// False if a program is missing, for example because `setup-envtest` was killed.
+    /// False if a program is missing, e.g. because `setup-envtest` was killed.
     pub is_complete: bool,
 }
 
@@ -35,8 +35,8 @@ impl Store {
         }
     }
 
-    /// Returns the store of the current user, or `None` if the environment does not say where the
-    /// user's files are.
+    /// The current user's store, or `None` if the environment doesn't tell where the user's files
+    /// are.
     #[must_use]
     pub fn of_user() -> Option<Self> {
         let variable = |name: &str| {
@@ -48,23 +48,23 @@ impl Store {
         Some(Self::within(&folder))
     }
 
-    /// Returns the directory of the store.
+    /// The directory of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the directory of a release, which may not be installed.
+    /// The directory of a release, whether it's installed or not.
     #[must_use]
     pub fn path(&self, release: &Release) -> PathBuf {
         self.folder.join(release.directory())
     }
 
-    /// Returns the installed releases, newest first. Entries other than directories named after a
-    /// release are ignored.
+    /// Installed releases, newest first. Only directories named after a release count.
     ///
     /// # Errors
-    /// Returns an error if the store exists but cannot be read.
+    ///
+    /// Returns an error if the store exists but can't be read.
     pub fn installed(&self) -> Result<Vec<Installed>, Error> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -75,7 +75,7 @@ impl Store {
         for entry in entries {
             let entry = entry?;
             let release = entry.file_name().to_str().and_then(Release::from_directory);
-            // Do not follow symbolic links, because they may lead out of the store.
+            // Don't follow symbolic links, which may lead out of the store.
             if let (Some(release), true) = (release, is_directory(&entry.path())) {
                 let is_complete = self.is_complete(&release);
                 installed.push(Installed { release, is_complete });
@@ -85,15 +85,15 @@ impl Store {
         Ok(installed)
     }
 
-    /// Returns true if a release is installed with all its programs.
+    /// Whether a release is installed with all its programs.
     #[must_use]
     pub fn is_complete(&self, release: &Release) -> bool {
         let folder = self.path(release);
         is_directory(&folder) && has_programs(&folder, &release.platform)
     }
 
-    /// Returns the directory of the newest complete installation of Kubernetes 1.`minor` for the
-    /// current platform.
+    /// The directory of the newest complete installation of Kubernetes 1.`minor` for the current
+    /// platform.
     #[must_use]
     pub fn find_minor(&self, minor: u32) -> Option<PathBuf> {
         let platform = Platform::current();
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-/// Returns true if a directory contains all programs for the platform.
+/// Whether a directory contains all programs for the platform.
 #[must_use]
 pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
     PROGRAMS
@@ -114,14 +114,14 @@ pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
         .all(|program| has_program(folder, platform, program))
 }
 
-/// Returns true if a directory contains a non-empty program file for the platform.
+/// Whether a directory contains a non-empty program file for the platform.
 #[must_use]
 pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
     let path = folder.join(platform.file_name(program));
     path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
-/// Returns false for a symbolic link to a directory.
+/// False for symbolic links to directories.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

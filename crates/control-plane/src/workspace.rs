@@ -1,4 +1,4 @@
-//! A temporary folder and the processes that run in it.
+//! A temporary directory and the processes running in it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,21 +10,22 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::watchdog::{self, Watchdog};
 
-/// A temporary folder and the processes that belong to it. On Unix, a watchdog kills the processes
-/// and removes the folder if this process dies.
+/// A temporary directory along with its processes. On Unix, a watchdog kills the processes and
+/// removes the directory if this process dies.
 #[derive(Debug)]
 pub struct Workspace {
-    // Declared before the folder, so that it's dropped first. Otherwise the watchdog would remove
-    // the folder.
+    // Must be declared before `folder` in order to be dropped first, or the watchdog would remove
+    // the directory.
     watchdog: Watchdog,
     folder: TempDir,
 }
 
 impl Workspace {
-    /// Cleans up after dead processes, then creates a folder and starts its watchdog.
+    /// Cleans up after dead processes, then creates a directory and starts its watchdog.
     ///
     /// # Errors
-    /// Returns an error if the folder cannot be created or written, or if `sh` cannot be started.
+    ///
+    /// Returns an error if the directory can't be created or written, or if `sh` can't be started.
     pub fn create() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
         watchdog::sweep(&parent);
@@ -36,17 +37,18 @@ impl Workspace {
         Ok(Self { watchdog, folder })
     }
 
-    /// Returns the path of the folder.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file to the folder. Only the owner can enter the folder, so the file may be a
-    /// private key.
+    /// Writes a file to the directory. Suitable for private keys, since only the owner can access
+    /// the directory.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    ///
+    /// Returns an error if the file can't be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.path().join(name);
         fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
@@ -54,13 +56,14 @@ impl Workspace {
     }
 
     /// Starts a program that is killed when this process ends. `configure` sets its arguments,
-    /// working directory and output. The program has no input. It runs in its own process group, so
+    /// working directory and output. The program has no input, and runs in its own process group so
     /// that Ctrl-C in a terminal only reaches this process.
     ///
-    /// Call [`Workspace::forget`] after the program has exited.
+    /// Call [`Workspace::forget`] once the program has exited.
     ///
     /// # Errors
-    /// Returns an error if the program cannot be started.
+    ///
+    /// Returns an error if the program can't be started.
     pub fn spawn(&self, program: &Path, configure: impl FnOnce(&mut Command)) -> Result<Child, Error> {
         let mut command = guarded_command(program);
         configure(&mut command);
@@ -79,15 +82,15 @@ impl Workspace {
         Ok(child)
     }
 
-    /// Unregisters a process that has exited, since its id may be reused.
+    /// Unregisters an exited process, since its id may be reused.
     pub fn forget(&self, id: u32) {
         self.watchdog.forget(id);
     }
 }
 
-/// The command starts a shell, which replaces itself with the program once [`release`] writes a
-/// line to its standard input. We thus know the process id before the program runs. If the pipe is
-/// closed first, e.g. because this process was killed, the shell exits.
+/// Starts a shell that replaces itself with the program once [`release`] writes a line to its
+/// stdin. This way, the process id is known before the program runs. If the pipe is closed before
+/// that, e.g. because this process was killed, the shell exits.
 #[cfg(unix)]
 fn guarded_command(program: &Path) -> Command {
     use std::os::unix::process::CommandExt as _;
@@ -95,13 +98,12 @@ fn guarded_command(program: &Path) -> Command {
     command
         .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
         .arg(program);
-    // Ctrl-C in a terminal must only reach this process, since the watchdog kills the servers
-    // anyway.
+    // Ctrl-C in a terminal must only reach this process; the watchdog kills the servers anyway.
     command.stdin(Stdio::piped()).process_group(0);
     command
 }
 
-/// Runs the program immediately, because there is no watchdog that must know its process id first.
+/// Runs the program immediately, as there's no watchdog that has to learn its process id first.
 #[cfg(not(unix))]
 fn guarded_command(program: &Path) -> Command {
     let mut command = Command::new(program);

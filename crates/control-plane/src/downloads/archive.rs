@@ -1,5 +1,5 @@
-//! Unpacks archives. An archive may come from anywhere, so it can only write plain files into a
-//! single directory.
+//! Unpacks archives. An archive isn't trusted, so it may only write plain files into a single
+//! directory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -11,21 +11,22 @@ use tar::{Archive, Entry, EntryType};
 
 use crate::{PROGRAMS, Platform, has_program};
 
-/// Maximum size of an unpacked archive in bytes. Published archives have 200 MB.
+/// Maximum unpacked size of an archive in bytes. Published archives have 200 MB.
 pub const LARGEST: u64 = 2 << 30;
 
 const MOST_MEMBERS: usize = 1000;
 
-/// Unpacks a gzip-compressed tar archive. Each regular file is written under its base name,
-/// readable and executable.
+/// Unpacks a gzip-compressed tarball. Regular files are written under their base name, readable and
+/// executable.
 ///
-/// We ignore long names and other extensions, so a member has the short name from its header.
-/// Extensions could exhaust the memory, and no program that we need has a name that long.
+/// Long names and other extensions are ignored, i.e. members have the short name from their header.
+/// Extensions could exhaust the memory, and no program that we need has such a long name.
 ///
 /// # Errors
-/// Fails if the archive is damaged, too large or incomplete. Also fails if a member is neither a
-/// regular file nor a directory, or if its name is unsafe or not unique. The directory may then
-/// contain some of the files.
+///
+/// Returns an error if the archive is damaged, too large or incomplete, if a member is neither a
+/// regular file nor a directory, or if its name is unsafe or not unique. The directory may contain
+/// some of the files then.
 pub fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u64) -> Result<()> {
     let mut archive = Archive::new(Bounded {
         inner: MultiGzDecoder::new(archive),
@@ -41,12 +42,12 @@ pub fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u
                 .with_context(|| format!("cannot unpack `{name}`"))?;
         }
     }
-    // Read to the end, because gzip stores the checksum of the content there.
+    // Read to EOF, where gzip stores the checksum.
     io::copy(&mut archive.into_inner(), &mut io::sink()).context("cannot read the archive")?;
     check_programs(folder, platform)
 }
 
-/// Returns `None` for a member that writes nothing, e.g. a directory.
+/// Returns `None` for members without content, e.g. directories.
 fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     let path = entry.path_bytes();
     let path = String::from_utf8_lossy(&path);
@@ -59,7 +60,7 @@ fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
         | EntryType::GNULongLink => return Ok(None),
         other => bail!("expected regular files in the archive, found `{path}` of type {other:?}"),
     }
-    // An absolute path or a `..` is refused even though only the base name is used.
+    // Reject absolute paths and `..`, even though only the base name is used.
     let is_inside = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
     let name = Path::new(&*path).file_name().and_then(|name| name.to_str());
     match name {
@@ -70,8 +71,8 @@ fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     }
 }
 
-/// Only names that mean the same on every system are allowed. Windows, e.g., ignores a trailing
-/// dot.
+/// Only allows names with the same meaning on every system. Windows, for example, ignores a
+/// trailing dot.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('.')
@@ -82,15 +83,14 @@ fn is_plain(name: &str) -> bool {
 
 fn write_member(entry: &mut Entry<'_, impl Read>, path: &Path) -> Result<()> {
     let size = entry.header().size()?;
-    // This fails if the file exists, e.g. because two members have the same name. It also doesn't
-    // follow links.
+    // Fails if the file exists, e.g. because of duplicate members. Doesn't follow links either.
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let copied = io::copy(entry, &mut file)?;
     if copied != size {
         bail!("the archive ends after {copied} of {size} bytes");
     }
     make_executable(&file)?;
-    // Sync now, since a directory counts as complete once it has its final name, even after a power
+    // Sync before the directory gets its final name, which marks it as complete even after a power
     // failure.
     file.sync_all()?;
     Ok(())
@@ -147,7 +147,7 @@ mod tests {
         b"server",
     );
 
-    /// The names are written unchanged, so that a test can use unsafe ones.
+    /// Writes names as they are, so that tests can use unsafe ones.
     fn archive(members: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
         let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (name, sort, content) in members {

@@ -1,4 +1,4 @@
-//! Downloads over HTTP with limits on time and size, one retry, and errors that name the URL.
+//! HTTP downloads with limits on time and size, a single retry, and errors that name the URL.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,11 +16,10 @@ const ATTEMPTS: usize = 2;
 
 const CHUNK: usize = 64 << 10;
 
-/// A client for downloads. Uses the proxies from the environment and the certificates that the
-/// system trusts.
+/// A download client. Uses the proxies from the environment and the system's trusted certificates.
 pub struct Downloads {
     agent: Agent,
-    /// Used for servers on this machine, because a proxy cannot reach them.
+    /// Bypasses the proxy, for servers on this machine.
     direct: Agent,
 }
 
@@ -35,7 +34,7 @@ pub struct Request<'a> {
 #[derive(Debug)]
 struct Failure {
     error: anyhow::Error,
-    /// True if a retry may succeed.
+    /// Whether a retry may succeed.
     is_passing: bool,
 }
 
@@ -72,7 +71,7 @@ impl From<ureq::Error> for Failure {
 }
 
 impl Downloads {
-    /// Creates a client. The timeout applies to connecting and to each part of a response.
+    /// Creates a client. The timeout applies to connecting, and to each part of a response.
     pub fn new(timeout: Duration) -> Downloads {
         Downloads {
             agent: new_agent(timeout, Proxy::try_from_env()),
@@ -83,7 +82,8 @@ impl Downloads {
     /// Downloads a text.
     ///
     /// # Errors
-    /// Fails after the second attempt, or if the text is too large or not UTF-8.
+    ///
+    /// Returns an error if the second attempt fails, or if the text is too large or not UTF-8.
     pub fn text(&self, request: &Request<'_>, note: &mut dyn FnMut(&str)) -> Result<String> {
         let bytes = with_retry(request.url, note, &mut |_| {
             let mut bytes = Vec::new();
@@ -93,13 +93,15 @@ impl Downloads {
         String::from_utf8(bytes).with_context(|| format!("expected UTF-8 from {}", request.url))
     }
 
-    /// Downloads into a file and returns the sha512 checksum of the content in lower-case hexadecimal.
+    /// Downloads into a file. Returns the sha512 checksum of the content in lower-case hexadecimal.
     ///
     /// # Errors
-    /// Fails after the second attempt, or if the content is too large or cannot be written.
+    ///
+    /// Returns an error if the second attempt fails, or if the content is too large or can't be
+    /// written.
     pub fn file(&self, request: &Request<'_>, file: &mut File, note: &mut dyn FnMut(&str)) -> Result<String> {
         with_retry(request.url, note, &mut |note| {
-            // Start over, since a failed attempt may have written a part.
+            // Truncate the output of a failed attempt.
             file.rewind()
                 .and_then(|()| file.set_len(0))
                 .map_err(Failure::lasting)?;
@@ -111,7 +113,8 @@ impl Downloads {
         })
     }
 
-    /// Calls `progress` with the number of bytes copied and the total after each quarter.
+    /// Copies the response. Calls `progress` after each quarter, with the number of bytes copied
+    /// and the total.
     fn copy(
         &self,
         request: &Request<'_>,
@@ -125,7 +128,7 @@ impl Downloads {
         };
         let mut body = agent.get(request.url).call()?.into_body();
         let total = body.content_length();
-        // Fail early if the server states the length. It may not, so we count the bytes too.
+        // Fail early if the server announces the length. It need not, so count the bytes as well.
         if total.is_some_and(|total| total > request.largest) {
             return Err(too_large(request));
         }
@@ -185,7 +188,7 @@ fn too_large(request: &Request<'_>) -> Failure {
     Failure::lasting(anyhow!("the content has more than {} bytes", request.largest))
 }
 
-/// The argument reports the progress of the attempt.
+/// The argument reports progress.
 type Attempt<'a, T> = dyn FnMut(&mut dyn FnMut(&str)) -> Result<T, Failure> + 'a;
 
 fn with_retry<T>(url: &str, note: &mut dyn FnMut(&str), act: &mut Attempt<'_, T>) -> Result<T> {
@@ -225,7 +228,7 @@ fn is_loopback(url: &str) -> bool {
         .any(|local| host.starts_with(local))
 }
 
-/// A writer that computes the sha512 checksum of the data written through it.
+/// A writer that computes the sha512 checksum of everything written.
 pub struct Hashed<W> {
     inner: W,
     context: digest::Context,
@@ -238,7 +241,7 @@ impl<W: Write> Hashed<W> {
         Hashed { inner, context }
     }
 
-    /// Returns the checksum in lower-case hexadecimal.
+    /// The checksum in lower-case hexadecimal.
     pub fn finish(self) -> String {
         let digest = self.context.finish();
         digest.as_ref().iter().fold(String::new(), |mut text, byte| {

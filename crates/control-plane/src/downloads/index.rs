@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::selector::Selector;
 use crate::{Platform, Release, Version};
 
-/// URL of the Kubernetes project's index.
+/// URL of the index maintained by the Kubernetes project.
 pub const DEFAULT_URL: &str =
     "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
 
-/// Maximum size of an index in bytes. The published index has 70 KB.
+/// Maximum size of an index in bytes. The published one has 70 KB.
 pub const LARGEST: u64 = 8 << 20;
 
 /// Archives by release.
@@ -28,7 +28,7 @@ pub struct Archive {
     pub sha512: String,
 }
 
-/// We only use the names of archives, since the keys above them repeat the version.
+/// Only the names of archives are used, since the keys above them repeat the version.
 #[derive(Deserialize)]
 struct File {
     releases: BTreeMap<String, BTreeMap<String, Entry>>,
@@ -42,10 +42,11 @@ struct Entry {
 }
 
 impl Index {
-    /// Parses an index. Skips archives with unknown names, such as pre-releases.
+    /// Parses an index. Archives with unknown names, such as pre-releases, are skipped.
     ///
     /// # Errors
-    /// Fails if the text is not an index, or if an archive in it has no sha512 checksum.
+    ///
+    /// Returns an error if the text isn't an index, or if an archive in it lacks a sha512 checksum.
     pub fn parse(text: &str) -> Result<Index> {
         let file: File = rbuilder_yaml::parse(text).context(
             "expected a YAML mapping `releases` of versions to archives with `hash` and `selfLink`",
@@ -70,7 +71,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Returns the releases for a platform, newest first.
+    /// The releases for a platform, newest first.
     pub fn releases<'a>(&'a self, platform: &'a Platform) -> impl Iterator<Item = &'a Release> {
         self.0
             .keys()
@@ -78,20 +79,21 @@ impl Index {
             .filter(move |release| release.platform == *platform)
     }
 
-    /// Returns all releases, newest first.
+    /// All releases, newest first.
     pub fn all(&self) -> impl Iterator<Item = &Release> {
         self.0.keys().rev()
     }
 
-    /// Returns the archive of a release.
+    /// The archive of a release.
     pub fn archive(&self, release: &Release) -> Option<&Archive> {
         self.0.get(release)
     }
 
-    /// Returns the newest matching release for a platform.
+    /// Finds the newest matching release for a platform.
     ///
     /// # Errors
-    /// Fails with the versions or platforms that the index has instead.
+    ///
+    /// Returns an error that lists the available versions or platforms.
     pub fn find<'a>(&'a self, selector: &Selector, platform: &'a Platform) -> Result<&'a Release> {
         let mut found = self.releases(platform);
         match found.find(|release| selector.matches(release.version)) {
@@ -101,7 +103,7 @@ impl Index {
     }
 
     fn describe_missing(&self, selector: &Selector, platform: &Platform) -> String {
-        // Prefer the hint about other platforms, since the version itself exists.
+        // The version exists, so a hint about other platforms is more useful.
         if let Some(elsewhere) = self.all().find(|release| selector.matches(release.version)) {
             let version = elsewhere.version;
             let platforms = self.all().filter(|release| release.version == version);
@@ -136,15 +138,16 @@ impl Index {
     }
 }
 
-/// Returns whether a text is a sha512 checksum as written in the index.
+/// Whether a string is a sha512 checksum in the index's notation.
 pub fn is_sha512(text: &str) -> bool {
     text.len() == 128 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the URL on a mirror. Replaces scheme and host, and keeps the path.
+/// Rewrites a URL to use a mirror, replacing scheme and host but not the path.
 ///
 /// # Errors
-/// Fails if the URL is not absolute.
+///
+/// Returns an error if the URL isn't absolute.
 pub fn mirrored(url: &str, mirror: &str) -> Result<String> {
     let (_, rest) = url
         .split_once("://")

@@ -1,12 +1,11 @@
-//! Version selectors in the notation of `setup-envtest`: `1.35`, `1.35.x`, `~1.35.1`, `<1.35`,
-//! `latest`.
+//! Version selectors in `setup-envtest` notation: `1.35`, `1.35.x`, `~1.35.1`, `<1.35`, `latest`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Version, parse_number};
 
-/// Selects the versions that a command works on.
+/// Selects the versions that a command operates on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     range: Range,
@@ -36,7 +35,7 @@ struct Pattern {
 /// Where to look for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// In the store, and in the index if the store has no matching version.
+    /// In the store, falling back to the index if there's no matching version.
     StoreFirst,
     /// In the store only.
     Store,
@@ -67,7 +66,7 @@ impl Selector {
         }
     }
 
-    /// Returns whether the selector includes a version.
+    /// Whether the selector includes a version.
     pub fn matches(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
@@ -80,7 +79,7 @@ impl Selector {
         }
     }
 
-    /// Returns whether a version belongs to the minor version named by the selector.
+    /// Whether a version has the same minor version as the selector.
     pub fn is_near(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
@@ -91,7 +90,7 @@ impl Selector {
         }
     }
 
-    /// Returns the version if the selector names a single one.
+    /// The version, if the selector names exactly one.
     pub fn version(&self) -> Option<Version> {
         match self.range {
             Range::Exactly(Pattern {
@@ -113,7 +112,7 @@ impl Pattern {
         self.is_minor_of(version) && self.patch.is_none_or(|patch| patch == version.patch)
     }
 
-    /// A minor version is above all earlier minor versions, but not above its own patches, so
+    /// A minor version is above all earlier minor versions, but not above its own patches. Hence
     /// `<1.35` excludes `1.35.2`.
     fn is_above(self, version: Version) -> bool {
         let Pattern { major, minor, patch } = self;
@@ -158,7 +157,7 @@ fn parse_selector(text: &str) -> Option<(Range, Search)> {
     Some((range, search))
 }
 
-/// Accepts `1.35`, `1.35.x`, `1.35.*` and `1.35.2`, with or without the `v` of tags.
+/// Accepts `1.35`, `1.35.x`, `1.35.*` and `1.35.2`, optionally prefixed with `v` as in tags.
 fn parse_pattern(text: &str) -> Option<Pattern> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
     let major = parse_number(parts.next()?)?;

@@ -1,8 +1,8 @@
-//! Changes to the directory of installed versions, such as `k8s/1.35.2-linux-amd64`.
+//! Modifies the directory of installed versions, e.g. `k8s/1.35.2-linux-amd64`.
 //!
-//! A version is written to a hidden directory next to its final one and renamed when it is
-//! complete, while holding a lock. A killed command leaves nothing that counts as installed, and
-//! the next command removes the leftovers.
+//! While holding a lock, a version is assembled in a hidden sibling directory and then renamed.
+//! Killed commands never leave anything that counts as installed, and the next command removes
+//! leftovers.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use crate::{Installed, Release, Store};
 use anyhow::{Context, Result};
 
-/// Returns the store in the given directory, or the user's store.
+/// The store in the given directory, or the user's store by default.
 ///
 /// # Errors
-/// Fails if the environment does not tell where the user's files are.
+///
+/// Returns an error if the environment doesn't tell where the user's files are.
 pub fn locate(folder: Option<PathBuf>) -> Result<Store> {
     match folder {
         Some(folder) => Ok(Store::within(&folder)),
@@ -21,19 +22,21 @@ pub fn locate(folder: Option<PathBuf>) -> Result<Store> {
     }
 }
 
-/// Returns the installed releases, newest first.
+/// Installed releases, newest first.
 ///
 /// # Errors
-/// Fails if the store cannot be read.
+///
+/// Returns an error if the store can't be read.
 pub fn read_installed(store: &Store) -> Result<Vec<Installed>> {
     store.installed().with_context(|| cannot("read", store))
 }
 
-/// Locks the store against other rbuilder commands. Calls `waiting` if another command holds the
-/// lock.
+/// Locks the store against other rbuilder commands. Calls `waiting` if the lock is held by another
+/// command.
 ///
 /// # Errors
-/// Fails if the store cannot be created.
+///
+/// Returns an error if the store can't be created.
 pub fn lock<'a>(store: &'a Store, waiting: &mut dyn FnMut(&str)) -> Result<LockedStore<'a>> {
     fs::create_dir_all(store.folder()).with_context(|| cannot("create", store))?;
     let file = open_lock(store.folder()).with_context(|| cannot("lock", store))?;
@@ -53,7 +56,7 @@ fn cannot(verb: &str, store: &Store) -> String {
     format!("cannot {verb} {}", store.folder().display())
 }
 
-/// Locks the directory itself, so that no lock file is left behind.
+/// Locks the directory itself, to avoid leaving a lock file behind.
 #[cfg(unix)]
 fn open_lock(folder: &Path) -> std::io::Result<File> {
     File::open(folder)
@@ -82,7 +85,8 @@ impl LockedStore<'_> {
     /// Creates a directory for assembling a release.
     ///
     /// # Errors
-    /// Fails if the directory cannot be created.
+    ///
+    /// Returns an error if the directory can't be created.
     pub fn stage(&self, release: &Release) -> Result<PathBuf> {
         let folder = self.hidden("partial", release);
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -92,31 +96,34 @@ impl LockedStore<'_> {
     /// Installs an assembled directory as a release, replacing an existing installation.
     ///
     /// # Errors
-    /// Fails if a rename fails. The old installation may already be removed then.
+    ///
+    /// Returns an error if renaming fails. The old installation may already be gone then.
     pub fn install(&self, stage: &Path, release: &Release) -> Result<()> {
-        // A directory cannot be renamed over one that has files, so the old one goes first.
+        // Remove the old directory first, since non-empty directories can't be replaced by a
+        // rename.
         self.remove(release)?;
         let folder = self.store.path(release);
         fs::rename(stage, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        // `setup-envtest` makes the directory read-only as well. Ignore a failure, since the files
-        // are already in place.
+        // `setup-envtest` also makes the directory read-only. Ignore failures, as the files are
+        // already in place.
         let _ = set_writable(&folder, false);
         Ok(())
     }
 
-    /// Removes a release if it exists. Nothing is left under the name of the release, even if the
-    /// command is interrupted.
+    /// Removes a release if it exists. Never leaves a partial release under its name, even if
+    /// interrupted.
     ///
     /// # Errors
-    /// Fails if the directory cannot be renamed or removed.
+    ///
+    /// Returns an error if the directory can't be renamed or removed.
     pub fn remove(&self, release: &Release) -> Result<()> {
         let folder = self.store.path(release);
         if !is_directory(&folder) {
             return Ok(());
         }
         let hidden = self.hidden("removed", release);
-        // The directory is read-only, so make it writable first. Then rename it before anything is
-        // deleted, so that an interrupted command never leaves half of a release under its name.
+        // The directory is read-only, so make it writable first. Then rename it before deleting
+        // anything, so that an interrupted command never leaves half a release under its name.
         set_writable(&folder, true)
             .and_then(|()| fs::rename(&folder, &hidden))
             .and_then(|()| fs::remove_dir_all(&hidden))
@@ -126,7 +133,8 @@ impl LockedStore<'_> {
     /// Removes the leftovers of interrupted commands.
     ///
     /// # Errors
-    /// Fails if the store cannot be read, or if a directory cannot be removed.
+    ///
+    /// Returns an error if the store can't be read, or if a directory can't be removed.
     pub fn remove_leftovers(&self) -> Result<()> {
         let entries = fs::read_dir(self.store.folder()).with_context(|| cannot("read", self.store))?;
         for entry in entries {
@@ -153,7 +161,7 @@ impl LockedStore<'_> {
     }
 }
 
-/// Returns false for a link to a directory.
+/// False for symbolic links to directories.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

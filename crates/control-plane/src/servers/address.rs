@@ -4,26 +4,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-/// With these annotations, cert-manager injects its own CA bundle.
+/// Annotations that make cert-manager inject its own CA bundle.
 const INJECTION: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
     "cert-manager.io/inject-apiserver-ca",
 ];
 
-/// The address at which a program serves its webhooks.
+/// The address where a program serves its webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookAddress {
     /// Host name or address under which the API server reaches this machine.
     pub host: String,
     /// Port on which the program serves webhooks.
     pub port: u16,
-    /// PEM certificate of the authority that signed the program's certificate.
+    /// PEM certificate of the CA that signed the program's certificate.
     pub authority: String,
 }
 
 impl WebhookAddress {
-    /// Returns the URL for a path.
+    /// The URL for a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         match self.host.contains(':') {
@@ -32,17 +32,16 @@ impl WebhookAddress {
         }
     }
 
-    /// Returns the `clientConfig` that makes the API server call a path at this address.
+    /// A `clientConfig` that makes the API server call a path at this address.
     #[must_use]
     pub fn client_config(&self, path: &str) -> Value {
         json!({ "url": self.url(path), "caBundle": BASE64.encode(&self.authority) })
     }
 
-    /// Replaces the Services in the webhooks of a configuration with this address, and keeps the
-    /// paths.
+    /// Replaces the Services in a webhook configuration with this address, keeping the paths.
     ///
-    /// Also removes the condition that restricts a webhook to the namespace of the manager, because
-    /// a program outside the cluster has no namespace.
+    /// Also removes the condition that restricts webhooks to the manager's namespace, because
+    /// programs outside the cluster have no namespace.
     pub fn redirect_webhooks(&self, configuration: &mut Value) {
         remove_injection(configuration);
         let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
@@ -54,8 +53,8 @@ impl WebhookAddress {
         }
     }
 
-    /// Replaces the Service in the conversion webhook of a CRD with this address, and keeps the
-    /// path. Returns false if the CRD has no conversion webhook or calls it by URL.
+    /// Replaces the Service in a CRD's conversion webhook with this address, keeping the path.
+    /// Returns false if there's no conversion webhook, or if it's called by URL.
     pub fn redirect_conversion(&self, crd: &mut Value) -> bool {
         if crd["spec"]["conversion"]["strategy"] != "Webhook" {
             return false;
@@ -77,7 +76,7 @@ impl WebhookAddress {
     }
 }
 
-/// Otherwise cert-manager would overwrite our CA bundle.
+/// Keeps cert-manager from overwriting our CA bundle.
 fn remove_injection(object: &mut Value) {
     let annotations = object
         .pointer_mut("/metadata/annotations")
@@ -87,7 +86,7 @@ fn remove_injection(object: &mut Value) {
     }
 }
 
-/// A condition that excludes the manager's namespace (`!…`) is kept.
+/// Removes the restriction to the manager's namespace. A condition that excludes it (`!…`) is kept.
 fn remove_restriction(webhook: &mut Value) {
     let Some(Value::Array(conditions)) = webhook.get_mut("matchConditions") else {
         return;

@@ -1,11 +1,11 @@
-//! Looks up the binaries of etcd and kube-apiserver, with the variables and precedence of
+//! Locates the binaries of etcd and kube-apiserver, using the same variables and precedence as
 //! controller-runtime's envtest.
 
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The old tarballs of kubebuilder were unpacked here.
+/// Install location of the old kubebuilder tarballs.
 const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
 
 /// Paths of the control plane binaries.
@@ -18,11 +18,12 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Looks up the binaries in `TEST_ASSET_*`, `KUBEBUILDER_ASSETS`, `folder` and the default
-    /// folder, in this order.
+    /// Looks for the binaries in `TEST_ASSET_*`, `KUBEBUILDER_ASSETS`, `folder` and the default
+    /// directory, in this order.
     ///
     /// # Errors
-    /// Returns an error that names the variables if a binary does not exist.
+    ///
+    /// Returns an error that names the variables if a binary doesn't exist.
     pub fn find(folder: Option<&Path>) -> Result<Self, Error> {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
@@ -40,7 +41,7 @@ impl Assets {
     }
 
     fn find_with(folder: Option<&Path>, var: impl Fn(&str) -> Option<PathBuf>) -> Result<Self, Error> {
-        // An empty variable counts as unset.
+        // Treat empty variables as unset.
         let var = |name: &str| var(name).filter(|value| !value.as_os_str().is_empty());
         let folder = var("KUBEBUILDER_ASSETS").or_else(|| folder.map(Path::to_owned));
         let folder = folder.unwrap_or_else(|| PathBuf::from(DEFAULT_FOLDER));

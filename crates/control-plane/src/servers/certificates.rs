@@ -1,8 +1,8 @@
 //! Certificates and keys of the control plane, and serving certificates for programs next to it.
 //!
-//! The control plane has a certificate authority, a serving certificate, a client certificate for
-//! the administrator and a key that signs service account tokens. Each start generates new ones in
-//! the folder of the control plane.
+//! The control plane has a CA, a serving certificate, a client certificate for the administrator,
+//! and a key for signing service account tokens. Each start generates new ones in the control
+//! plane's directory.
 
 use std::collections::BTreeSet;
 
@@ -21,12 +21,12 @@ pub(crate) struct Pair {
 
 #[derive(Debug)]
 pub(crate) struct Certificates {
-    /// PEM certificate of the authority that signed `server` and `admin`.
+    /// PEM certificate of the CA that signed `server` and `admin`.
     pub(crate) authority: String,
     pub(crate) server: Pair,
     pub(crate) admin: Pair,
-    /// PEM private key that signs service account tokens. It uses ECDSA P-256, because generating
-    /// an RSA key is slow.
+    /// PEM private key for signing service account tokens. ECDSA P-256, because generating RSA keys
+    /// is slow.
     pub(crate) service_account_key: String,
     pub(crate) service_account_public_key: String,
 }
@@ -44,7 +44,7 @@ fn generate_certificates() -> Result<Certificates, rcgen::Error> {
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let mut admin = CertificateParams::default();
     admin.distinguished_name.push(DnType::CommonName, "admin");
-    // RBAC grants this group full access.
+    // RBAC grants full access to this group.
     admin
         .distinguished_name
         .push(DnType::OrganizationName, "system:masters");
@@ -79,11 +79,11 @@ fn sign_pair(
     })
 }
 
-/// A certificate for a server on this machine, with the authority that its clients must trust. All
-/// are PEM.
+/// A certificate for a server on this machine, along with the CA that clients must trust. All in
+/// PEM format.
 #[derive(Clone, Debug)]
 pub struct ServingCertificate {
-    /// Certificate of the authority.
+    /// Certificate of the CA.
     pub authority: String,
     /// Certificate of the server.
     pub certificate: String,
@@ -94,7 +94,8 @@ pub struct ServingCertificate {
 /// Issues a serving certificate for `127.0.0.1`, `localhost` and the given host name or address.
 ///
 /// # Errors
-/// Returns an error if the host cannot be used as a subject alternative name.
+///
+/// Returns an error if the host isn't valid as a subject alternative name.
 pub fn issue_serving_certificate(host: &str) -> Result<ServingCertificate, Error> {
     let issue = || -> Result<ServingCertificate, rcgen::Error> {
         let authority = create_authority("envtest webhooks")?;

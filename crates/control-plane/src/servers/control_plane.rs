@@ -21,10 +21,10 @@ use super::settings::Settings;
 use crate::Error;
 use crate::workspace::Workspace;
 
-/// We retry if another process takes one of the ports.
+/// Number of attempts, in case another process takes one of the ports.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// One year. A longer timeout could overflow when it is added to the current time.
+/// One year. Longer timeouts could overflow when added to the current time.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A server of a control plane.
@@ -37,7 +37,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Returns the name of the program.
+    /// Name of the program.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,8 @@ impl Server {
 #[derive(Clone, Copy)]
 struct WaitLimit<'a> {
     deadline: Instant,
-    /// `None` for a restart, because callers may set the flag as soon as the start has returned.
+    /// `None` for restarts: the flag belongs to the start, and callers may set it once that has
+    /// returned.
     cancel: Option<&'a Cancel>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// A running control plane. The servers are killed and their files removed on drop.
+/// A running control plane. On drop, the servers are killed and their files removed.
 #[derive(Debug)]
 pub struct ControlPlane {
     /// In start order. Empty after `stop`.
@@ -72,17 +73,18 @@ pub struct ControlPlane {
     kubeconfig: Value,
     kubeconfig_path: PathBuf,
     workspace: Workspace,
-    /// Kept until the servers have exited, because a restarted server listens on the same port.
+    /// Held until the servers have exited, because restarted servers reuse their ports.
     _ports: [ReservedPort; 2],
 }
 
 impl ControlPlane {
-    /// Starts the servers on free ports of 127.0.0.1. Returns when the API server is ready and the
+    /// Starts the servers on free ports of 127.0.0.1. Returns once the API server is ready and the
     /// namespace `default` exists.
     ///
     /// # Errors
-    /// Returns an error if the start is cancelled, if a server exits early, or if a server is not
-    /// ready within the start timeout. The error contains the last lines of the server's log. All
+    ///
+    /// Returns an error if the start is cancelled, if a server exits early, or if a server isn't
+    /// ready within the start timeout. The error includes the tail of the server's log. All
     /// processes have been killed by then.
     pub fn start(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, Error> {
         let mut attempt = 1;
@@ -98,7 +100,8 @@ impl ControlPlane {
         }
     }
 
-    /// The flag of an error is true if another process took a port, so that a retry may succeed.
+    /// The error's flag tells whether another process took a port, in which case a retry may
+    /// succeed.
     fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
         let limit = WaitLimit::of(settings, Some(cancel));
         let plane = Self::prepare(settings).map_err(|err| (err, false))?;
@@ -111,7 +114,8 @@ impl ControlPlane {
         }
     }
 
-    /// Starts no process yet. Dropping the value cleans up, even if the start then fails.
+    /// Prepares without starting any process. Dropping the value cleans up, even if the start fails
+    /// later.
     fn prepare(settings: &Settings) -> Result<Self, Error> {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
@@ -144,7 +148,7 @@ impl ControlPlane {
         arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
         self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
         self.wait_until_ready(Server::ApiServer, limit)?;
-        // kube-apiserver only creates the namespace shortly after it reports ready.
+        // kube-apiserver reports ready slightly before it creates this namespace.
         self.wait_for(limit, &self.api_server, "/api/v1/namespaces/default")?;
         if self.settings.controllers || self.settings.nodes > 0 {
             self.run_controllers(assets, limit)?;
@@ -153,7 +157,7 @@ impl ControlPlane {
     }
 
     fn run_controllers(&self, assets: &Assets, limit: WaitLimit<'_>) -> Result<(), Error> {
-        // These programs have no readiness endpoint, so we wait below for their first effects on
+        // These programs have no readiness endpoint, so wait below for their first effects on
         // objects.
         let launch = |name, arguments| self.launch_program(name, &assets.find_beside(name)?, arguments);
         launch(
@@ -208,18 +212,20 @@ impl ControlPlane {
         }
     }
 
-    /// Sends a signal such as `STOP` to a server.
+    /// Sends a signal to a server, e.g. `STOP`.
     ///
     /// # Errors
-    /// Returns an error if the control plane has been stopped or the signal cannot be sent.
+    ///
+    /// Returns an error if the control plane was stopped or the signal can't be sent.
     pub fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
         self.with_server(server, |process, _| process.signal(signal))
     }
 
-    /// Kills a server until it is [restarted](Self::restart).
+    /// Kills a server until it's [restarted](Self::restart).
     ///
     /// # Errors
-    /// Returns an error if the control plane has been stopped.
+    ///
+    /// Returns an error if the control plane was stopped.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
         self.with_server(server, |process, workspace| {
             process.take_down(workspace);
@@ -227,11 +233,12 @@ impl ControlPlane {
         })
     }
 
-    /// Restarts a server with the same arguments and data, and waits until it is ready.
+    /// Restarts a server with the same arguments and data, and waits for it to become ready.
     ///
     /// # Errors
-    /// Returns an error if the control plane has been stopped, or if the server is not ready within
-    /// the start timeout.
+    ///
+    /// Returns an error if the control plane was stopped, or if the server isn't ready within the
+    /// start timeout.
     pub fn restart(&self, server: Server) -> Result<(), Error> {
         let limit = WaitLimit::of(&self.settings, None);
         self.with_server(server, |process, workspace| {
@@ -244,13 +251,14 @@ impl ControlPlane {
     /// the same every five minutes.
     ///
     /// # Errors
-    /// Returns an error if etcd does not answer.
+    ///
+    /// Returns an error if etcd doesn't respond.
     pub fn compact(&self) -> Result<(), Error> {
         let ask = |path: &str, request: Value| {
             let answer = self.etcd.post(path, &request.to_string());
             answer.map_err(|err| Error::new(format!("etcd cannot be compacted: {err}")))
         };
-        // Ask for any key, since each response contains the current revision (as a string).
+        // Any key will do: every response contains the current revision (as a string).
         let answer = ask("/v3/kv/range", json!({ "key": BASE64.encode("/") }))?;
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         let revision = &answer["header"]["revision"];
@@ -274,7 +282,7 @@ impl ControlPlane {
         act(process, &self.workspace)
     }
 
-    /// Fails at the deadline, or as soon as a server has exited.
+    /// Fails at the deadline, or as soon as a server exits.
     fn wait_for(&self, limit: WaitLimit<'_>, probe: &Probe, path: &str) -> Result<(), Error> {
         self.wait_until(limit, path, &|| probe.get(path).map(drop))
     }
@@ -304,40 +312,42 @@ impl ControlPlane {
         }
     }
 
-    /// Checks that no server has exited. Servers never exit on their own.
+    /// Checks that no server has exited, as servers never exit on their own.
     ///
     /// # Errors
-    /// Returns an error with the name of the exited server and the last lines of its log.
+    ///
+    /// Returns an error with the name of the exited server and the tail of its log.
     pub fn check_running(&self) -> Result<(), Error> {
         self.servers().iter_mut().try_for_each(Process::check_running)
     }
 
-    /// Returns the URL of kube-apiserver.
+    /// The URL of kube-apiserver.
     #[must_use]
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.api_server.port())
     }
 
-    /// Returns a kubeconfig for a member of `system:masters`.
+    /// A kubeconfig for a member of `system:masters`.
     #[must_use]
     pub fn kubeconfig(&self) -> &Value {
         &self.kubeconfig
     }
 
-    /// Returns the path of the kubeconfig file, which is removed together with the control plane.
+    /// Path of the kubeconfig file, which is removed together with the control plane.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         &self.kubeconfig_path
     }
 
-    /// Stops the API server, then etcd. Further calls do nothing.
+    /// Stops the API server, then etcd. Subsequent calls are no-ops.
     ///
     /// # Errors
-    /// Returns an error if a server does not exit within the stop timeout.
+    ///
+    /// Returns an error if a server doesn't exit within the stop timeout.
     pub fn stop(&self) -> Result<(), Error> {
         let deadline = Instant::now() + self.settings.stop_timeout.min(LONGEST_WAIT);
         let mut servers = std::mem::take(&mut *self.servers());
-        // Pop from the end, since the API server needs etcd until it exits.
+        // In reverse start order, since the API server needs etcd until it exits.
         while let Some(mut server) = servers.pop() {
             server.kill_until(&self.workspace, deadline)?;
         }
@@ -366,7 +376,7 @@ fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Res
         service_account_key,
         service_account_public_key,
     } = certificates;
-    // The servers run in the workspace, so their arguments use these relative paths.
+    // Written to the servers' working directory, so that arguments can use relative paths.
     workspace.write("ca.crt", authority)?;
     workspace.write("apiserver.crt", &server.certificate)?;
     workspace.write("apiserver.key", &server.key)?;
@@ -382,9 +392,9 @@ fn etcd_arguments(url: &str) -> Vec<OsString> {
         "--data-dir=etcd",
         listen.as_str(),
         advertise.as_str(),
-        // There are no peers. With port 0, etcd listens on any free port.
+        // There are no peers. Port 0 makes etcd listen on any free port.
         "--listen-peer-urls=http://127.0.0.1:0",
-        // The data is deleted after the test, so it need not survive a power failure.
+        // The data is temporary and needn't survive a power failure.
         "--unsafe-no-fsync",
     ]
     .map(OsString::from)
@@ -408,13 +418,13 @@ fn apiserver_arguments(port: u16, etcd_url: &str) -> Vec<OsString> {
         "--service-account-key-file=sa.pub",
         "--service-account-signing-key-file=sa.key",
         "--authorization-mode=RBAC",
-        // The plugin rejects Pods without a service account, and without controllers nothing
-        // creates one.
+        // The plugin rejects Pods without a service account, and without controllers, none are
+        // created.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // Otherwise the API server would write its address to Endpoints, where loopback addresses
-        // are not allowed.
+        // Keeps the API server from writing its address to Endpoints, where loopback addresses
+        // aren't allowed.
         "--endpoint-reconciler-type=none",
     ]
     .map(OsString::from)

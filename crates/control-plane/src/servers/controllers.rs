@@ -1,9 +1,9 @@
 //! Programs that act on objects: kube-controller-manager, kube-scheduler, and kwok, which simulates
-//! the kubelets.
+//! kubelets.
 //!
 //! We run the real scheduler because it's simpler than a loop that assigns `nodeName`, and because
-//! it respects taints, selectors and resources. It takes 12 s of CPU to build once the packages of
-//! the controller manager are compiled.
+//! it respects taints, selectors and resources. It takes 12 s of CPU to build once the controller
+//! manager's packages are compiled.
 
 use std::ffi::OsString;
 
@@ -13,13 +13,13 @@ pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 pub(crate) const SCHEDULER: &str = "kube-scheduler";
 pub(crate) const KWOK: &str = "kwok";
 
-/// Disables streaming lists, which kwok would use. etcd 3.4 doesn't report the progress that the
-/// API server waits for in a streaming list, so Pods would take ten seconds to start and a minute
-/// to be deleted.
+/// Disables streaming lists, which kwok would use. etcd 3.4 lacks the progress reports that the API
+/// server waits for in a streaming list, so it would take ten seconds to start a Pod and a minute
+/// to delete it.
 pub(crate) const API_SERVER_ARGUMENTS: [&str; 1] = ["--feature-gates=WatchList=false"];
 
-/// The controller manager runs in the folder with the kubeconfig and the keys, so the paths are
-/// relative.
+/// Paths are relative to the directory with the kubeconfig and the keys, in which the controller
+/// manager runs.
 pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
@@ -30,8 +30,8 @@ pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
         "--root-ca-file=ca.crt",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
-        // The disabled controllers need node networks, volumes or a signing key, and we have none
-        // of them.
+        // The disabled controllers require node networks, volumes or a signing key, none of which
+        // exist.
         "--controllers=*,-node-ipam-controller,-persistentvolume-binder-controller,\
          -persistentvolume-attach-detach-controller,-certificatesigningrequest-signing-controller",
     ]
@@ -49,14 +49,14 @@ pub(crate) fn scheduler_arguments() -> Vec<OsString> {
     .to_vec()
 }
 
-/// Kwok has to renew leases, because otherwise the controller manager considers the nodes dead.
+/// Leases must be renewed, or the controller manager would consider the nodes dead.
 pub(crate) fn kwok_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--node-ip=127.0.0.1",
-        // The default range only has 254 addresses for Pods.
+        // The default range only has 254 Pod addresses.
         "--cidr=10.64.0.1/16",
     ]
     .map(OsString::from)
@@ -67,7 +67,7 @@ pub(crate) fn node_name(index: usize) -> String {
     format!("node-{index}")
 }
 
-/// The node has no status, since kwok adds it.
+/// A node without a status, which kwok will add.
 pub(crate) fn node(index: usize) -> Value {
     let name = node_name(index);
     json!({
@@ -86,8 +86,8 @@ pub(crate) fn is_ready(node: &str) -> bool {
     let node: Value = serde_json::from_str(node).unwrap_or_default();
     let conditions = node["status"]["conditions"].as_array();
     let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
-    // The controller manager removes this taint shortly after the node has become ready. Pods
-    // aren't scheduled before.
+    // The controller manager removes this taint shortly after the node becomes ready. Pods aren't
+    // scheduled before that.
     let blocks = |taint: &Value| taint["key"] == "node.kubernetes.io/not-ready";
     conditions.is_some_and(|conditions| conditions.iter().any(is_ready))
         && !node["spec"]["taints"]

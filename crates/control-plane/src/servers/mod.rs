@@ -1,5 +1,5 @@
-//! Starts the servers on free ports with their own certificates, waits until they are ready, and
-//! stops them in order.
+//! Starts the servers on free ports with their own certificates, waits for them to become ready,
+//! and stops them in order.
 
 mod address;
 mod assets;

@@ -10,9 +10,9 @@ use crate::Error;
 ///
 /// Without a reservation, the system may assign a free port to any other process before the server
 /// listens on it, and the server fails with "address already in use". On Linux, the reservation
-/// keeps a socket bound to the port without listening. The kernel then does not assign the port to
-/// other sockets or outgoing connections, but a server that sets `SO_REUSEADDR` can still bind to
-/// it. Servers written in Go or Rust do. The port can be listened on any number of times until the
+/// keeps a socket bound to the port without listening. The kernel then doesn't assign the port to
+/// other sockets or outgoing connections, but servers that set `SO_REUSEADDR`, like those written
+/// in Go or Rust, can still bind to it. The port can be listened on any number of times until the
 /// reservation is dropped.
 ///
 /// Other systems have different rules, so there the port is only looked up.
@@ -27,9 +27,10 @@ impl ReservedPort {
     /// Reserves a port that is free on all addresses of this machine.
     ///
     /// # Errors
+    ///
     /// Returns an error if no port is free.
     pub fn reserve() -> Result<Self, Error> {
-        // Fall back to IPv4, because IPv6 may be disabled.
+        // IPv6 may be disabled.
         let socket = bind(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, 0).into())
             .or_else(|_| bind(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, 0).into()));
         let reserved = socket.and_then(|socket| {
@@ -44,20 +45,20 @@ impl ReservedPort {
         reserved.map_err(|err| Error::new(format!("cannot reserve a port: {err}")))
     }
 
-    /// Returns the number of the port.
+    /// The port number.
     #[must_use]
     pub fn number(&self) -> u16 {
         self.number
     }
 }
 
-/// An IPv6 socket is dual-stack, like that of a server that listens on all addresses.
+/// IPv6 sockets are dual-stack, like those of servers that listen on all addresses.
 fn bind(domain: Domain, address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM, None)?;
     if domain == Domain::IPV6 {
         socket.set_only_v6(false)?;
     }
-    // Only on Linux. Elsewhere, this option would let two servers listen on the same port.
+    // Linux only; elsewhere, this option would let two servers listen on the same port.
     #[cfg(target_os = "linux")]
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
@@ -86,13 +87,13 @@ mod tests {
             let server = TcpListener::bind(address).unwrap();
             let client = TcpStream::connect(local(&port)).unwrap();
             let (accepted, _) = server.accept().unwrap();
-            // Close the server's side first, so that its socket is the one left in TIME_WAIT.
+            // Close the server's side first, so that its socket ends up in TIME_WAIT.
             drop(accepted);
             drop(client);
         }
     }
 
-    /// An outgoing connection binds its local port without `SO_REUSEADDR`, so test such a socket.
+    /// Outgoing connections bind their local port without `SO_REUSEADDR`, so test such a socket.
     #[test]
     fn connection_cannot_take_reserved_port() {
         let port = ReservedPort::reserve().unwrap();

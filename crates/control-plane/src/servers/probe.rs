@@ -1,5 +1,4 @@
-//! A minimal HTTP client for the servers. Checks readiness and sends the few requests that change
-//! something.
+//! A minimal HTTP client for the servers, for readiness checks and a few modifying requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -13,11 +12,10 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::certificates::Certificates;
 use crate::Error;
 
-/// Applies to each step of a request. It's long because the first TLS handshake of a busy server is
-/// slow.
+/// Per step of a request. Long, because the first TLS handshake of a busy server is slow.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The rest of a longer response is ignored.
+/// Longer responses are truncated.
 const LARGEST: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
@@ -46,7 +44,7 @@ impl Probe {
         self.port
     }
 
-    /// Any status other than 200 and 201 is an error that quotes the first line of the body.
+    /// Any status other than 200 or 201 is an error that quotes the first line of the body.
     pub(crate) fn get(&self, path: &str) -> Result<String, String> {
         self.request(&format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"))
             .unwrap_or_else(|err| Err(err.to_string()))
@@ -91,7 +89,7 @@ fn client_config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn st
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Result<String, String>> {
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
-    // Read to the end, since the server closes an HTTP/1.0 connection after the response.
+    // Read to EOF; with HTTP/1.0, the server closes the connection after the response.
     let mut reader = BufReader::new(stream).take(LARGEST);
     let mut status = String::new();
     reader.read_line(&mut status)?;

@@ -15,15 +15,15 @@ use crate::workspace::Workspace;
 
 const TAIL: usize = 20;
 
-/// A running server. It isn't killed on drop, because [`super::control_plane`] must stop the
-/// servers in order.
+/// A running server. Not killed on drop, because [`super::control_plane`] must stop the servers in
+/// order.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
     child: Child,
-    /// Set after the server was killed on purpose, until it is restarted.
+    /// Whether the server was killed on purpose and not restarted yet.
     is_down: bool,
     /// `None` if the server inherits the output of this process.
     log: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl Process {
         self.name
     }
 
-    /// `signal` has no `SIG` prefix, e.g. `STOP`.
+    /// Sends a signal, which is named without `SIG`, e.g. `STOP`.
     pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
         let (name, id) = (self.name, self.child.id().to_string());
         // The standard library can only send SIGKILL.
@@ -85,7 +85,8 @@ impl Process {
         Ok(())
     }
 
-    /// Servers never exit on their own, so this is an error unless the process was taken down.
+    /// Fails if the process has exited, unless it was killed on purpose. Servers never exit on
+    /// their own.
     pub(crate) fn check_running(&mut self) -> Result<(), Error> {
         if self.is_down {
             return Ok(());
@@ -107,7 +108,7 @@ impl Process {
         Error::new(format!("{name} {what}; its last lines:\n{}", tail(&log)))
     }
 
-    /// Returns true if the server exited because another process was using its port.
+    /// Whether the server exited because its port was in use by another process.
     pub(crate) fn lost_its_port(&self) -> bool {
         let log = self
             .log
@@ -117,16 +118,16 @@ impl Process {
         String::from_utf8_lossy(&log).contains("address already in use")
     }
 
-    /// The data is temporary, so we don't spend the time on a graceful stop.
+    /// No graceful stop, as the data is temporary.
     pub(crate) fn kill(&mut self, workspace: &Workspace) {
-        // This only fails if the process has already exited.
+        // Only fails if the process already exited.
         let _ = self.child.kill();
         if self.child.wait().is_ok() {
             workspace.forget(self.child.id());
         }
     }
 
-    /// Same as [`Process::kill`], but with a deadline.
+    /// Like [`Process::kill`], but with a deadline.
     pub(crate) fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
         let _ = self.child.kill();
         while self.ended()?.is_none() {
@@ -146,7 +147,7 @@ impl Process {
     }
 }
 
-/// The two handles are for standard output and standard error.
+/// Handles for stdout and stderr.
 fn log_files(path: &Path) -> Result<(File, File), Error> {
     let create = || -> io::Result<_> {
         let file = File::create(path)?;

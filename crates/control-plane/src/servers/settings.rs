@@ -1,4 +1,4 @@
-//! Settings from environment variables, with the names that controller-runtime's envtest uses.
+//! Settings from environment variables, named as in controller-runtime's envtest.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
 /// Settings for starting and stopping a control plane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Timeout of the start. Defaults to 60 s, three times the default of controller-runtime: a
-    /// busy two-core machine needs 14 s.
+    /// Timeout for starting. Defaults to 60 s, three times the default of controller-runtime,
+    /// because a busy two-core machine needs 14 s.
     pub start_timeout: Duration,
-    /// Timeout of the stop.
+    /// Timeout for stopping.
     pub stop_timeout: Duration,
     /// Whether the servers write to the output of this process instead of log files.
     pub attach_output: bool,
-    /// Additional arguments of etcd. They are appended to the default arguments, and the last
+    /// Additional arguments for etcd. They're appended to the default arguments, and the last
     /// occurrence of a flag wins.
     pub etcd_args: Vec<String>,
-    /// Additional arguments of kube-apiserver, appended in the same way.
+    /// Additional arguments for kube-apiserver, appended in the same way.
     pub apiserver_args: Vec<String>,
-    /// Whether to start kube-controller-manager as well.
+    /// Whether to also start kube-controller-manager.
     pub controllers: bool,
     /// Number of simulated nodes. If not 0, kube-controller-manager, kube-scheduler and kwok are
     /// started as well.
@@ -34,7 +34,8 @@ impl Settings {
     /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// Returns an error if a timeout is not a valid duration.
+    ///
+    /// Returns an error if a timeout isn't a valid duration.
     pub fn from_env() -> Result<Self, Error> {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
@@ -60,12 +61,12 @@ impl Settings {
     }
 }
 
-/// Same strings as Go's `strconv.ParseBool`.
+/// Accepts the same strings as Go's `strconv.ParseBool`.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-/// Parses a duration in Go's notation, e.g. `1m30s`. The units may come in any order.
+/// Parses a duration in Go's notation, e.g. `1m30s`. Units may be in any order.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;

@@ -1,5 +1,5 @@
-//! Ensures that no server process and no temporary file outlives this process, on systems that
-//! allow it.
+//! Ensures that server processes and temporary files don't outlive this process, where the system
+//! permits.
 
 #[cfg(not(unix))]
 mod other;
@@ -11,5 +11,5 @@ pub(crate) use other::{Watchdog, sweep};
 #[cfg(unix)]
 pub(crate) use unix::{Watchdog, sweep};
 
-/// The next start finds abandoned folders by this prefix.
+/// Prefix by which the next start finds abandoned directories.
 pub(crate) const PREFIX: &str = "rbuilder-envtest-";

@@ -1,5 +1,5 @@
-//! A watchdog that does nothing, for systems without `sh`. Processes and folders are removed when
-//! their owner drops them, but not after a crash.
+//! A no-op watchdog for systems without `sh`. Processes and directories are cleaned up on drop, but
+//! not after a crash.
 
 use std::path::Path;
 

@@ -1,14 +1,14 @@
 //! Implements the watchdog as a shell process.
 //!
-//! Destructors do not run in a process that is killed, and asking the kernel to kill children with
+//! Destructors don't run in a killed process, and asking the kernel to kill children along with
 //! their parent requires unsafe code. Instead, a small shell script reads from a pipe whose write
-//! end only this process holds. When the pipe is closed, for whatever reason, the script kills the
-//! servers and removes the folder. Each server is registered before it runs (see
-//! [`crate::workspace`]), so there is no moment at which a crash would leave it behind.
+//! end is only held by this process. Once the pipe is closed, for whatever reason, the script kills
+//! the servers and removes the directory. Servers are registered before they run (see
+//! [`crate::workspace`]), so a crash can't leave one behind at any time.
 //!
-//! In case the watchdog is killed too, the folder contains a list of its processes, and the next
-//! start cleans up all folders whose owner no longer runs. Process ids are reused, so a process is
-//! identified by its id and start time.
+//! In case the watchdog is killed as well, the directory contains a list of its processes, and the
+//! next start cleans up all directories whose owner is no longer running. Since process ids are
+//! reused, a process is identified by id and start time.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,12 +20,12 @@ use std::sync::{Mutex, PoisonError};
 use super::PREFIX;
 use crate::Error;
 
-/// Each line is `<id> <start time>`, and the first one is the owner.
+/// Lines of `<id> <start time>`. The first line is the owner.
 const PROCESSES: &str = "processes";
 
-/// `watch <id>` and `forget <id>` change the list of processes to kill, and `done` exits without
+/// `watch <id>` and `forget <id>` update the list of processes to kill; `done` exits without
 /// killing any. The removal is retried once, because a dying etcd may still be writing to the
-/// folder.
+/// directory.
 const WATCHDOG: &str = r#"
 folder=$1 ids=' '
 while read -r verb id; do
@@ -48,7 +48,7 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
-        // The owner must be the first line of the list.
+        // The owner must be on the first line.
         record_process(folder, std::process::id())?;
         let (process, orders) = start_watchdog(folder).map_err(|err| {
             Error::new(format!(
@@ -69,7 +69,7 @@ impl Watchdog {
     }
 
     pub(crate) fn forget(&self, id: u32) {
-        // This only fails if the watchdog is gone, and then it kills nothing.
+        // Only fails if the watchdog is gone, in which case it can't kill anything.
         let _ = self.order(&format!("forget {id}\n"));
     }
 
@@ -81,7 +81,7 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // `done` keeps the folder, since its owner removes it.
+        // `done` keeps the directory, which is removed by its owner.
         if self.order("done\n").is_err() {
             let _ = self.process.kill();
         }
@@ -98,7 +98,7 @@ fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // With its own process group, it isn't killed by Ctrl-C in a terminal.
+        // A separate process group protects it from Ctrl-C in a terminal.
         .process_group(0);
     let mut child = command.spawn()?;
     let orders = child
@@ -116,8 +116,8 @@ fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
 
-/// Removes the folders of dead owners. We ignore failures, because they must not prevent a start
-/// and the next start tries again.
+/// Removes the directories of dead owners. Failures are ignored, since they must not prevent a
+/// start, and the next start retries.
 pub(crate) fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -126,7 +126,7 @@ pub(crate) fn sweep(parent: &Path) {
 }
 
 fn sweep_folder(folder: &Path) {
-    // Without a list, another process is creating or removing the folder.
+    // Without a list, another process is currently creating or removing the directory.
     let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
         return;
     };
@@ -146,7 +146,7 @@ fn sweep_folder(folder: &Path) {
             .args(["-c", r#"kill -KILL "$@""#, "sh"])
             .args(orphans)
             .status();
-        // Keep the folder, so that the next start can try again.
+        // Keep the directory for the next start to retry.
         if kill.is_err() {
             return;
         }
@@ -163,13 +163,13 @@ fn is_running(id: u32, started: &str) -> bool {
     start_time(id).is_some_and(|now| now == started)
 }
 
-/// Returns `None` if the process isn't running. The format depends on the system, which is fine
-/// because we only compare for equality.
+/// `None` if the process isn't running. The format is system-dependent, which is fine for equality
+/// checks.
 #[cfg(target_os = "linux")]
 fn start_time(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // See field 22 of proc_pid_stat(5). We count from the end of the name, since it may contain
-    // spaces and parentheses.
+    // Field 22 in proc_pid_stat(5). Count from the end of the name, which may contain spaces and
+    // parentheses.
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split(' ');
     let state = fields.next()?;
@@ -224,7 +224,7 @@ mod tests {
             writeln!(orders, "watch {}", child.id()).unwrap();
         }
         writeln!(orders, "forget {}", forgotten.id()).unwrap();
-        // Close the pipe by dropping its write end, as a SIGKILL of this process would.
+        // Close the pipe by dropping its write end, just as a SIGKILL of this process would.
         drop(orders);
         assert!(exited_within(&mut watched, Duration::from_secs(5)));
         assert!(watchdog.wait().unwrap().success());
@@ -266,7 +266,7 @@ mod tests {
         let mut stranger = sleeper();
         record_process(&alive, std::process::id()).unwrap();
         record_process(&alive, stranger.id()).unwrap();
-        // Use the id of this process with another start time, as if the id had been reused.
+        // Simulate a reused id: same id as this process, but with another start time.
         fs::write(
             dead.join(PROCESSES),
             format!("{} 1\n{} 1\n", std::process::id(), stranger.id()),
