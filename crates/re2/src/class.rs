@@ -3,14 +3,14 @@
 use super::tables::{TABLES, Table};
 
 pub(crate) const MAX_RUNE: u32 = 0x0010_FFFF;
-/// U+017F, which matches `s` if case is ignored.
+/// U+017F, matches `s` when ignoring case.
 const LONG_S: u32 = 0x017F;
-/// U+212A, which matches `k` if case is ignored.
+/// U+212A, matches `k` when ignoring case.
 const KELVIN: u32 = 0x212A;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Class {
-    /// Set if the class matches everything except its items.
+    /// Whether the class matches everything except its items.
     pub(crate) negated: bool,
     pub(crate) fold: bool,
     pub(crate) items: Vec<Item>,
@@ -18,14 +18,14 @@ pub(crate) struct Class {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    /// Both ends are inclusive.
+    /// Inclusive on both ends.
     Range(u32, u32),
-    /// ASCII ranges, e.g. `\d` and `[:alpha:]`.
+    /// ASCII ranges, e.g. `\d` or `[:alpha:]`.
     Group {
         ranges: &'static [(u8, u8)],
         negated: bool,
     },
-    /// A general category or a script of Unicode.
+    /// A Unicode general category or script.
     Table { table: &'static Table, negated: bool },
 }
 
@@ -38,7 +38,7 @@ impl Class {
         }
     }
 
-    /// A line feed only matches if `all` is set.
+    /// The class of `.`. Only matches a line feed if `all` is set.
     pub(crate) fn dot(all: bool) -> Self {
         let newline = Item::Range(u32::from('\n'), u32::from('\n'));
         Class {
@@ -48,7 +48,7 @@ impl Class {
         }
     }
 
-    /// Returns `None` if the result requires the Unicode tables.
+    /// Returns `None` if the result depends on the Unicode tables.
     pub(crate) fn contains(&self, rune: char) -> Option<bool> {
         let mut is_undecided = false;
         for item in &self.items {
@@ -69,7 +69,7 @@ impl Item {
             Item::Group { ranges, negated } => {
                 let mut is_in = false;
                 for (low, high) in *ranges {
-                    // This is never `None`, because the ranges are ASCII.
+                    // Never `None`, because the ranges are ASCII.
                     is_in |= range_contains(u32::from(*low), u32::from(*high), rune, fold)?;
                 }
                 Some(is_in != *negated)
@@ -89,7 +89,7 @@ fn range_contains(low: u32, high: u32, rune: char, fold: bool) -> Option<bool> {
         return Some(is_in(code));
     }
     match rune.to_ascii_lowercase() {
-        // These two ASCII letters have a further case variant outside of ASCII.
+        // The only ASCII letters with a case variant outside of ASCII.
         'k' => Some(is_in(u32::from('k')) || is_in(u32::from('K')) || is_in(KELVIN)),
         's' => Some(is_in(u32::from('s')) || is_in(u32::from('S')) || is_in(LONG_S)),
         letter if letter.is_ascii() => {
@@ -97,8 +97,8 @@ fn range_contains(low: u32, high: u32, rune: char, fold: bool) -> Option<bool> {
         }
         _ if code == KELVIN => Some(is_in(u32::from('k')) || is_in(u32::from('K'))),
         _ if code == LONG_S => Some(is_in(u32::from('s')) || is_in(u32::from('S'))),
-        // No other letter has a case variant in ASCII. For a variant outside of ASCII, we would
-        // need the Unicode tables.
+        // No other letter has a case variant in ASCII. Variants outside of ASCII would require the
+        // Unicode tables.
         _ => (high < 0x80 || !rune.is_alphabetic()).then_some(false),
     }
 }
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// Ignores case, spaces, `-` and `_`.
+/// Looks up a table by name, ignoring case, spaces, `-` and `_`.
 pub(crate) fn find_table(name: &str) -> Option<&'static Table> {
     let name: String = name
         .chars()
@@ -129,7 +129,7 @@ const DIGIT: &[(u8, u8)] = &[(b'0', b'9')];
 const SPACE: &[(u8, u8)] = &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')];
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
-/// `letter` is e.g. `d` for `\d`, or `D` for its negation.
+/// The class of e.g. `\d` (`letter` is `d`), or its negation `\D`.
 pub(crate) fn perl_class(letter: char) -> Option<Item> {
     let ranges = match letter.to_ascii_lowercase() {
         'd' => DIGIT,
@@ -158,7 +158,7 @@ pub(crate) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
 ];
 
-/// Takes the name between `[:` and `:]`, e.g. `alpha` or `^alpha`.
+/// The class with a name as found between `[:` and `:]`, e.g. `alpha` or `^alpha`.
 pub(crate) fn posix_class(name: &str) -> Option<Item> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),

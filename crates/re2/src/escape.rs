@@ -21,14 +21,14 @@ impl<'a> Input<'a> {
         rest.is_some()
     }
 
-    /// Also consumes the mark. Consumes nothing if there is no mark.
+    /// Consumes everything up to and including the mark. Consumes nothing if there's no mark.
     pub(crate) fn take_until(&mut self, mark: &str) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_once(mark)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// Returns the text consumed since an earlier state of the input.
+    /// The text consumed since an earlier state of the input.
     pub(crate) fn since(&self, former: &'a str) -> &'a str {
         &former[..former.len() - self.rest.len()]
     }
@@ -40,7 +40,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Starts after the backslash.
+/// Reads an escape, starting after the backslash.
 pub(crate) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
@@ -54,8 +54,8 @@ pub(crate) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
         't' => Some(9),
         'v' => Some(11),
         'x' => read_hex(input),
-        // A digit other than zero only starts an octal number if another digit follows. Otherwise
-        // it would be a back-reference.
+        // A nonzero digit only starts an octal number if another digit follows. On its own, it
+        // would be a back-reference.
         '0' => Some(read_octal(0, input)),
         '1'..='7' => match input.take_octal() {
             Some(second) => Some(read_octal_end(u32::from(letter) - 48, second, input)),
@@ -79,7 +79,7 @@ fn read_octal_end(first: u32, second: u32, input: &mut Input<'_>) -> u32 {
     input.take_octal().map_or(number, |third| number * 8 + third)
 }
 
-/// The number after `\x` has two digits, or any number of digits in braces.
+/// Reads the number after `\x`: two digits, or any number of digits in braces.
 fn read_hex(input: &mut Input<'_>) -> Option<u32> {
     if !input.take("{") {
         let high = input.next()?.to_digit(16)?;
@@ -127,7 +127,7 @@ pub(crate) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, S
     }
     let found = class::perl_class(letter);
     if found.is_none() {
-        // Give the letter back, so that the caller can try the other escapes.
+        // Restore the input, so that the caller can try other escapes.
         input.rest = start;
     }
     Ok(found)
@@ -157,7 +157,7 @@ fn read_unicode_class(input: &mut Input<'_>, is_negated: bool) -> Result<Item, S
     }
 }
 
-/// Starts after the `[`.
+/// Reads a class, starting after the `[`.
 pub(crate) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, String> {
     let start = input.rest;
     let mut class = Class {
@@ -165,7 +165,7 @@ pub(crate) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, S
         fold: flags.fold,
         items: Vec::new(),
     };
-    // A leading `]` is a literal character, so don't look for the end yet.
+    // A leading `]` is a literal character, so it doesn't end the class.
     let mut is_first = true;
     while is_first || !input.take("]") {
         is_first = false;
@@ -210,7 +210,7 @@ fn read_posix_class(input: &mut Input<'_>) -> Result<Option<Item>, String> {
         return Ok(None);
     }
     let Some(name) = input.take_until(":]") else {
-        // Without an end, the `[` is a literal character.
+        // Unterminated, so the `[` is a literal character.
         input.rest = start;
         return Ok(None);
     };

@@ -1,5 +1,5 @@
-//! Finds the first match. We follow all paths at once, in the order in which the expression prefers
-//! them.
+//! Finds the first match, by following all paths in parallel in the expression's order of
+//! preference.
 
 use std::ops::Range;
 
@@ -14,16 +14,14 @@ struct Path {
 
 struct Search<'a> {
     program: &'a [Inst<'a>],
-    /// For each instruction, the last position at which it was reached, plus one (so that 0 means
-    /// never).
+    /// Last position at which each instruction was reached, plus one. 0 means never.
     reached: Vec<usize>,
     stack: Vec<usize>,
-    /// The paths that wait for a character or have reached the end. The preferred ones come first.
+    /// Paths that wait for a character or have reached the end, preferred ones first.
     paths: Vec<Path>,
 }
 
-/// The outer `None` means that the result depends on characters that we don't know without the
-/// Unicode tables.
+/// The outer `None` means that the result depends on the Unicode tables.
 pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Option<Range<usize>>> {
     let mut search = Search {
         program,
@@ -41,7 +39,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
             before,
             after,
         };
-        // Once a match is found, a later start can't be the first match anymore.
+        // Once there's a match, later starts can't be the first match anymore.
         if found.is_none() {
             search.follow(0, offset, spot);
         }
@@ -54,7 +52,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
         });
         for path in paths {
             let Some(inst) = program.get(path.at) else {
-                // Drop the paths after this one, since the expression prefers them less.
+                // Drop all remaining paths, which are less preferred.
                 found = Some(path.start..offset);
                 break;
             };
@@ -67,7 +65,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
         let Some(character) = after else {
             return Some(found);
         };
-        // A preferred path may still match more, so go on until there is none.
+        // Preferred paths may still match more, so continue until none are left.
         if search.paths.is_empty() && found.is_some() {
             return Some(found);
         }
@@ -77,11 +75,11 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
 }
 
 impl Search<'_> {
-    /// Adds all instructions that wait for a character, and the end.
+    /// Adds all reachable instructions that wait for a character, and the end.
     fn follow(&mut self, at: usize, start: usize, spot: Spot) {
         self.stack.push(at);
         while let Some(at) = self.stack.pop() {
-            // An instruction that was reached before at this position belongs to a preferred path.
+            // Already reached at this position through a preferred path.
             if self.reached[at] == spot.position + 1 {
                 continue;
             }
@@ -92,7 +90,7 @@ impl Search<'_> {
                 Some(Inst::Look(_)) => {}
                 Some(Inst::Jump(offset)) => self.stack.push(at.wrapping_add_signed(*offset)),
                 Some(Inst::Split(one, other)) => {
-                    // The stack is last in, first out, so push the preferred branch last.
+                    // The stack is LIFO, so push the preferred branch last.
                     self.stack.push(at.wrapping_add_signed(*other));
                     self.stack.push(at.wrapping_add_signed(*one));
                 }

@@ -8,12 +8,12 @@ pub(crate) struct Flags {
     pub(crate) lines: bool,
     /// `s`: `.` matches a line feed.
     pub(crate) dot_all: bool,
-    /// `U`: repetitions are lazy, and greedy with a `?`.
+    /// `U`: repetitions are lazy, and a `?` makes them greedy.
     pub(crate) lazy: bool,
 }
 
 impl Flags {
-    /// Returns false for unknown letters.
+    /// Returns false for unknown flags.
     pub(crate) fn set(&mut self, letter: char, on: bool) -> bool {
         match letter {
             'i' => self.fold = on,

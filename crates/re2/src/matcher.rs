@@ -1,9 +1,8 @@
-//! Runs a program. We follow all paths at once, one character at a time.
+//! Runs a program, following all paths in parallel, one character at a time.
 
 use super::program::{Inst, Look};
 
-/// Returns `None` if the result depends on characters that we don't know without the Unicode
-/// tables.
+/// Returns `None` if the result depends on the Unicode tables.
 pub(crate) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     let mut run = Run::new(program, false);
     if run.is_match(text) {
@@ -12,26 +11,26 @@ pub(crate) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     if !run.met_unknown {
         return Some(false);
     }
-    // Try again with every unknown character counted as matching. If there is no match even then,
-    // there never is, because a larger class never matches less.
+    // Retry with every unknown character counted as matching. If there's no match even then, there
+    // is none, because larger classes never match less.
     let may_match = Run::new(program, true).is_match(text);
     (!may_match).then_some(false)
 }
 
 struct Run<'a> {
     program: &'a [Inst<'a>],
-    /// What we assume for unknown characters.
+    /// Assumption for unknown characters.
     unknown: bool,
     met_unknown: bool,
     waiting: Vec<usize>,
-    /// For each instruction, the last position at which it was reached, plus one.
+    /// Last position at which each instruction was reached, plus one.
     reached: Vec<usize>,
     stack: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
-    /// In characters or in bytes, since it's only compared for equality.
+    /// In characters or bytes, as it's only compared for equality.
     pub(crate) position: usize,
     pub(crate) before: Option<char>,
     pub(crate) after: Option<char>,
@@ -57,7 +56,7 @@ impl<'a> Run<'a> {
             after: characters.next(),
         };
         loop {
-            // A match may start anywhere.
+            // Matches may start anywhere.
             if self.follow(0, spot) {
                 return true;
             }
@@ -75,7 +74,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns true if the character completes a match.
+    /// Returns whether the character completes a match.
     fn step(&mut self, character: char, spot: Spot) -> bool {
         for at in std::mem::take(&mut self.waiting) {
             let Some(Inst::Take(class)) = self.program.get(at) else {
@@ -90,13 +89,13 @@ impl<'a> Run<'a> {
         false
     }
 
-    /// Adds all instructions that wait for a character. Returns true if the end of the program is
-    /// reached.
+    /// Adds all reachable instructions that wait for a character. Returns whether the end of the
+    /// program was reached.
     fn follow(&mut self, start: usize, spot: Spot) -> bool {
         self.stack.push(start);
         while let Some(at) = self.stack.pop() {
             let Some(inst) = self.program.get(at) else {
-                // The rest of the stack doesn't matter, since any match is enough.
+                // Any match is enough, so drop the rest of the stack.
                 self.stack.clear();
                 return true;
             };

@@ -1,26 +1,26 @@
-//! The size limits of Go's `regexp`.
+//! Size limits of Go's `regexp`.
 //!
-//! Go computes them on the tree of an expression before it is simplified: its depth, the number of
-//! instructions, and how often nested repetitions repeat the innermost part in total.
+//! Go computes these on the unsimplified tree of an expression: its depth, the number of
+//! instructions, and how many times nested repetitions repeat the innermost part.
 
 const MAX_HEIGHT: u32 = 1000;
 /// 128 MiB at 40 bytes per instruction.
 const MAX_SIZE: u64 = (128 << 20) / 40;
-/// 128 MiB at 4 bytes per bound of a class.
+/// 128 MiB at 4 bytes per class bound.
 const MAX_RUNES: u64 = (128 << 20) / 4;
-/// Counts the copies that nested repetitions create in total.
+/// Limit for the total number of copies created by nested repetitions.
 const MAX_COPIES: u32 = 1000;
 
-/// Determines how a part is merged with adjacent parts.
+/// How a part can be merged with adjacent parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Literal characters, which all ignore case or all respect it.
+    /// Literal characters that either all ignore case or all respect it.
     Literal { fold: bool },
-    /// One character out of several.
+    /// One of several characters.
     Class,
-    /// A sequence, which is merged into a surrounding sequence.
+    /// A sequence; merged into a surrounding sequence.
     Concat,
-    /// Alternatives, which are merged into surrounding alternatives.
+    /// Alternatives; merged into surrounding alternatives.
     Alternate,
     /// Anything else.
     Other,
@@ -32,12 +32,12 @@ pub(crate) struct Measure {
     height: u32,
     size: u64,
     copies: u32,
-    /// The maximum of a counted repetition, otherwise `None`.
+    /// Maximum of a counted repetition, otherwise `None`.
     times: Option<u32>,
 }
 
 impl Measure {
-    /// Has no inner parts.
+    /// A part without inner parts.
     pub(crate) fn leaf(shape: Shape) -> Self {
         Measure {
             shape,
@@ -48,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// Returns false if the literals cannot be merged.
+    /// Merges two literals. Returns false if that's impossible.
     pub(crate) fn absorb(&mut self, other: &Measure) -> bool {
         let is_one = matches!(self.shape, Shape::Literal { .. }) && self.shape == other.shape;
         if is_one {
@@ -67,7 +67,7 @@ impl Measure {
         }
     }
 
-    /// `most` is `None` if the repetition is unbounded.
+    /// `most` is `None` for unbounded repetitions.
     pub(crate) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
         let size = match (least, most) {
             (0, None) => self.size + 2,
@@ -119,7 +119,7 @@ impl Measure {
             [only] => *only,
             parts => Measure {
                 shape,
-                // A sequence that is merged into a sequence adds no level.
+                // Nested sequences are merged, which adds no level.
                 height: 1 + parts
                     .iter()
                     .map(|part| part.height - u32::from(part.shape == shape))
@@ -140,10 +140,10 @@ impl Measure {
 #[derive(Debug)]
 pub(crate) struct Budget {
     parts: u64,
-    /// The product of all repetitions, nested or not.
+    /// Product of all repetitions, nested or not.
     repeats: u64,
-    /// We only start to check the sizes when the number of parts times the repetitions could exceed
-    /// the limit.
+    /// Size checks start only when the number of parts times the repetitions could exceed the
+    /// limit.
     is_tracked: bool,
     runes: u64,
 }
@@ -162,17 +162,17 @@ impl Budget {
         self.parts += 1;
     }
 
-    /// The part was merged into another.
+    /// Called when a part was merged into another one.
     pub(crate) fn remove_part(&mut self) {
         self.parts -= 1;
     }
 
-    /// Counts the bounds of a class.
+    /// Adds the bounds of a class.
     pub(crate) fn add_runes(&mut self, runes: u64) {
         self.runes += runes;
     }
 
-    /// `others` are the parts that have not been joined yet.
+    /// `others` are the parts not joined yet.
     pub(crate) fn check<'a>(
         &mut self,
         part: &Measure,
@@ -190,7 +190,7 @@ impl Budget {
         let mut size = part.size;
         if !self.is_tracked && self.parts >= MAX_SIZE / self.repeats {
             self.is_tracked = true;
-            // Nothing was checked before, so the other parts have to be checked now.
+            // Nothing was checked so far, so check the other parts as well.
             size = others.map(|other| other.size).fold(size, u64::max);
         }
         if self.is_tracked && size > MAX_SIZE {
@@ -204,9 +204,10 @@ impl Budget {
         Ok(())
     }
 
-    /// As in Go, a repetition that is the only part of its group counts again when the group ends.
+    /// Like in Go, a repetition that is the only part of its group counts again at the end of the
+    /// group.
     fn add_repeat(&mut self, times: u32) {
-        // A product above the limit stays at the limit, so it can't overflow.
+        // Saturate at the limit to avoid overflow.
         let times = u64::from(times.max(1));
         self.repeats = if times > MAX_SIZE / self.repeats {
             MAX_SIZE

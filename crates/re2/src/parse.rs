@@ -1,6 +1,6 @@
-//! Parses RE2's grammar into postfix order.
+//! Parses RE2 syntax into postfix order.
 //!
-//! Open groups are on an explicit stack, because otherwise deeply nested expressions could overflow
+//! Open groups are kept on an explicit stack, as deeply nested expressions could otherwise overflow
 //! the call stack.
 
 use super::class::{Class, Item};
@@ -9,13 +9,14 @@ use super::flags::Flags;
 use super::measure::{Budget, Measure, Shape};
 use super::program::{Look, Op};
 
-/// The limit for the counts of a single operator, e.g. `{1000}`.
+/// Limit for a single counted repetition, e.g. `{1000}`.
 const MAX_REPEAT: u32 = 1000;
 
 /// Parses an expression.
 ///
 /// # Errors
-/// The reason why Go's `regexp` rejects it.
+///
+/// Returns the reason why Go's `regexp` rejects it.
 pub(crate) fn parse(text: &str) -> Result<Vec<Op>, String> {
     let mut parser = Parser {
         input: Input { rest: text },
@@ -33,14 +34,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Op>, String> {
     Ok(parser.ops)
 }
 
-/// The first frame is the whole expression.
+/// An open group. The first frame is the whole expression.
 #[derive(Default)]
 struct Frame {
-    /// Restored after the group.
+    /// Flags to restore after the group.
     flags: Flags,
     captures: bool,
     branches: Vec<Measure>,
-    /// Belong to the current alternative.
+    /// Parts of the current alternative.
     parts: Vec<Measure>,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns true for a repetition operator.
+    /// Returns whether it was a repetition operator.
     fn read_one(&mut self, next: char, start: &'a str) -> Result<bool, String> {
         match next {
             '(' => self.open_group()?,
@@ -94,7 +95,7 @@ impl<'a> Parser<'a> {
                     self.input.rest = rest;
                     return self.repeat_counted(counts, start);
                 }
-                // Any other brace is a literal character, as in RE2.
+                // As in RE2, any other brace is a literal character.
                 None => self.push_literal('{')?,
             },
             character => self.push_literal(character)?,
@@ -150,7 +151,7 @@ impl<'a> Parser<'a> {
                 Item::Table { table, .. } => u64::from(table.bounds),
             });
         }
-        // `[a]` counts like `a`.
+        // `[a]` counts as the literal `a`.
         let is_literal =
             !class.negated && matches!(class.items.as_slice(), [Item::Range(low, high)] if low == high);
         let shape = if is_literal {
@@ -168,7 +169,8 @@ impl<'a> Parser<'a> {
     }
 
     fn push(&mut self, part: Measure) -> Result<(), String> {
-        // A repetition would now apply to `part`, so the two literals before it can be merged.
+        // A subsequent repetition would apply to `part`, so the two literals before it can be
+        // merged.
         self.join_literals();
         self.budget.add_part();
         if let Some(frame) = self.frames.last_mut() {
@@ -177,7 +179,7 @@ impl<'a> Parser<'a> {
         self.check(&part)
     }
 
-    /// Merges the last two literals. Call this when neither can be repeated alone any more.
+    /// Merges the last two literals. Call this once neither can be repeated on its own anymore.
     fn join_literals(&mut self) {
         if let Some(frame) = self.frames.last_mut()
             && let [.., before, last] = frame.parts.as_mut_slice()
@@ -206,7 +208,7 @@ impl<'a> Parser<'a> {
         });
     }
 
-    /// Starts after the `(`.
+    /// Opens a group, starting after the `(`.
     fn open_group(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         if !self.input.take("?") {
@@ -240,8 +242,8 @@ impl<'a> Parser<'a> {
         self.read_flags()
     }
 
-    /// Starts after `(?`. `i)` sets flags for the rest of the surrounding group, and `i:` opens a
-    /// group.
+    /// Reads flags, starting after `(?`. `i)` sets flags for the rest of the surrounding group,
+    /// while `i:` opens a group.
     fn read_flags(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         let mut flags = self.flags;
@@ -253,10 +255,10 @@ impl<'a> Parser<'a> {
                     is_on = false;
                     saw_flag = false;
                 }
-                // Flags have to follow a `-`.
+                // A `-` must be followed by flags.
                 Some(end @ (':' | ')')) if is_on || saw_flag => {
                     if end == ':' {
-                        // The frame saves the flags from before the group, so open it first.
+                        // Frames save the flags from before the group, so open the frame first.
                         self.open_frame(false);
                     }
                     self.flags = flags;
@@ -293,7 +295,7 @@ impl<'a> Parser<'a> {
         self.check(&branch)
     }
 
-    /// Returns the flags to restore, and the alternatives as one part.
+    /// Returns the flags to restore, and the alternatives as a single part.
     fn close_frame(&mut self) -> Result<Option<(Flags, Measure)>, String> {
         self.end_branch()?;
         let Some(frame) = self.frames.pop() else {
@@ -338,7 +340,7 @@ impl<'a> Parser<'a> {
     ) -> Result<bool, String> {
         let operator = self.input.since(start);
         let lazy = self.input.take("?") != self.flags.lazy;
-        // As in Perl, `a**` is an error.
+        // `a**` is an error, as in Perl.
         if let Some(last) = self.last_repeat {
             return Err(format!(
                 "`{operator}` cannot repeat `{last}`; write `(?:…{last}){operator}`"
@@ -375,7 +377,7 @@ fn explain_flags(letter: char, start: &str) -> String {
     }
 }
 
-/// Minimum and maximum. The minimum is `None` if it overflows.
+/// Minimum and maximum. The minimum is `None` on overflow.
 type Counts = (Option<u32>, Most);
 
 enum Most {
@@ -384,7 +386,7 @@ enum Most {
     TooMany,
 }
 
-/// Reads `2}`, `2,}` or `2,3}`. Anything else returns `None`, since the brace is then literal.
+/// Reads `2}`, `2,}` or `2,3}`. Returns `None` for anything else, which makes the brace a literal.
 fn read_counts(text: &str) -> Option<(Counts, &str)> {
     let (least, rest) = read_number(text)?;
     let times = |number: Option<u32>| number.map_or(Most::TooMany, Most::Times);
@@ -399,7 +401,7 @@ fn read_counts(text: &str) -> Option<(Counts, &str)> {
     Some(((least, times(most)), rest.strip_prefix('}')?))
 }
 
-/// A leading zero is not allowed. The number is `None` if it overflows.
+/// Reads a number without leading zeros. The number is `None` on overflow.
 fn read_number(text: &str) -> Option<(Option<u32>, &str)> {
     let rest = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let digits = &text[..text.len() - rest.len()];

@@ -1,26 +1,25 @@
-//! The postfix form of an expression, and its compilation to instructions.
+//! The postfix form of an expression, and its compilation into instructions.
 
 use super::class::Class;
 
-/// We don't run longer programs.
+/// Longer programs aren't run.
 const MAX_PROGRAM: usize = 100_000;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     /// Starts a sequence.
     Begin,
-    /// Ends a sequence. Everything since its start becomes one operand.
+    /// Ends a sequence. Everything since its start becomes a single operand.
     End,
     Class(Class),
     Look(Look),
-    /// Repeats the last operand. `most` is `None` if there is no limit, and `lazy` prefers fewer
-    /// times.
+    /// Repeats the last operand. `most` is `None` if unbounded; `lazy` prefers fewer repetitions.
     Repeat {
         least: u32,
         most: Option<u32>,
         lazy: bool,
     },
-    /// Combines the last operands into alternatives.
+    /// Combines this many operands into alternatives.
     Alternate(usize),
 }
 
@@ -39,7 +38,7 @@ pub(crate) enum Look {
 pub(crate) enum Inst<'a> {
     Take(&'a Class),
     Look(Look),
-    /// Continues at both targets, but prefers the first one.
+    /// Continues at both targets, preferring the first one.
     Split(isize, isize),
     Jump(isize),
 }
@@ -47,14 +46,14 @@ pub(crate) enum Inst<'a> {
 /// Returns `None` if the program would be too long.
 pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     let mut code: Vec<Inst<'_>> = Vec::new();
-    // Where each operand starts. It ends where the next one starts.
+    // Start of each operand, which is also the end of the previous one.
     let mut operands: Vec<usize> = Vec::new();
     let mut begun: Vec<usize> = Vec::new();
     for op in ops {
         match op {
             Op::Begin => begun.push(operands.len()),
             Op::End => {
-                // An empty sequence has no operand yet, and ends where it starts.
+                // An empty sequence has no operand yet and ends where it starts.
                 let first = begun.pop()?;
                 let start = operands.get(first).copied().unwrap_or(code.len());
                 operands.truncate(first);
@@ -85,7 +84,7 @@ pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     Some(code)
 }
 
-/// `x{2,4}` becomes `xx(x(x)?)?`, and `x{2,}` becomes `xxx*`.
+/// Expands `x{2,4}` to `xx(x(x)?)?`, and `x{2,}` to `xxx*`.
 fn repeat<'a>(
     code: &mut Vec<Inst<'a>>,
     start: usize,
@@ -100,7 +99,7 @@ fn repeat<'a>(
     let body = code.split_off(start);
     let size = body.len() as isize;
     let copies = most.map_or(least + 1, |most| most as usize);
-    // Check before copying, since nested repetitions multiply.
+    // Check before copying, because nested repetitions multiply.
     if copies.checked_mul(body.len() + 2)? > MAX_PROGRAM {
         return None;
     }
@@ -116,7 +115,7 @@ fn repeat<'a>(
         Some(most) => {
             let optional = (most as usize).saturating_sub(least);
             for left in (1..=optional as isize).rev() {
-                // Every split skips all copies that are left.
+                // Each split skips all remaining copies.
                 code.push(split(1, left * (size + 1)));
                 code.extend_from_slice(&body);
             }
@@ -130,7 +129,7 @@ fn alternate(code: &mut Vec<Inst<'_>>, starts: &[usize]) {
         return;
     };
     let tail = code.split_off(first);
-    // Every alternative except the last has a split before it and a jump after it.
+    // All alternatives but the last have a split before them and a jump after them.
     let mut left = (tail.len() + 2 * others.len()) as isize;
     let ends = others.iter().copied().chain([first + tail.len()]);
     for (position, (&start, end)) in starts.iter().zip(ends).enumerate() {

@@ -1,13 +1,13 @@
-//! Generates texts that match an expression.
+//! Generates matching texts.
 
 use super::class::{Class, Item};
 use super::program::{Inst, Op, compile_program};
 
-/// Ends choices that would repeat forever.
+/// Guards against choices that never terminate.
 const MAX_STEPS: usize = 10_000;
 
-/// Follows a single path through the program. Assertions are ignored, but anchors at the start and
-/// the end of the text hold anyway.
+/// Follows a single path through the program. Assertions are ignored, but anchors at either end of
+/// the text hold anyway.
 pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
     let program = compile_program(ops)?;
     let mut text = String::new();
@@ -22,10 +22,10 @@ pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
             }
             Some(Inst::Look(_)) => at += 1,
             Some(Inst::Jump(offset)) => at = at.wrapping_add_signed(*offset),
-            // The first target continues here. The second one skips this part or goes to the next
-            // alternative.
+            // The first target continues here; the second one skips this part or moves on to the
+            // next alternative.
             Some(Inst::Split(one, other)) => {
-                // Lazy repetitions have them the other way round.
+                // It's the other way around for lazy repetitions.
                 let (enter, skip) = if *one == 1 { (one, other) } else { (other, one) };
                 let offset = if choose(Choice::Way) == 0 { skip } else { enter };
                 at = at.wrapping_add_signed(*offset);
@@ -37,13 +37,13 @@ pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
 
 /// A choice to make while generating a text.
 pub enum Choice<'a> {
-    /// 0 to skip a part or go to the next alternative, 1 to enter it.
+    /// 0 skips a part or moves on to the next alternative, 1 enters it.
     Way,
     /// An index into these characters.
     Letter(&'a [char]),
 }
 
-/// Prefers printable ASCII, and letters first.
+/// Prefers printable ASCII, starting with letters.
 fn letters(class: &Class) -> Option<Vec<char>> {
     const TYPED: [std::ops::RangeInclusive<char>; 4] = ['a'..='z', '0'..='9', 'A'..='Z', ' '..='~'];
     let is_in = |letter: &char| class.contains(*letter) == Some(true);
@@ -51,8 +51,7 @@ fn letters(class: &Class) -> Option<Vec<char>> {
     if !typed.is_empty() {
         return Some(typed);
     }
-    // Outside of ASCII, try the bounds of the ranges. The neighbours of the bounds are for negated
-    // classes.
+    // Beyond ASCII, try the bounds of the ranges. Neighbors of the bounds are for negated classes.
     let bounds = class.items.iter().flat_map(|item| match item {
         Item::Range(low, high) => vec![*low, *high, low.wrapping_sub(1), high.wrapping_add(1)],
         Item::Group { .. } | Item::Table { .. } => vec![],
