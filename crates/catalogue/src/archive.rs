@@ -1,9 +1,9 @@
-//! An archive in memory. It has an index of types, and blocks that are inflated on demand.
+//! An in-memory archive, consisting of a type index and blocks that are inflated on demand.
 
 use crate::Minor;
 use crate::format::{MAGIC, NONE};
 
-/// Returns `None` at the end of the bytes, so that a damaged archive makes lookups fail instead of
+/// Methods return `None` at the end, so that damaged archives make lookups fail instead of
 /// panicking.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The width is fixed, and the numbers are decoded on access.
+/// Fixed-width numbers, decoded on access.
 #[derive(Clone, Copy)]
 struct Numbers<'a, const WIDTH: usize>(&'a [u8]);
 
@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
         std::str::from_utf8(self.names.get(range)?).ok()
     }
 
-    /// The names in `part` have to be sorted.
+    /// Binary search. The names in `part` must be sorted.
     fn find(self, part: std::ops::Range<usize>, name: &str) -> Option<usize> {
         let (mut low, mut high) = (part.start, part.end);
         while low < high {
@@ -103,7 +103,7 @@ impl<'a> Names<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks<'a> {
     count: usize,
-    /// Three numbers per block: its first item, its offset, and its inflated length.
+    /// Three numbers per block: first item, offset, inflated length.
     entries: Numbers<'a, 4>,
     data: &'a [u8],
 }
@@ -124,7 +124,7 @@ impl<'a> Blocks<'a> {
         self.count
     }
 
-    /// Returns the block of an item, and the index of the item in it.
+    /// The block of an item, and the item's index in it.
     pub(crate) fn locate(self, item: usize) -> Option<(usize, usize)> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -151,7 +151,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Nothing is inflated when an archive is opened.
+/// Opening an archive doesn't inflate anything.
 #[derive(Clone, Copy)]
 pub(crate) struct Archive<'a> {
     minors: &'a [u8],
@@ -188,7 +188,7 @@ impl<'a> Archive<'a> {
         self.minors.iter().position(|number| *number == minor.number())
     }
 
-    /// The path starts below the crate, e.g. `api::core::v1::Pod`.
+    /// Finds a type. `path` is relative to the crate, e.g. `api::core::v1::Pod`.
     pub(crate) fn find(&self, path: &str) -> Option<usize> {
         let (module, name) = path.rsplit_once("::")?;
         let module = self.modules.find(0..self.modules.count, module)?;
@@ -196,7 +196,7 @@ impl<'a> Archive<'a> {
         self.types.find(part, name)
     }
 
-    /// Also true if only a submodule has types.
+    /// Also true if only submodules have types.
     pub(crate) fn is_module(&self, path: &str) -> bool {
         (0..self.modules.count)
             .filter_map(|position| self.modules.get(position))

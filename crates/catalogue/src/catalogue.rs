@@ -1,4 +1,4 @@
-//! Lookup of types.
+//! Type lookup.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,14 +13,13 @@ use crate::format::{
 };
 use crate::{DATA, Minor};
 
-/// The types of one Kubernetes minor.
+/// The types of a Kubernetes minor.
 ///
-/// Creating a catalogue is cheap. Lookups cache the blocks that they inflate and the schemas that
-/// they decode.
+/// Cheap to create. Lookups cache the blocks that they inflate and the schemas that they decode.
 pub struct Catalogue<'a> {
     archive: Option<Archive<'a>>,
     minor: Minor,
-    /// The column of the minor in the archive.
+    /// Column of the minor in the archive.
     column: usize,
     has_descriptions: bool,
     state: Mutex<State>,
@@ -31,13 +30,13 @@ struct State {
     nodes: Vec<Option<Arc<Block>>>,
     texts: Vec<Option<Arc<Block>>>,
     made: BTreeMap<usize, Arc<Schema>>,
-    /// Shared, because few names occur many times.
+    /// Interned, because there are few distinct formats.
     formats: BTreeMap<String, Arc<str>>,
 }
 
 struct Block {
     bytes: Vec<u8>,
-    /// The byte ranges of the items.
+    /// Byte ranges of the items.
     items: Vec<Range<usize>>,
 }
 
@@ -55,7 +54,7 @@ impl Block {
         Block { bytes, items }
     }
 
-    /// Caches the block that contains the item.
+    /// Accesses an item, caching its block.
     fn with<'a>(
         blocks: Blocks<'_>,
         kept: &'a mut Vec<Option<Arc<Block>>>,
@@ -73,12 +72,12 @@ impl Block {
     }
 }
 
-/// The types of Kubernetes stay below this depth of references.
+/// Limit for nested references, which Kubernetes types never reach.
 const MAX_DEPTH: usize = 64;
 
 impl Catalogue<'static> {
-    /// Creates a catalogue of the types that kube-apiserver of this minor serves and k8s-openapi
-    /// defines.
+    /// Creates a catalogue of the types that are both served by this minor's kube-apiserver and
+    /// defined in k8s-openapi.
     pub fn new(minor: Minor) -> Self {
         Self::of(DATA, minor)
     }
@@ -105,7 +104,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Leaves out the descriptions of all types and fields, which are most of the archive.
+    /// Omits the descriptions of all types and fields, which account for most of the archive.
     #[must_use]
     pub fn without_descriptions(self) -> Self {
         Self {
@@ -115,18 +114,17 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Returns the minor.
+    /// The Kubernetes minor.
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Returns whether the catalogue has a type, by its full path. Does not inflate any block.
+    /// Whether the catalogue has a type, given its full path. Doesn't inflate any block.
     pub fn contains(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
-    /// Returns whether this is a module of k8s-openapi that contains types, directly or in a
-    /// submodule.
+    /// Whether this is a k8s-openapi module that contains types, directly or in a submodule.
     pub fn is_module(&self, path: &str) -> bool {
         match (path.strip_prefix("k8s_openapi::"), &self.archive) {
             (Some(rest), Some(archive)) => archive.is_module(rest),
@@ -134,13 +132,13 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Returns the paths of all types, sorted by module.
+    /// The paths of all types, sorted by module.
     pub fn paths(&self) -> Vec<String> {
         let paths = self.archive.iter().flat_map(|archive| archive.paths(self.column));
         paths.map(|(_, path)| format!("k8s_openapi::{path}")).collect()
     }
 
-    /// Returns the schema of a type by its full path (`k8s_openapi::api::core::v1::PodSpec`), or
+    /// The schema of a type, given its full path (e.g. `k8s_openapi::api::core::v1::PodSpec`).
     /// `None` if the minor has no such type. Schemas of referenced types are inlined.
     pub fn schema(&self, path: &str) -> Option<Arc<Schema>> {
         let ty = self.find(path)?;
@@ -148,7 +146,7 @@ impl<'a> Catalogue<'a> {
             archive: self.archive?,
             column: self.column,
             has_descriptions: self.has_descriptions,
-            // The caches stay valid even if a lookup panics.
+            // Ignore poisoning; the caches remain valid even if a lookup panics.
             state: &mut self.state.lock().unwrap_or_else(PoisonError::into_inner),
             depth: 0,
         }
@@ -176,14 +174,14 @@ impl Decoder<'_, '_> {
             return Some(made.clone());
         }
         let Some(record) = self.archive.record(ty, self.column) else {
-            // Types such as `Quantity` are not in the archive.
+            // Types such as `Quantity` aren't in the archive.
             return known(&format!("k8s_openapi::{}", self.archive.path(ty)?));
         };
         if self.depth >= MAX_DEPTH {
             return None;
         }
         let (block, range) = Block::with(self.archive.nodes, &mut self.state.nodes, record)?;
-        // Keep the block alive, because decoding may load other blocks or use this one again.
+        // Keep the block alive, because decoding may load other blocks or reuse this one.
         let block = block.clone();
         self.depth += 1;
         let made = self.node(&mut Reader(block.bytes.get(range)?));
@@ -193,7 +191,7 @@ impl Decoder<'_, '_> {
         Some(made)
     }
 
-    /// Also returns whether the parent object requires the node.
+    /// Decodes a node. Also returns whether the parent object requires it.
     fn node(&mut self, from: &mut Reader<'_>) -> Option<(Arc<Schema>, bool)> {
         let flags = from.varint()?;
         let is_required = flags & REQUIRED != 0;
@@ -203,7 +201,7 @@ impl Decoder<'_, '_> {
             _ => Some(from.varint()? as usize),
         };
         let mut schema = match referred {
-            // A reference without keywords of its own can share the schema of the type.
+            // A reference without its own keywords can share the schema of the type.
             Some(ty) if flags == REFERENCE => return Some((self.made(ty)?, is_required)),
             Some(ty) => Schema::clone(&*self.made(ty)?),
             None => Schema::default(),

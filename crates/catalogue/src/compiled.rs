@@ -1,4 +1,4 @@
-//! The catalogue of the Kubernetes minor for which the program is compiled.
+//! The catalogue for the Kubernetes minor that the program is compiled for.
 
 use std::sync::LazyLock;
 
@@ -8,9 +8,9 @@ use crate::{Catalogue, Minor};
 pub static KUBERNETES: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
-// Selects the minor of the enabled k8s-openapi feature, or the closest minor in the catalogue. The
-// assertion fails if a minor is added to the catalogue but not here, because it would silently use
-// the types of its neighbour otherwise.
+// Selects the minor of the enabled k8s-openapi feature, or the closest one in the catalogue. The
+// assertion fails if a minor is added to the catalogue but not here, as its neighbor's types would
+// be used silently.
 const _: () = assert!(Minor::EARLIEST.number() == 33 && Minor::LATEST.number() == 37);
 k8s_openapi::k8s_if_le_1_33! { const MINOR: Option<Minor> = Minor::new(33); }
 k8s_openapi::k8s_if_1_34! { const MINOR: Option<Minor> = Minor::new(34); }

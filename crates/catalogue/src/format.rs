@@ -29,23 +29,23 @@
 
 pub(crate) const MAGIC: &[u8; 8] = b"rbk8s\0\0\x01";
 pub(crate) const NONE: u16 = u16::MAX;
-/// A block is closed at this size, in bytes before compression.
+/// Size at which a block is closed, in bytes before compression.
 #[cfg(feature = "write")]
 pub(crate) const BLOCK: usize = 16 * 1024;
 
-/// The index of the type in [`TYPES`] plus one, or zero.
+/// Index of the type in [`TYPES`] plus one, or zero.
 pub(crate) const TYPE_MASK: u32 = 0b111;
 pub(crate) const REQUIRED: u32 = 1 << 3;
 pub(crate) const REFERENCE: u32 = 1 << 4;
 pub(crate) const DESCRIPTION: u32 = 1 << 5;
 pub(crate) const FORMAT: u32 = 1 << 6;
 pub(crate) const DEFAULT: u32 = 1 << 7;
-/// The index of `x-kubernetes-list-type` in [`LIST_TYPES`] plus one.
+/// Index of `x-kubernetes-list-type` in [`LIST_TYPES`] plus one.
 pub(crate) const LIST_TYPE_SHIFT: u32 = 8;
-/// The index of `x-kubernetes-map-type` in [`MAP_TYPES`] plus one.
+/// Index of `x-kubernetes-map-type` in [`MAP_TYPES`] plus one.
 pub(crate) const MAP_TYPE_SHIFT: u32 = 10;
 pub(crate) const LIST_MAP_KEYS: u32 = 1 << 12;
-/// Keywords that are too rare for a flag, as the JSON of a schema.
+/// Keywords that are too rare for a flag, as a JSON schema.
 pub(crate) const REST: u32 = 1 << 13;
 pub(crate) const ITEMS: u32 = 1 << 14;
 pub(crate) const VALUES: u32 = 1 << 15;

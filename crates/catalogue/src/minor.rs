@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A minor version of Kubernetes 1 that [k8s-openapi](crate::versions::K8S_OPENAPI) supports.
+/// A minor version of Kubernetes 1 that is supported by
+/// [k8s-openapi](crate::versions::K8S_OPENAPI).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(u8);
 
@@ -12,7 +13,7 @@ impl Minor {
     /// The feature `latest` of k8s-openapi.
     pub const LATEST: Minor = Minor(37);
 
-    /// Doesn't compile if the catalogue has no such minor.
+    /// Fails to compile if the catalogue doesn't have this minor.
     pub(crate) const fn of(number: u8) -> Self {
         match Self::new(number) {
             Some(minor) => minor,
@@ -20,7 +21,7 @@ impl Minor {
         }
     }
 
-    /// Returns Kubernetes 1.`number` if the catalogue contains it.
+    /// Kubernetes 1.`number`, if the catalogue contains it.
     pub const fn new(number: u8) -> Option<Self> {
         if Self::EARLIEST.0 <= number && number <= Self::LATEST.0 {
             Some(Minor(number))
@@ -29,7 +30,7 @@ impl Minor {
         }
     }
 
-    /// Returns the minor that is closest to Kubernetes 1.`number`.
+    /// The minor closest to Kubernetes 1.`number`.
     pub const fn nearest(number: u8) -> Self {
         if number < Self::EARLIEST.0 {
             Self::EARLIEST
@@ -40,12 +41,12 @@ impl Minor {
         }
     }
 
-    /// Returns all minors, from the earliest to the latest.
+    /// All minors in ascending order.
     pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
         (Self::EARLIEST.0..=Self::LATEST.0).map(Minor)
     }
 
-    /// Returns the minor that a feature of k8s-openapi selects: `v1_35`, `earliest`, `latest`.
+    /// The minor selected by a feature of k8s-openapi, e.g. `v1_35`, `earliest`, `latest`.
     pub fn from_feature(feature: &str) -> Option<Self> {
         match feature {
             "earliest" => Some(Self::EARLIEST),
@@ -54,13 +55,12 @@ impl Minor {
         }
     }
 
-    /// Parses a version such as `1.35`, the format of k8s-openapi's variable
-    /// `K8S_OPENAPI_ENABLED_VERSION`.
+    /// Parses a version such as `1.35`, the format of k8s-openapi's `K8S_OPENAPI_ENABLED_VERSION`.
     pub fn from_version(version: &str) -> Option<Self> {
         Self::new(version.strip_prefix("1.")?.parse().ok()?)
     }
 
-    /// Returns the number after the dot: 35 for Kubernetes 1.35.
+    /// The number after the dot, e.g. 35 for Kubernetes 1.35.
     pub const fn number(self) -> u8 {
         self.0
     }

@@ -40,20 +40,20 @@ use crate::Minor;
 /// Version requirement for kube, in projects and in this workspace.
 pub const KUBE: &str = "5.0";
 
-/// Version requirement for k8s-openapi, in projects and in this workspace. It depends on kube which
-/// release works.
+/// Version requirement for k8s-openapi, in projects and in this workspace. Must match the
+/// requirement of kube.
 pub const K8S_OPENAPI: &str = "0.29";
 
-/// Kubernetes minor for which scaffolded projects are built, and whose kube-apiserver the tests
-/// run.
+/// Kubernetes minor that scaffolded projects are built for, and whose kube-apiserver is used in
+/// tests.
 pub const KUBERNETES: Minor = Minor::of(37);
 
 /// Minimum supported Rust version of this workspace and of scaffolded projects: `rust-version` in
 /// Cargo.toml.
 pub const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// The release of each minor from which the catalogue is created. For [`KUBERNETES`], we also build
-/// kube-apiserver from it. Always use the newest release that is complete on the Go module proxy.
+/// The release from which each minor's catalogue is created. For [`KUBERNETES`], kube-apiserver is
+/// built from it as well. Always use the newest release that is complete on the Go module proxy.
 pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(33), "33.13"),
     (Minor::of(34), "34.4"),
@@ -62,26 +62,25 @@ pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(37), "37.2"),
 ];
 
-/// Returns the feature of k8s-openapi for a minor: `v1_35`.
+/// The feature of k8s-openapi for a minor, e.g. `v1_35`.
 pub fn k8s_openapi_feature(minor: Minor) -> String {
     format!("v1_{}", minor.number())
 }
 
-/// Returns true if k8s-openapi's types for a minor (`1.37`) require the `spec` of a Deployment,
-/// DaemonSet, ReplicaSet and StatefulSet. Up to 1.36 it is an `Option`.
+/// Whether k8s-openapi's types for a minor (e.g. `1.37`) require the `spec` of a Deployment,
+/// DaemonSet, ReplicaSet or StatefulSet. It's an `Option` up to 1.36.
 pub fn requires_apps_spec(minor: &str) -> bool {
     let number = minor.strip_prefix("1.").and_then(|number| number.parse().ok());
     number.is_none_or(|number: u8| number >= 37)
 }
 
-/// Returns the newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds
-/// one.
+/// The newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds one.
 pub fn newest_minor_of(release: u8) -> u8 {
     let ahead = if release < 19 { 9 } else { 8 };
     release.saturating_add(ahead)
 }
 
-/// Returns the release of a minor without the leading `1.`: `35.4`.
+/// The release of a minor without the leading `1.`, e.g. `35.4`.
 pub fn release_of(minor: Minor) -> Option<&'static str> {
     let mut releases = RELEASES.iter();
     releases.find(|(of, _)| *of == minor).map(|(_, release)| *release)

@@ -10,33 +10,34 @@ use crate::format::{
     MAP_TYPE_SHIFT, MAP_TYPES, NONE, PROPERTIES, REFERENCE, REQUIRED, REST, TYPES, VALUES,
 };
 
-/// One node of a type's schema.
+/// A node of a type's schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
-    /// The keywords of the node itself, without `items`, `additionalProperties`, `properties` and
+    /// Keywords of the node itself, excluding `items`, `additionalProperties`, `properties` and
     /// `required`.
     pub own: Schema,
-    /// The type that it refers to, by its path in the crate.
+    /// The referenced type, by its path in the crate.
     pub reference: Option<String>,
     /// Schema of the items of a list.
     pub items: Option<Box<Node>>,
     /// Schema of the values of a map.
     pub values: Option<Box<Node>>,
-    /// The fields, by their names in JSON.
+    /// The fields by JSON name.
     pub properties: BTreeMap<String, Node>,
     /// The names of required fields.
     pub required: BTreeSet<String>,
 }
 
-/// The types of one minor, by their paths in the crate (`api::core::v1::Pod`).
+/// The types of a minor, by their paths in the crate (e.g. `api::core::v1::Pod`).
 pub type Types = BTreeMap<String, Node>;
 
 /// Writes an archive.
 ///
 /// # Errors
-/// If a type uses something that the format cannot store.
+///
+/// Returns an error if a type uses something that the format can't represent.
 pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String> {
-    // The index also needs the names of types that are referenced but that no minor defines.
+    // The index also contains names that are referenced but not defined by any minor.
     let mut paths: BTreeSet<(&str, &str)> = BTreeSet::new();
     for types in minors.values() {
         for (path, node) in types {
@@ -62,7 +63,7 @@ pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String>
     for (module, name) in &paths {
         let path = format!("{module}::{name}");
         let mut row = vec![NONE; minors.len()];
-        // Start with the newest minor, so that its records are adjacent.
+        // Newest minor first, which makes its records adjacent.
         for (column, types) in minors.values().enumerate().rev() {
             if let Some(node) = types.get(&path) {
                 let mut record = Vec::new();
@@ -107,7 +108,7 @@ impl Node {
     }
 }
 
-/// Equal items share a number, and are only stored once.
+/// Deduplicates items: equal ones share a number and are stored only once.
 #[derive(Default)]
 struct Items {
     numbers: BTreeMap<Vec<u8>, usize>,
@@ -222,8 +223,8 @@ impl Nodes<'_> {
     }
 }
 
-/// The remaining keywords are the constraints from Go markers. They have no flag of their own, so
-/// they are stored as JSON.
+/// The remaining keywords are constraints from Go markers. They have no flags, so they're stored as
+/// JSON.
 fn rest(own: &Schema) -> Result<Option<String>, String> {
     let rest = Schema {
         schema_type: None,
@@ -243,7 +244,7 @@ fn rest(own: &Schema) -> Result<Option<String>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Zero means that there is no value.
+/// Index in the table plus one. Zero means no value.
 fn place<T: PartialEq>(table: &[T], value: Option<&T>) -> u32 {
     let position = value.and_then(|value| table.iter().position(|other| other == value));
     position.map_or(0, |position| u32::try_from(position).unwrap_or_default() + 1)
