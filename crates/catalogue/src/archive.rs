@@ -124,7 +124,7 @@ impl<'a> Blocks<'a> {
         self.count
     }
 
-    /// The block of an item, and the item's index in it.
+    /// Returns the block of an item, and the item's index in it.
     pub(crate) fn locate(self, item: usize) -> Option<(usize, usize)> {
         let (mut low, mut high) = (0, self.count);
         while low < high {

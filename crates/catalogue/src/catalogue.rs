@@ -119,12 +119,13 @@ impl<'a> Catalogue<'a> {
         self.minor
     }
 
-    /// Whether the catalogue has a type, given its full path. Doesn't inflate any block.
+    /// Returns true if the catalogue has a type, given its full path. Doesn't inflate any block.
     pub fn contains(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
-    /// Whether this is a k8s-openapi module that contains types, directly or in a submodule.
+    /// Returns true if this is a k8s-openapi module that contains types, directly or in a
+    /// submodule.
     pub fn is_module(&self, path: &str) -> bool {
         match (path.strip_prefix("k8s_openapi::"), &self.archive) {
             (Some(rest), Some(archive)) => archive.is_module(rest),
@@ -132,7 +133,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// The paths of all types, sorted by module.
+    /// Returns the paths of all types, sorted by module.
     pub fn paths(&self) -> Vec<String> {
         let paths = self.archive.iter().flat_map(|archive| archive.paths(self.column));
         paths.map(|(_, path)| format!("k8s_openapi::{path}")).collect()

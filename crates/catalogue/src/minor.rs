@@ -60,7 +60,7 @@ impl Minor {
         Self::new(version.strip_prefix("1.")?.parse().ok()?)
     }
 
-    /// The number after the dot, e.g. 35 for Kubernetes 1.35.
+    /// Returns the number after the dot, e.g. 35 for Kubernetes 1.35.
     pub const fn number(self) -> u8 {
         self.0
     }

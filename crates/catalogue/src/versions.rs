@@ -62,19 +62,20 @@ pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(37), "37.2"),
 ];
 
-/// The feature of k8s-openapi for a minor, e.g. `v1_35`.
+/// Returns the feature of k8s-openapi for a minor, e.g. `v1_35`.
 pub fn k8s_openapi_feature(minor: Minor) -> String {
     format!("v1_{}", minor.number())
 }
 
-/// Whether k8s-openapi's types for a minor (e.g. `1.37`) require the `spec` of a Deployment,
-/// DaemonSet, ReplicaSet or StatefulSet. It's an `Option` up to 1.36.
+/// Returns true if k8s-openapi's types for a minor (e.g. `1.37`) require the `spec` of a
+/// Deployment, DaemonSet, ReplicaSet or StatefulSet. It's an `Option` up to 1.36.
 pub fn requires_apps_spec(minor: &str) -> bool {
     let number = minor.strip_prefix("1.").and_then(|number| number.parse().ok());
     number.is_none_or(|number: u8| number >= 37)
 }
 
-/// The newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds one.
+/// Returns the newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds
+/// one.
 pub fn newest_minor_of(release: u8) -> u8 {
     let ahead = if release < 19 { 9 } else { 8 };
     release.saturating_add(ahead)

@@ -61,7 +61,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
     }
 }
 
-/// Whether strings have a known size even without `max_length`.
+/// Returns true if strings have a known size even without `max_length`.
 fn has_fixed_size(schema: &Schema) -> bool {
     !schema.enumeration.is_empty()
         || matches!(schema.format.as_deref(), Some("date" | "date-time" | "duration"))

@@ -520,7 +520,7 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Whether a path is a type name that `type(x)` can be compared with, e.g.
+/// Checks if a path is a type name that `type(x)` can be compared with, e.g.
 /// `google.protobuf.Timestamp`.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');

@@ -52,7 +52,7 @@ pub(crate) fn is_duration(text: &str) -> bool {
     parts > 0
 }
 
-/// Whether Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects year 0.
+/// Returns true if Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects year 0.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;

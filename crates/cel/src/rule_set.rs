@@ -26,14 +26,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The initial budget for an object, which the API server grants for each request.
+    /// Returns the initial budget for an object, which the API server grants for each request.
     pub fn per_object() -> Budget {
         Budget {
             remaining: Some(REQUEST_BUDGET),
         }
     }
 
-    /// Whether the budget was exceeded, in which case the API server runs no further rules.
+    /// Returns true if the budget was exceeded, in which case the API server runs no further rules.
     pub fn is_exceeded(&self) -> bool {
         self.remaining.is_none()
     }
@@ -178,12 +178,12 @@ impl RuleSet {
         }
     }
 
-    /// Whether there are no rules.
+    /// Returns true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether any rule uses the old value.
+    /// Returns true if any rule uses the old value.
     pub fn uses_old(&self) -> bool {
         self.rules.iter().any(|rule| rule.uses_old)
     }

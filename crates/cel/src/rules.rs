@@ -51,7 +51,7 @@ pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     walk.found
 }
 
-/// Whether a schema or any of its descendants has rules.
+/// Returns true if a schema or any of its descendants has rules.
 pub(crate) fn has_rules(schema: &Schema) -> bool {
     !schema.validations.is_empty()
         || schema.properties.values().any(|property| has_rules(property))

@@ -130,7 +130,7 @@ impl Bindings {
     }
 }
 
-/// Whether `a` is at least as general as `b`. They must be assignable to each other.
+/// Checks if `a` is at least as general as `b`. They must be assignable to each other.
 pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,

@@ -38,7 +38,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether the change has at least the given level.
+    /// Returns true if the change has at least the given level.
     pub fn is_at_least(&self, level: Level) -> bool {
         self.level >= level
     }

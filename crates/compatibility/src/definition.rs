@@ -91,8 +91,8 @@ fn storage_version(crd: &Value) -> Option<String> {
     Some(text(&stored["name"]))
 }
 
-/// Whether objects may be stored in this version: it's listed in `storedVersions`, or it's the
-/// storage version.
+/// Returns true if objects may be stored in this version: it's listed in `storedVersions`, or it's
+/// the storage version.
 fn may_be_stored(crd: &Value, name: &str) -> bool {
     let recorded = list(&crd["status"]["storedVersions"]);
     recorded.iter().any(|stored| text(stored) == name) || storage_version(crd).as_deref() == Some(name)

@@ -12,7 +12,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level as a word.
+    /// Returns the level as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Compatible => "compatible",

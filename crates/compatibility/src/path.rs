@@ -42,7 +42,7 @@ impl Path {
         })
     }
 
-    /// Whether a field in the server's message is the value at this path or nested in it.
+    /// Checks if a field in the server's message is the value at this path or nested in it.
     pub(crate) fn covers(&self, field: &str) -> bool {
         let mut rest = field;
         for step in &self.0 {

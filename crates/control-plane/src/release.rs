@@ -51,7 +51,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The platform that this program was built for.
+    /// Returns the platform that this program was built for.
     pub fn current() -> Platform {
         let os = match std::env::consts::OS {
             "macos" => "darwin",
@@ -122,7 +122,7 @@ impl Release {
     }
 }
 
-/// Whether a string is valid as part of a platform and of a file name.
+/// Returns true if a string is valid as part of a platform and of a file name.
 pub fn is_word(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -35,8 +35,8 @@ impl Store {
         }
     }
 
-    /// The current user's store, or `None` if the environment doesn't tell where the user's files
-    /// are.
+    /// Returns the current user's store, or `None` if the environment doesn't tell where the user's
+    /// files are.
     #[must_use]
     pub fn of_user() -> Option<Self> {
         let variable = |name: &str| {
@@ -48,7 +48,7 @@ impl Store {
         Some(Self::within(&folder))
     }
 
-    /// The directory of the store.
+    /// Returns the directory of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -85,7 +85,7 @@ impl Store {
         Ok(installed)
     }
 
-    /// Whether a release is installed with all its programs.
+    /// Returns true if a release is installed with all its programs.
     #[must_use]
     pub fn is_complete(&self, release: &Release) -> bool {
         let folder = self.path(release);
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-/// Whether a directory contains all programs for the platform.
+/// Returns true if a directory contains all programs for the platform.
 #[must_use]
 pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
     PROGRAMS
@@ -114,7 +114,7 @@ pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
         .all(|program| has_program(folder, platform, program))
 }
 
-/// Whether a directory contains a non-empty program file for the platform.
+/// Returns true if a directory contains a non-empty program file for the platform.
 #[must_use]
 pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
     let path = folder.join(platform.file_name(program));

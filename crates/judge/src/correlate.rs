@@ -36,8 +36,8 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// Whether the value is unchanged, ignoring the order of lists of type `map`. Objects with
-    /// fields that the schema doesn't define never count as unchanged.
+    /// Returns true if the value is unchanged, ignoring the order of lists of type `map`. Objects
+    /// with fields that the schema doesn't define never count as unchanged.
     pub(crate) fn is_same(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => new.len() == old.len() && self.has_same_items(new, old),

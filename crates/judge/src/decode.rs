@@ -88,7 +88,7 @@ impl Body {
         &self.duplicates
     }
 
-    /// The decoded JSON.
+    /// Returns the decoded JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -224,7 +224,7 @@ pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
     )))
 }
 
-/// The beginning of a body, in hexadecimal unless it's an object.
+/// Returns the beginning of a body, in hexadecimal unless it's an object.
 fn summarize(text: &str) -> String {
     let bytes = &text.as_bytes()[..text.len().min(MOST_SHOWN)];
     let mut shown: String = match text.starts_with('{') {

@@ -59,7 +59,7 @@ impl Reason {
         }
     }
 
-    /// Whether violations with this reason keep the server from running CEL rules.
+    /// Returns true if violations with this reason keep the server from running CEL rules.
     pub(crate) fn blocks_rules(self) -> bool {
         matches!(
             self,

@@ -46,7 +46,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// The name of the Go type for a decoded value, like `%T`.
+/// Returns the name of the Go type for a decoded value, like `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

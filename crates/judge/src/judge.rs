@@ -55,7 +55,7 @@ impl Judge {
         }
     }
 
-    /// Whether this is a built-in kind.
+    /// Returns true if this is a built-in kind.
     pub fn is_builtin(&self) -> bool {
         self.is_builtin
     }

@@ -63,7 +63,7 @@ impl<'a> Ratchet<'a> {
         }
     }
 
-    /// Whether errors are downgraded to warnings because the value is unchanged.
+    /// Returns true if errors are downgraded to warnings because the value is unchanged.
     fn keeps_errors(self) -> bool {
         self.current.or(self.nearest).is_some_and(Correlated::is_same)
     }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Whether a `LabelSelector` matches labels. An empty selector matches everything; expressions with
-/// an unknown operator are ignored.
+/// Returns true if a `LabelSelector` matches labels. An empty selector matches everything;
+/// expressions with an unknown operator are ignored.
 pub fn matches_labels(selector: &Value, labels: &Value) -> bool {
     let mut wanted = selector["matchLabels"].as_object().into_iter().flatten();
     let mut expressions = selector["matchExpressions"].as_array().into_iter().flatten();

@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// The server's `Status`.
+    /// Returns the server's `Status`.
     pub fn status(&self) -> Value {
         let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",

@@ -38,7 +38,7 @@ impl Class {
         }
     }
 
-    /// The class of `.`. Only matches a line feed if `all` is set.
+    /// Returns the class of `.`. Only matches a line feed if `all` is set.
     pub(crate) fn dot(all: bool) -> Self {
         let newline = Item::Range(u32::from('\n'), u32::from('\n'));
         Class {

@@ -43,7 +43,7 @@ impl Pattern {
         Ok(Pattern { ops })
     }
 
-    /// Whether any part of the text matches, like Go's `MatchString`.
+    /// Returns whether any part of the text matches, like Go's `MatchString`.
     ///
     /// Returns `None` if the result requires Unicode tables that this crate doesn't have (a
     /// non-ASCII letter together with a class such as `\p{Greek}` or ignored case), or if the

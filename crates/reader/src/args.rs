@@ -143,7 +143,7 @@ fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
     start.literal().is_some() && start.is_at(behind)
 }
 
-/// Whether the next literal is just the start of an expression, as in `1 + 2`.
+/// Returns true if the next literal is just the start of an expression, as in `1 + 2`.
 fn continues(mut start: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.skip();
@@ -267,7 +267,7 @@ impl<'a> Args<'a> {
 }
 
 impl Arg<'_> {
-    /// The value of `name = literal`, or the bare literal.
+    /// Returns the value of `name = literal`, or the bare literal.
     pub fn literal(&self) -> Option<&Literal> {
         match &self.value {
             ArgValue::Literal(literal) => Some(literal),

@@ -66,7 +66,7 @@ impl<'a> Attribute<'a> {
         self.name == name
     }
 
-    /// The segments of the path, without `r#`.
+    /// Returns the segments of the path, without `r#`.
     pub fn segments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut cursor = self.meta;
         let mut doc = matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc).then_some("doc");
@@ -87,7 +87,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// The last segment of the path, e.g. `test` for `#[tokio::test]`.
+    /// Returns the last segment of the path, e.g. `test` for `#[tokio::test]`.
     pub fn last_segment(&self) -> &'a str {
         match self.name {
             "" => self.segments().last().unwrap_or_default(),
@@ -112,7 +112,7 @@ impl<'a> Attribute<'a> {
         cursor.span_since(self.meta)
     }
 
-    /// The part after the path.
+    /// Returns the part after the path.
     pub fn form(&self) -> Form<'a> {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
@@ -152,7 +152,7 @@ impl<'a> Attribute<'a> {
         None
     }
 
-    /// The string in `#[name = "…"]`, or the text of a doc comment.
+    /// Returns the string in `#[name = "…"]`, or the text of a doc comment.
     pub fn value_text(&self) -> Option<Cow<'a, str>> {
         match self.meta.kind() {
             Kind::OuterDoc | Kind::InnerDoc => Some(doc_text(self.meta.text())),
@@ -164,7 +164,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// The value of the next string literal, which may be parenthesized.
+/// Returns the value of the next string literal, which may be parenthesized.
 pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     while let Some(inner) = cursor.group(Delimiter::Paren) {
         cursor = inner;

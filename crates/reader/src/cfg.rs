@@ -235,7 +235,7 @@ const TOOLS: &[&str] = &[
     "verifier",
 ];
 
-/// Whether the presence of an attribute matters. Inner attributes only matter if they are
+/// Returns true if the presence of an attribute matters. Inner attributes only matter if they are
 /// conditions, because macros can't be inner attributes.
 fn decides(attr: &Attribute<'_>) -> bool {
     if is_condition(attr) {

@@ -18,7 +18,7 @@ pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     paths
 }
 
-/// Whether the item derives a macro with this name, under any path.
+/// Returns true if the item derives a macro with this name, under any path.
 pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     lists(attrs).any(|mut list| {
         let mut found = false;

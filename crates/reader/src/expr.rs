@@ -143,7 +143,7 @@ impl<'a> Expr<'a> {
         made(ExprKind::Other, start, behind)
     }
 
-    /// Whether this is serde_json's `json!(…)`.
+    /// Returns true if this is serde_json's `json!(…)`.
     pub(crate) fn is_json(&self) -> bool {
         matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
     }

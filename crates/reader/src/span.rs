@@ -24,7 +24,7 @@ impl Span {
         end: u32::MAX,
     };
 
-    /// The span from the start of this one to the end of another.
+    /// Returns the span from the start of this one to the end of another.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -47,7 +47,7 @@ impl Span {
         }
     }
 
-    /// Whether the span contains an offset.
+    /// Returns true if the span contains an offset.
     pub fn contains(self, offset: u32) -> bool {
         self.start <= offset && offset < self.end
     }

@@ -56,7 +56,7 @@ impl TypeRef {
     }
 }
 
-/// Whether a string is a path without type arguments.
+/// Checks if a string is a path without type arguments.
 pub fn is_path(text: &str) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let mut cursor = tokens.cursor();

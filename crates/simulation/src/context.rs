@@ -52,7 +52,7 @@ pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
     Entered(())
 }
 
-/// The current simulated time, or `None` outside of a simulation.
+/// Returns the current simulated time, or `None` outside of a simulation.
 #[must_use]
 pub fn now() -> Option<Timestamp> {
     CURRENT.with_borrow(|current| {

@@ -59,7 +59,8 @@ pub enum OnServer {
 }
 
 impl Report {
-    /// Whether all histories passed and the real server, if used, agreed with the simulation.
+    /// Returns true if all histories passed and the real server, if used, agreed with the
+    /// simulation.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let differs = match &self.on_server {

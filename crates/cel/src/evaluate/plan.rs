@@ -82,8 +82,8 @@ impl Plan {
         type_name(&path)
     }
 
-    /// Whether cel-go evaluates an expression as an attribute, i.e. a variable or something with
-    /// fields or indices.
+    /// Returns true if cel-go evaluates an expression as an attribute, i.e. a variable or something
+    /// with fields or indices.
     pub(super) fn is_attribute(&self, expr: &Expr) -> bool {
         match &expr.kind {
             Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_none(),

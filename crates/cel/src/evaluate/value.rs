@@ -121,7 +121,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The size that determines the cost of a call.
+    /// Returns the size that determines the cost of a call.
     pub(super) fn size(&self) -> u64 {
         match self {
             Value::String(text) => text.chars().count() as u64,
@@ -207,7 +207,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The keys. The API server visits them in random order.
+    /// Returns the keys. The API server visits them in random order.
     pub(super) fn keys(&self) -> Vec<Value<'v>> {
         match self {
             Map::Json(map) => map.keys().map(Value::string).collect(),

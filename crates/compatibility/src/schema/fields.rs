@@ -126,7 +126,7 @@ impl Comparison {
     }
 }
 
-/// The schema of a field, which may be `additionalProperties`.
+/// Returns the schema of a field, which may be `additionalProperties`.
 fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     let known = schema
         .properties

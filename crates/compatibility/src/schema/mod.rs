@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// Whether all values of this type also belong to the other type.
+    /// Returns true if all values of this type also belong to the other type.
     fn fits(self, other: Kind) -> bool {
         use SchemaType::{Integer, Number, String};
         match (self, other) {

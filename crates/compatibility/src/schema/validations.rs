@@ -59,8 +59,8 @@ impl Comparison {
     }
 }
 
-/// Whether a rule supersedes another one. Rules that report the same are likely to be different
-/// versions of one rule.
+/// Returns true if a rule supersedes another one. Rules that report the same are likely to be
+/// different versions of one rule.
 fn is_successor(former: &Cel, rule: &Cel) -> bool {
     former.rule.trim() == rule.rule.trim()
         || former.message.is_some() && former.message == rule.message && former.field_path == rule.field_path

@@ -33,7 +33,7 @@ impl Budget {
         }
     }
 
-    /// The number of remaining steps.
+    /// Returns the number of remaining steps.
     pub fn left(&self) -> u64 {
         self.left.get()
     }

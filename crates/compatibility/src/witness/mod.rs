@@ -253,7 +253,7 @@ impl<'b> Pair<'b> {
         true
     }
 
-    /// Whether updates of a stored object are rejected even if they only change labels.
+    /// Returns true if updates of a stored object are rejected even if they only change labels.
     fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
         let mut body = stored.clone();
         body["metadata"]["labels"] = json!({ "changed": "true" });

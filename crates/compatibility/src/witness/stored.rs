@@ -18,7 +18,7 @@ pub struct StoredVerdict {
 }
 
 impl StoredVerdict {
-    /// Whether the object is unaffected.
+    /// Returns true if the object is unaffected.
     pub fn is_fine(&self) -> bool {
         *self == StoredVerdict::default()
     }

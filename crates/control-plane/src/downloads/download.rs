@@ -241,7 +241,7 @@ impl<W: Write> Hashed<W> {
         Hashed { inner, context }
     }
 
-    /// The checksum in lower-case hexadecimal.
+    /// Returns the checksum in lower-case hexadecimal.
     pub fn finish(self) -> String {
         let digest = self.context.finish();
         digest.as_ref().iter().fold(String::new(), |mut text, byte| {

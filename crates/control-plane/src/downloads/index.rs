@@ -138,7 +138,7 @@ impl Index {
     }
 }
 
-/// Whether a string is a sha512 checksum in the index's notation.
+/// Checks if a string is a sha512 checksum in the index's notation.
 pub fn is_sha512(text: &str) -> bool {
     text.len() == 128 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

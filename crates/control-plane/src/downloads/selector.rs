@@ -66,7 +66,7 @@ impl Selector {
         }
     }
 
-    /// Whether the selector includes a version.
+    /// Returns true if the selector includes a version.
     pub fn matches(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
@@ -79,7 +79,7 @@ impl Selector {
         }
     }
 
-    /// Whether a version has the same minor version as the selector.
+    /// Checks if a version has the same minor version as the selector.
     pub fn is_near(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,

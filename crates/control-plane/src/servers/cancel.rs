@@ -13,7 +13,7 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Cancel::cancel`] was called.
+    /// Returns true if [`Cancel::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)

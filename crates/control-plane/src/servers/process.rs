@@ -108,7 +108,7 @@ impl Process {
         Error::new(format!("{name} {what}; its last lines:\n{}", tail(&log)))
     }
 
-    /// Whether the server exited because its port was in use by another process.
+    /// Returns true if the server exited because its port was in use by another process.
     pub(crate) fn lost_its_port(&self) -> bool {
         let log = self
             .log

@@ -343,7 +343,7 @@ impl<'u> Checker<'u> {
     }
 }
 
-/// The allowed types. Empty means any.
+/// Returns the allowed types. Empty means any.
 fn types(schema: &Schema) -> Vec<&'static str> {
     match schema.schema_type {
         _ if schema.int_or_string => vec!["integer", "string"],
@@ -352,7 +352,7 @@ fn types(schema: &Schema) -> Vec<&'static str> {
     }
 }
 
-/// The format, unless the server ignores it for values of this type.
+/// Returns the format, unless the server ignores it for values of this type.
 fn format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref().filter(|format| !format.is_empty())?;
     let schema_type = schema.schema_type.filter(|_| !schema.int_or_string);
@@ -366,7 +366,7 @@ fn format(schema: &Schema) -> Option<&str> {
     is_known.then_some(format)
 }
 
-/// Whether this is a known string format. The server ignores hyphens in format names.
+/// Returns true if this is a known string format. The server ignores hyphens in format names.
 fn is_text_format(format: &str) -> bool {
     known_format(format).is_some()
 }

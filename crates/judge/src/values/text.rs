@@ -6,8 +6,8 @@ use rbuilder_schema::Schema;
 use super::{Checker, Outcome, Violation, accepts};
 use crate::error::FieldError;
 
-/// Whether Go's `encoding/base64` decodes a string. Unlike the format `byte`, this accepts empty
-/// strings and ignores line breaks.
+/// Returns true if Go's `encoding/base64` decodes a string. Unlike the format `byte`, this accepts
+/// empty strings and ignores line breaks.
 fn is_decoded_by_go(text: &str) -> bool {
     let text = text.replace(['\r', '\n'], "");
     text.is_empty() || accepts("byte", &text) == Some(true)

@@ -39,7 +39,7 @@ pub struct Parameter {
 }
 
 impl Function<'_> {
-    /// The names of the type parameters.
+    /// Returns the names of the type parameters.
     pub fn type_parameters(&self) -> Vec<String> {
         let Some(span) = self.generics else {
             return Vec::new();
@@ -53,7 +53,7 @@ impl Function<'_> {
         generics.unwrap_or_default()
     }
 
-    /// The text `-> Type`, or an empty string.
+    /// Returns the text `-> Type`, or an empty string.
     pub fn output_text(&self) -> &str {
         self.output.map_or("", |span| self.inputs.text_of(span))
     }
@@ -136,7 +136,7 @@ pub(super) fn read_function<'a>(
     })
 }
 
-/// The name before the colon, or `self`. Patterns have none.
+/// Returns the name before the colon, or `self`. Patterns have none.
 fn name(mut cursor: Cursor<'_>) -> Option<String> {
     cursor.eat(b'&');
     if cursor.kind() == Kind::Lifetime {

@@ -19,7 +19,7 @@ impl<'a> Implementation<'a> {
         TypeRef::read(&mut self.parts().1)
     }
 
-    /// The last segment of the trait's path, if this is a trait impl.
+    /// Returns the last segment of the trait's path, if this is a trait impl.
     pub fn trait_name(&self) -> Option<&'a str> {
         self.parts().0
     }

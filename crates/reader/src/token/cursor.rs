@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         &self.tokens.text[span.range()]
     }
 
-    /// Whether the next token is the closing delimiter or the end of the text.
+    /// Returns true if the next token is the closing delimiter or the end of the text.
     pub fn is_end(self) -> bool {
         matches!(self.kind(), Kind::Close(_) | Kind::End)
     }
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token is this character.
+    /// Returns true if the next token is this character.
     pub fn is_punct(self, punct: u8) -> bool {
         self.kind() == Kind::Punct(punct)
     }
@@ -95,8 +95,8 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Whether the next two tokens are these characters without any space in between, as in `::` or
-    /// `->`.
+    /// Returns true if the next two tokens are these characters without any space in between, as in
+    /// `::` or `->`.
     pub fn is_pair(self, first: u8, second: u8) -> bool {
         self.is_punct(first) && {
             let next = self.second();
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the next token is an identifier that isn't a keyword.
+    /// Returns true if the next token is an identifier that isn't a keyword.
     pub fn is_ident(self) -> bool {
         match self.kind() {
             Kind::RawIdent => true,

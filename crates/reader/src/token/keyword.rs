@@ -1,7 +1,7 @@
 //! Keywords.
 
-/// Whether a word is a keyword in all editions. Words that are reserved only in some (`async`,
-/// `dyn`, `try`, `gen`) are accepted; rustc rejects them where necessary.
+/// Returns true if a word is a keyword in all editions. Words that are reserved only in some
+/// (`async`, `dyn`, `try`, `gen`) are accepted; rustc rejects them where necessary.
 pub(super) fn is_reserved(word: &str) -> bool {
     match word.len() {
         2 => matches!(word, "as" | "fn" | "if" | "in"),

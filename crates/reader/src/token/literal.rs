@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The value of `"…"`, `r"…"` or `r#"…"#`. `None` if it contains an unknown escape.
+/// Returns the value of `"…"`, `r"…"` or `r#"…"#`. `None` if it contains an unknown escape.
 ///
 /// Line breaks are normalized to `\n`, regardless of the file's line endings.
 pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {

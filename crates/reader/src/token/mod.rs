@@ -41,7 +41,7 @@ impl<'a> Tokens<'a> {
         self.text
     }
 
-    /// The span of the whole text.
+    /// Returns the span of the whole text.
     pub fn span(&self) -> Span {
         self.list.last().map_or_else(Span::default, |end| Span {
             start: 0,

@@ -82,7 +82,7 @@ impl DeployedOperator {
         operator
     }
 
-    /// The operator's namespace.
+    /// Returns the operator's namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.rendered.namespace

@@ -137,7 +137,7 @@ impl WebhookServer {
         args.serving_webhooks(self.address.port, self.folder.path())
     }
 
-    /// The directory with `tls.crt` and `tls.key`.
+    /// Returns the directory with `tls.crt` and `tls.key`.
     #[must_use]
     pub fn certificates(&self) -> PathBuf {
         self.folder.path().to_owned()

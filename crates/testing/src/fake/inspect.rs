@@ -56,7 +56,8 @@ impl ApiServer {
         self
     }
 
-    /// The response to a rejected request, with the reason that corresponds to the status code.
+    /// Returns the response to a rejected request, with the reason that corresponds to the status
+    /// code.
     #[must_use]
     pub fn refusal(code: u16, message: &str) -> http::Response<ResponseBody> {
         json_response(code, &Failure::of_code(code, message).to_json())
@@ -121,7 +122,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// The CRD schema of a version of a kind, as JSON.
+    /// Returns the CRD schema of a version of a kind, as JSON.
     #[must_use]
     pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {
         let state = self.shared().state();

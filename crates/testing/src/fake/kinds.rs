@@ -360,7 +360,7 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// The string at a JSON pointer, or an empty string. Doesn't support escapes.
+/// Returns the string at a JSON pointer, or an empty string. Doesn't support escapes.
 pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     // Faster than `Value::pointer`, which allocates twice per name for unescaping.
     let mut names = pointer.split('/').skip(1);

@@ -154,7 +154,7 @@ const SERVER_METADATA: [&str; 10] = [
     "selfLink",
 ];
 
-/// The part of an object whose fields get managers when this subresource is written.
+/// Returns the part of an object whose fields get managers when this subresource is written.
 pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
     let Some(fields) = object.as_object() else {
         return object.clone();

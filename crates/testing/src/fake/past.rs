@@ -20,8 +20,8 @@ impl State {
         (is_behind && past.until > Instant::now()).then_some(past)
     }
 
-    /// The version that a stale cache serves to reads with `from` as a lower bound, or `None` to
-    /// serve the latest one.
+    /// Returns the version that a stale cache serves to reads with `from` as a lower bound, or
+    /// `None` to serve the latest one.
     pub(super) fn cached_version(&self, id: &ResourceId, from: u64) -> Option<u64> {
         let version = self.past_of(id)?.version;
         (version >= from).then_some(version)

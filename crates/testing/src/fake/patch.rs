@@ -112,8 +112,8 @@ fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
     Err(Failure::new(500, "", message))
 }
 
-/// Rejects an apply with a uid if the object doesn't exist, since it's meant to update an existing
-/// one.
+/// Rejects an apply with a uid if there's no such object: the uid shows that the applier expects to
+/// update an existing one.
 fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
     let uid = string_at(wanted, "/metadata/uid");
     if uid.is_empty() {

@@ -31,7 +31,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb as spelled in roles, e.g. `deletecollection`.
+    /// Returns the verb as spelled in roles, e.g. `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Get => "get",

@@ -65,7 +65,7 @@ impl Permission {
         }
     }
 
-    /// The permission that an access review asks about, or `None` for a non-resource URL.
+    /// Returns the permission that an access review asks about, or `None` for a non-resource URL.
     fn of_review(attributes: &Value) -> Option<Self> {
         let text = |name: &str| Some(attributes[name].as_str()?.to_owned()).filter(|text| !text.is_empty());
         Some(Self {

@@ -66,7 +66,7 @@ impl Selector {
         !self.labels.is_empty() || !self.fields.is_empty() || self.shard.is_some()
     }
 
-    /// Whether an object in the request's version matches.
+    /// Returns true if an object in the request's version matches.
     pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
         self.matches_key(key)
             && self.shard.as_ref().is_none_or(|shard| shard.contains(object))

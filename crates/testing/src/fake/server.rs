@@ -392,7 +392,8 @@ impl ApiServer {
         Client::new(service, OWN_NAMESPACE)
     }
 
-    /// The permissions needed by the requests of [`client`](Self::client), sorted and deduplicated.
+    /// Returns the permissions needed by the requests of [`client`](Self::client), sorted and
+    /// deduplicated.
     #[must_use]
     pub fn permissions(&self) -> Vec<Permission> {
         self.shared.state().roles.asked.iter().cloned().collect()
@@ -439,7 +440,7 @@ impl ApiServer {
         }
     }
 
-    /// The permissions that the operator needed but weren't granted by the roles set by
+    /// Returns the permissions that the operator needed but weren't granted by the roles set by
     /// [`role_from`](Self::role_from). Empty without roles.
     #[must_use]
     pub fn missing_permissions(&self) -> Vec<Permission> {

@@ -31,7 +31,7 @@ impl View {
         }
     }
 
-    /// Whether the kind is still served in this form.
+    /// Returns true if the kind is still served in this form.
     pub(super) fn is_served(&self, state: &State) -> bool {
         let served = state.kind(&self.definition.id);
         served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))

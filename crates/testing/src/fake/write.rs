@@ -469,7 +469,8 @@ fn is_same_except(ignored: &[&str], old: &Value, new: &Value) -> bool {
         && old.iter().filter(|(name, _)| compared(name)).all(same)
 }
 
-/// Whether an object is being deleted without any finalizers or grace period to hold it back.
+/// Returns true if an object is being deleted without any finalizers or grace period to hold it
+/// back.
 pub(super) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);

@@ -109,8 +109,8 @@ fn parse_words(text: &str) -> Option<i64> {
     total
 }
 
-/// The units matched by a word. There may be several, because the API server adds the duration once
-/// per matching spelling.
+/// Returns the units matched by a word. There may be several, because the API server adds the
+/// duration once per matching spelling.
 fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     const HOUR: i64 = 3600 * SECOND;
     const UNITS: &[(&[&str], &str, i64)] = &[

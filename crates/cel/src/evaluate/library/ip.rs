@@ -178,7 +178,8 @@ impl Ip {
         }
     }
 
-    /// The address as a number, left-aligned so that v4 and v6 prefixes can be handled alike.
+    /// Returns the address as a number, left-aligned so that v4 and v6 prefixes can be handled
+    /// alike.
     pub(super) fn bits(&self) -> u128 {
         match self {
             Ip::V4(ip) => u128::from(ip.to_bits()) << 96,

@@ -64,7 +64,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The object's namespace. A Namespace counts as being inside itself.
+    /// Returns the object's namespace. A Namespace counts as being inside itself.
     pub(super) fn namespace(&self) -> &'a str {
         match self.is_namespace() {
             true => self.name(),

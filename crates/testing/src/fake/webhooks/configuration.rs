@@ -86,8 +86,8 @@ impl Hook {
         matches!(string_at(self.webhook(), "/sideEffects"), "None" | "NoneOnDryRun")
     }
 
-    /// The version in which the webhook reviews a write, or `None` if it doesn't match. Fails if a
-    /// match condition can't be evaluated and the failure policy is `Fail`.
+    /// Returns the version in which the webhook reviews a write, or `None` if it doesn't match.
+    /// Fails if a match condition can't be evaluated and the failure policy is `Fail`.
     pub(super) fn matched_version<'a>(
         &self,
         attributes: Attributes<'a>,

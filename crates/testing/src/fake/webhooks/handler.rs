@@ -46,7 +46,7 @@ impl WebhookHandler {
         self
     }
 
-    /// Whether the operator converts any CRD's objects.
+    /// Checks if the operator converts any CRD's objects.
     #[must_use]
     pub fn converts(&self) -> bool {
         !self.converted_crds.is_empty()
