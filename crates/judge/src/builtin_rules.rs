@@ -318,7 +318,8 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     let new_size = size(&new_spec["resources"]["requests"]);
     let is_at_most = |other: &str| compare_quantities(&new_size, other).map(Ordering::is_le);
     let old_size = size(&old_spec["resources"]["requests"]);
-    // After a failed expansion, the size may be reduced again, but not below the actual capacity.
+    // After a failed expansion, the size may be reduced again, as long as it stays above the actual
+    // capacity.
     let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
     if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
         let field = field_path("spec.resources.requests.storage");

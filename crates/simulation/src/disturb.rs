@@ -14,7 +14,7 @@ use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
 
 const OUTAGE: Duration = Duration::from_secs(30);
-/// Long enough to delete and recreate an object while the operator's watches are down.
+/// How long to hold back watch events, so that an object can be deleted and recreated unseen.
 const UNSEEN: Duration = Duration::from_millis(500);
 const DELAY: Duration = Duration::from_secs(2);
 

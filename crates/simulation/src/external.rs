@@ -166,7 +166,7 @@ pub fn new_id() -> String {
     format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
 }
 
-/// Object-safe counterpart of [`External`], which isn't because of its constant.
+/// Object-safe version of [`External`], whose associated constant rules out trait objects.
 trait System: Send {
     fn objects(&self) -> Vec<(String, Value)>;
     fn remove(&mut self, name: &str);

@@ -21,7 +21,7 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 
 /// Lists the differences between a compiled CRD (`Kind::crd()`) and its manifest, one per line.
 ///
-/// Ignores what kube generates without the API server needing it: title and description of the
+/// Ignores what kube generates but the API server doesn't need: title and description of the
 /// root, `nullable` on an optional status, the missing description of a status with alternatives,
 /// and integers printed as floats.
 ///

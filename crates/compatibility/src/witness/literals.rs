@@ -29,8 +29,7 @@ pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     values
 }
 
-/// Integers along with their neighbors, and also strings of that length in case a number is a
-/// length.
+/// Integers with their neighbors, plus strings of those lengths in case the rule checks a length.
 fn numbers(text: &str) -> Vec<Value> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != '.');
     let mut values = Vec::new();

@@ -138,8 +138,10 @@ impl Act {
     }
 }
 
-/// A controller of the simulated cluster. It is level-triggered: after each change, it is given the
-/// whole state and returns what it wants to do next.
+/// A controller of the simulated cluster.
+///
+/// Behaviors are level-triggered: after each change, they observe the complete state of the cluster
+/// and return their next acts.
 ///
 /// ```
 /// use rbuilder_simulation::{Act, Behavior, Pace, World};

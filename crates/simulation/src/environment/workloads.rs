@@ -121,8 +121,8 @@ pub(super) enum Progress {
     TimedOut,
 }
 
-/// Conditions of a Deployment, with the real controller's reasons and messages. `subject` is what
-/// is progressing, e.g. `ReplicaSet "web-7d4"`.
+/// Conditions of a Deployment, with the real controller's reasons and messages. `subject` names
+/// the object that makes progress, e.g. `ReplicaSet "web-7d4"`.
 pub(super) fn deployment_conditions(is_available: bool, progress: Progress, subject: &str) -> Value {
     let condition = |kind: &str, is_true: bool, reason: &str, message: &str| {
         json!({
