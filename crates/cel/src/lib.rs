@@ -17,8 +17,7 @@
 //! | types of nodes | `check`, `unify`, `literals`, `mismatch` | cel-go's `checker/checker.go` |
 //! | cost of one run | `cost` | cel-go's `checker/cost.go`, `apiserver/pkg/cel/library/cost.go` |
 //! | all rules of a schema: number of runs, budgets | `rules`, `bounds`, `field_path` | `apiextensions/validation/validation.go` |
-//! | the rules of a value in an object: messages, budgets | `rule_set` |
-//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
+//! | the rules of a value in an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
 //! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
 //! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
 //! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |

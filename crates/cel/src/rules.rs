@@ -167,7 +167,7 @@ impl Walk {
         self.add(examined, &site.place, "");
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
-            // The server evaluates at most one message per object, namely for the first failing rule.
+            // The server evaluates at most one message per object: that of the first failing rule.
             let site = site.at(rule.message_expression_origin.or(rule.origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
