@@ -1,19 +1,19 @@
 //! Translates help for types that derive schemars' `JsonSchema` or use kube alone.
 //!
-//! Our help texts are written for `derive(CrdSchema)`, whose attributes do not compile on other
-//! types. Here we replace them with attributes that schemars and kube accept.
-//! `crates/generator/tests/advice.rs` follows each piece of advice,
+//! Help texts are written for `derive(CrdSchema)`, whose attributes don't compile on other types.
+//! This module swaps them for attributes that schemars and kube accept.
+//! `crates/generator/tests/advice.rs` applies each piece of advice,
 //! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and
 //! `cargo xtask advice` does so with older releases.
 //!
-//! Older versions of kube lack some attributes and use an older schemars, so [`for_kube`] replaces
-//! advice that the program's version of kube would not accept.
+//! Older versions of kube lack some attributes and depend on an older schemars, so [`for_kube`]
+//! also replaces advice that the program's version of kube would reject.
 
 use rbuilder_schema::ESCAPE;
 
 use crate::kube_release::KubeRelease;
 
-/// Returns help for a type, which stays as it is if the type derives `CrdSchema`.
+/// Adapts `help` to a type, unless the type derives `CrdSchema`.
 pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     if is_ours {
         help.to_owned()
@@ -32,7 +32,7 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
-/// Rewrites advice about a field, because a status type has no field to put an attribute on.
+/// Rewrites advice about a field for a status type, which has no field to put an attribute on.
 pub(crate) fn for_status(help: &str) -> String {
     let of_field = match help.split_once("put `#[") {
         Some((before, after)) if after.ends_with("on the field") => Some(before),
@@ -61,10 +61,10 @@ const BY_HAND: &str = "describe its JSON on the type: replace `JsonSchema` among
 
 const ANY: &str = "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on";
 
-/// Kept separate because [`SINCE`] replaces it for old versions of schemars.
+/// A separate constant so that [`SINCE`] can replace it for old versions of schemars.
 pub(crate) const JSON_OF_DEFAULT: &str = "write its JSON as `#[schemars(extend(\"default\" = …))]`";
 
-/// Pairs of what we say under `derive(CrdSchema)` and what schemars' users have to write instead.
+/// Pairs of advice for `derive(CrdSchema)` and the equivalent for plain schemars.
 const ADVICE: &[(&str, &str)] = &[
     (ESCAPE, SAME_FORM),
     (
@@ -113,8 +113,8 @@ fn replace_words(help: &str, words: &str, by: &str) -> String {
     let Some((before, after)) = help.split_once(words) else {
         return help.to_owned();
     };
-    // If `words` opens a code span without closing it, drop the rest of the span as well. Otherwise
-    // half an attribute would follow `by`.
+    // If `words` opens a code span without closing it, drop the rest of the span too, so that `by`
+    // isn't followed by half an attribute.
     let is_open = words.matches('`').count() % 2 == 1;
     let after = match after.split_once('`') {
         Some((_, after)) if is_open => after,
@@ -123,8 +123,8 @@ fn replace_words(help: &str, words: &str, by: &str) -> String {
     format!("{before}{by}{after}")
 }
 
-/// `(version, advice, replacement)`: the advice compiles with that version of kube or newer, and
-/// users of an older one get the replacement.
+/// `(version, advice, replacement)`: the advice compiles with `version` of kube or newer; users of
+/// an older one get the replacement.
 const SINCE: &[(KubeRelease, &str, &str)] = &[
     (
         KubeRelease::ANNOTATION,
@@ -173,8 +173,7 @@ const SINCE: &[(KubeRelease, &str, &str)] = &[
         "`json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
         "`serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
     ),
-    // These match the start of any `extend(…)` that no row above has replaced, so they have to come
-    // last.
+    // Catch-all for `extend(…)` calls that no row above has replaced. Must come last.
     (
         KubeRelease::SCHEMARS_1,
         "`#[schemars(extend(",

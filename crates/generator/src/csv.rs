@@ -9,15 +9,15 @@ use crate::origin::place_of;
 use crate::place::Place;
 use crate::report::Report;
 
-/// The first `required` entry for each CRD and version, together with the kind that it's on.
+/// The first `required` entry for each CRD and version, together with its kind.
 #[derive(Default)]
 pub(crate) struct RequiredCrds<'a> {
     first: BTreeMap<(&'a str, &'a str), (&'a str, &'a RequiredCrd)>,
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// A ClusterServiceVersion has a single entry for each version of a CRD, so we report one that
-    /// contradicts an earlier one.
+    /// A ClusterServiceVersion has a single entry per CRD version, so an entry that contradicts an
+    /// earlier one is reported.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());
@@ -40,16 +40,16 @@ impl<'a> RequiredCrds<'a> {
 /// Why a field with `#[csv(…)]` gets no descriptor.
 #[derive(Clone, Copy)]
 enum Obstacle<'a> {
-    /// Its name would be ambiguous in a path.
+    /// The field name would be ambiguous in a path.
     Name(&'a str),
-    /// It's in a map, whose keys we don't know.
+    /// The field is in a map, whose keys aren't known.
     Map,
-    /// It's in neither `spec` nor `status`.
+    /// The field is in neither `spec` nor `status`.
     Part,
 }
 
-/// The places of `#[csv(…)]` on fields, and why each has no effect. This is `None` if at least one
-/// of the types that use the field gives it an effect.
+/// The places of `#[csv(…)]` on fields, with the reason why it has no effect, or `None` if it has
+/// an effect in at least one of the types that use the field.
 #[derive(Default)]
 pub(crate) struct DescriptorPlaces {
     reasons: BTreeMap<Place, Option<String>>,

@@ -1,7 +1,7 @@
 //! Finds where a field is declared in source, given its path in objects.
 //!
-//! Schemas don't record this, because types share schemas, and most runs have no use for it.
-//! Callers that do, such as a comparison of manifests, look the places up afterwards.
+//! Schemas don't record this: types share schemas, and most runs have no use for it. Callers that
+//! need it, e.g. to compare manifests, look the places up afterwards.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use crate::sources::Sources;
 use crate::survey::collect_build;
 use crate::{FileRange, Options};
 
-/// Recursive types have no end.
+/// Recursive types never end.
 const MAX_DEPTH: usize = 64;
 
-/// How many types we visit for one field. Variants can use the same type at every level, so there
-/// may be a great many ways down.
+/// Maximum number of types visited for one field. Variants can use the same type at every level, so
+/// the number of paths can explode.
 const MAX_STEPS: usize = 10_000;
 
 /// A field in the objects of a kind.
@@ -44,12 +44,12 @@ pub struct FieldPath {
 pub struct FieldPlace {
     /// Where the field is, or else the struct of the kind.
     pub range: FileRange,
-    /// True if the struct derives `CrdSchema`, so that it accepts our attributes.
+    /// True if the struct derives `CrdSchema` and therefore accepts our attributes.
     pub is_ours: bool,
 }
 
-/// Returns where each field is declared, or `None` if there is no such kind or field. If a field is
-/// in a type that we don't read, it's where the enclosing field is declared.
+/// Returns where each field is declared, or `None` if there is no such kind or field. For a field
+/// inside a type that we don't read, returns the place of the enclosing field.
 pub fn find_fields(
     sources: &dyn Sources,
     options: &Options,
@@ -78,7 +78,7 @@ struct Found {
     is_ours: bool,
 }
 
-/// A step from a value into it.
+/// A step down into a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step<'a> {
     Field(&'a str),
@@ -178,7 +178,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Returns `None` if there are no steps left, or if they lead to types that we don't read.
+    /// Returns `None` if no steps are left, or if they lead to unread types.
     fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Found> {
         let (step, rest) = steps.split_first()?;
         match (ty, step) {
@@ -247,7 +247,7 @@ impl Finder<'_> {
             return None;
         };
         for (field, span) in of.fields.iter().zip(of.sites) {
-            // A flattened field itself isn't part of the path.
+            // A flattened field isn't part of the path.
             if field.flatten {
                 if let Some(found) = self.in_slot(field.slot, within, steps) {
                     return Some(found);
@@ -267,7 +267,7 @@ impl Finder<'_> {
         within: Within<'_>,
         steps: &[Step<'_>],
     ) -> Option<Found> {
-        // With some representations, the content is in a field of its own.
+        // Some representations put the content into a field of its own.
         let wrapper = match tagging {
             _ if variant.untagged => None,
             Tagging::External => Some(&variant.name),

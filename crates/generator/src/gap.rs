@@ -1,9 +1,9 @@
-//! Parts of the source whose items we don't know: text after a syntax error, macros, files that a
-//! build generates, and imports under a `cfg` that we cannot evaluate.
+//! Parts of the source whose items aren't known: text after a syntax error, macros, files that a
+//! build generates, and imports under a `cfg` that can't be evaluated.
 //!
-//! We generate other kinds despite an error, but we don't leave out anything silently. If a gap may
-//! declare a name, we don't look it up elsewhere, and if it may declare a version of a kind, we
-//! don't generate that kind.
+//! Other kinds are generated despite an error, but nothing is left out silently. A name that a gap
+//! may declare isn't looked up elsewhere, and a kind isn't generated if a gap may declare one of
+//! its versions.
 
 use crate::place::FileId;
 
@@ -17,24 +17,23 @@ pub(crate) struct Gap {
     pub(crate) text: Box<str>,
     /// True if there's a `derive(CustomResource)` in the text.
     pub(crate) hides_kind: bool,
-    /// What we report for everything that needs an item of this gap.
+    /// Reported for everything that needs an item of this gap.
     pub(crate) reason: rbuilder_syntax::Diagnostic,
 }
 
-/// Why we don't know the items.
+/// Why the items aren't known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GapSort {
-    /// Text after a syntax error. We can still rely on the names of items in it.
+    /// Text after a syntax error. The names of items in it are still reliable.
     Unread,
-    /// A macro call, or an item that an attribute macro may change. Any word in it may name an
-    /// item.
+    /// A macro call, or an item that an attribute macro may change. Any word in it may be the name
+    /// of an item.
     Macro,
-    /// A kind with attributes that we failed to parse. `text` has all of them, including the name
-    /// of the type.
+    /// A kind with unparsable attributes. `text` has all of them, including the name of the type.
     Kind,
-    /// Imports under a `cfg` that we cannot evaluate. `text` has the imported names.
+    /// Imports under a `cfg` that can't be evaluated. `text` has the imported names.
     Undecided,
-    /// A file that a build generates, so we don't know anything about it.
+    /// A file that a build generates, about which nothing is known.
     Built,
 }
 
@@ -81,8 +80,8 @@ fn has_word(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
 }
 
-/// Returns true if the name is in a `use` or after a keyword, or if it's the name of a type that
-/// kube generates (`kind = "Foo"`).
+/// Returns true if the name is in a `use`, after a keyword, or the name of a type that kube
+/// generates (`kind = "Foo"`).
 fn declares(text: &str, name: &str) -> bool {
     const KEYWORDS: [&str; 10] = [
         "struct", "enum", "union", "type", "trait", "mod", "fn", "const", "static", "kind",

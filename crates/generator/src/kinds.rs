@@ -10,11 +10,11 @@ use crate::{Diagnostic, FileRange};
 /// A kind in the selected packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSummary {
-    /// The kind. If we can't parse its attributes, it's the name of the struct.
+    /// The kind, or the name of the struct if its attributes can't be parsed.
     pub kind: String,
-    /// The API group, which is empty if we can't parse the attributes.
+    /// The API group. Empty if the attributes can't be parsed.
     pub group: String,
-    /// The plural, which is empty if we can't parse the attributes.
+    /// The plural. Empty if the attributes can't be parsed.
     pub plural: String,
     /// True if the kind is namespaced.
     pub is_namespaced: bool,
@@ -24,10 +24,10 @@ pub struct KindSummary {
     pub place: FileRange,
     /// The folder of the package.
     pub package: String,
-    /// The warnings about code that modifies what `crd()` returns, as indexes into the list of
+    /// Warnings about code that modifies the result of `crd()`, as indexes into the list of
     /// diagnostics.
     pub patches: Vec<usize>,
-    /// What became of the kind.
+    /// The outcome of the run for the kind.
     pub outcome: KindOutcome,
 }
 
@@ -39,27 +39,27 @@ impl KindSummary {
     }
 }
 
-/// What became of a kind in a run.
+/// The outcome of a run for a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindOutcome {
-    /// Its CRD can be generated. It's written, unless an error elsewhere stops the run.
+    /// The CRD can be generated. It is written, unless an error elsewhere stops the run.
     Readable {
         /// The path of its manifest.
         path: String,
     },
-    /// It gets no CRD, because it belongs to another project or hasn't been selected.
+    /// No CRD, because the kind belongs to another project or isn't selected.
     Skipped {
-        /// Why it's skipped, as a phrase for messages.
+        /// The reason for skipping the kind, as a phrase for messages.
         reason: String,
     },
-    /// Its CRD can't be generated because of errors.
+    /// The CRD can't be generated because of errors.
     HeldBack {
         /// The errors, as indexes into the list of diagnostics.
         errors: Vec<usize>,
     },
 }
 
-/// What we know about a kind during the run.
+/// A kind during the run.
 pub(crate) struct Kind {
     pub(crate) kind: String,
     pub(crate) group: String,
@@ -72,10 +72,10 @@ pub(crate) struct Kind {
     pub(crate) state: State,
 }
 
-/// What becomes of a kind, before we know all errors.
+/// The preliminary outcome for a kind, before all errors are known.
 pub(crate) enum State {
     Skipped(Skipped),
-    /// Someone wants the CRD. The index is the one in [`Concern::Kind`].
+    /// The CRD is requested. The index is the one in [`Concern::Kind`].
     Asked(usize),
 }
 

@@ -4,8 +4,7 @@ use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::kubernetes::BuiltinKind;
 
-/// Versions of built-in kinds. More stable ones come first, and newer ones first within the same
-/// level.
+/// Versions of built-in kinds, by decreasing stability and then from newest to oldest.
 const VERSIONS: [&str; 11] = [
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha4", "v1alpha3", "v1alpha2",
     "v1alpha1",
@@ -14,7 +13,7 @@ const VERSIONS: [&str; 11] = [
 /// A built-in kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesKind {
-    /// The API group, which is `""` for the core group.
+    /// The API group. `""` is the core group.
     pub group: String,
     /// The version.
     pub version: String,
@@ -26,18 +25,18 @@ pub struct KubernetesKind {
     pub path: String,
     /// True if the kind is namespaced.
     pub is_namespaced: bool,
-    /// True if objects can be listed and watched, which isn't the case for reviews.
+    /// True if objects can be listed and watched. False for e.g. reviews.
     pub is_watchable: bool,
-    /// True if clients can write objects, because webhooks are only called for these. For example,
-    /// the API server computes every `ComponentStatus` itself.
+    /// True if clients can write objects; webhooks are only called for these. False for e.g.
+    /// `ComponentStatus`, which the API server computes itself.
     pub is_written: bool,
     /// True if this is the newest stable version of the kind.
     pub is_preferred: bool,
 }
 
 /// Looks up a built-in kind in a minor version of Kubernetes, or in the newest one. The group may
-/// be abbreviated, so `networking` is as good as `networking.k8s.io`, and the core group may be
-/// `core` or empty.
+/// be abbreviated (`networking` for `networking.k8s.io`), and the core group may be `core` or
+/// empty.
 pub fn find_kubernetes_kind(
     minor: Option<Minor>,
     group: &str,
@@ -61,7 +60,7 @@ pub fn find_kubernetes_kind(
     })
 }
 
-/// If [`find_kubernetes_kind`] finds nothing, suggests a similar kind. The text is in the
+/// Suggests a similar kind if [`find_kubernetes_kind`] finds nothing. The text is in the
 /// imperative.
 pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, kind: &str) -> Option<String> {
     let catalogue = Catalogue::new(minor.unwrap_or_default());
@@ -89,12 +88,12 @@ pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, ki
     ))
 }
 
-/// Returns whether this is one of Kubernetes' own groups. The name may be abbreviated.
+/// Returns true for Kubernetes' own groups. The name may be abbreviated.
 pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }
 
-/// Returns the versions of the kind. The preferred one comes first.
+/// Returns the versions of the kind, the preferred one first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));
     VERSIONS.into_iter().filter(has).collect()

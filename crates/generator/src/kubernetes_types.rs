@@ -12,9 +12,9 @@ use crate::{Diagnostic, FileRange};
 pub(crate) struct MinorChoice {
     /// `None` if nothing selects a version.
     pub(crate) minor: Option<Minor>,
-    /// Where the version comes from, or why it's not the requested one.
+    /// The origin of the version, or the reason why it isn't the requested one.
     pub(crate) remark: Option<String>,
-    /// True if we don't have the version that was asked for.
+    /// True if the requested version isn't available.
     pub(crate) is_other: bool,
 }
 
@@ -24,17 +24,17 @@ pub(crate) struct KubernetesTypes {
     doubt: Option<Doubt>,
 }
 
-/// We aren't sure about the version, or it isn't the requested one.
+/// The version is uncertain, or isn't the requested one.
 struct Doubt {
     path: String,
     range: Range<usize>,
     remark: Option<String>,
-    /// The versions that may be meant instead. Empty if any type could differ.
+    /// Candidates for the actual version. Empty if any type could differ.
     others: Vec<Catalogue<'static>>,
 }
 
 impl KubernetesTypes {
-    /// Without a choice, we take the newest version. `place` is where a manifest declares
+    /// Uses the newest version if there is no choice. `place` is where a manifest declares
     /// k8s-openapi.
     pub(crate) fn new(choice: MinorChoice, place: Option<(String, Range<usize>)>) -> Self {
         let MinorChoice {
@@ -61,13 +61,13 @@ impl KubernetesTypes {
         }
     }
 
-    /// Returns true if k8s-openapi has a type or a module with this path. We need not have a schema
+    /// Returns true if k8s-openapi has a type or module with this path, even if we have no schema
     /// for it.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Returns true if we have a schema for the type.
+    /// Returns true if there is a schema for the type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }
@@ -82,7 +82,7 @@ impl KubernetesTypes {
         self.catalogue.schema(path)
     }
 
-    /// If another version has the type, tells users how to select that version.
+    /// If another version has the type, returns help on how to select that version.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);
@@ -94,8 +94,8 @@ impl KubernetesTypes {
         ))
     }
 
-    /// Returns a diagnostic if we aren't sure about the version, and the type isn't the same in all
-    /// of them.
+    /// Returns a diagnostic if the version is uncertain and the type differs between the
+    /// candidates.
     pub(crate) fn doubt(&self, path: &str) -> Option<Diagnostic> {
         let doubt = self.doubt.as_ref()?;
         let here = self.schema(path);

@@ -1,8 +1,8 @@
 //! Generates Kubernetes manifests from Rust source text. Start reading at [`generate`].
 //!
 //! This crate does no I/O and reads neither clock nor environment: source text comes from
-//! [`Sources`], and we return manifests as [`OutputFile`]s. We expect broken user code. It leads to
-//! diagnostics, but must never cause a panic.
+//! [`Sources`], and manifests are returned as [`OutputFile`]s. Broken user code is expected: it
+//! leads to diagnostics, but must never cause a panic.
 //!
 //! A run has these stages:
 //!
@@ -73,7 +73,7 @@ pub use webhook::MANAGER_NAMESPACE;
 use kubernetes_types::KubernetesTypes;
 use report::{Concern, Report};
 
-/// A kind of manifest that we generate.
+/// A kind of manifest to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// A CustomResourceDefinition for each kind.
@@ -87,31 +87,31 @@ pub enum Product {
 /// Options for [`generate`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to generate. A mistake in anything else is not an error.
+    /// What to generate. Mistakes in anything else aren't errors.
     pub products: Vec<Product>,
-    /// The name of the ClusterRole, and of a Role if its marker doesn't name it.
+    /// The name of the ClusterRole, and of Roles whose markers don't name them.
     pub role_name: String,
     /// The manager's own namespaces. A Role for any other namespace gets the namespace in its name
     /// (unless its marker has a `role_name`), because kustomize rejects two objects of the same
-    /// name. If this is `None`, such Roles all get the same name, as they do in controller-gen.
+    /// name. If `None`, such Roles all get the same name, as in controller-gen.
     pub own_namespaces: Option<Vec<String>>,
-    /// Which packages to read. If this is empty, we read the package in the current directory, or
-    /// all members of the workspace there.
+    /// The packages to read. If empty, the package in the current directory, or all members of the
+    /// workspace there.
     pub packages: Vec<String>,
-    /// Which examples to read instead of the library and the binaries.
+    /// The examples to read instead of the library and the binaries.
     pub examples: Vec<String>,
-    /// Which kinds to generate, as `Kind`, `Kind.group` or `*.group`. If this is empty,
-    /// `Cargo.toml` and PROJECT select them.
+    /// The kinds to generate, as `Kind`, `Kind.group` or `*.group`. If empty, `Cargo.toml` and
+    /// PROJECT select them.
     pub kinds: Vec<String>,
-    /// Which kinds to skip.
+    /// The kinds to skip.
     pub skip_kinds: Vec<String>,
-    /// What PROJECT says about kinds, if there is one.
+    /// The kinds according to PROJECT, if there is one.
     pub project: Option<ProjectKinds>,
-    /// The CRDs that the project has generated before, by name (e.g. `cups.example.com`). Their
-    /// kinds belong to the project, whatever the source suggests.
+    /// CRDs that the project has generated before, by name (e.g. `cups.example.com`). Their kinds
+    /// count as the project's own, regardless of any signs in the source.
     pub committed: Vec<String>,
-    /// Which Cargo features to enable besides the default ones, as `feature` or `package/feature`.
-    /// They decide on conditions like `cfg(feature = "…")`.
+    /// Cargo features to enable besides the default ones, as `feature` or `package/feature`. They
+    /// determine conditions like `cfg(feature = "…")`.
     pub features: Vec<String>,
     /// Enables all features of the packages.
     pub all_features: bool,
@@ -119,39 +119,38 @@ pub struct Options {
     pub no_default_features: bool,
     /// The value of the version annotation on CRDs, or `None` for no annotation.
     pub version: Option<String>,
-    /// How many bytes a description may have. Longer ones are cut after a sentence or a word, 0
-    /// removes them all, and `None` keeps them. The marker `max_description_length` does the same
-    /// for a single type.
+    /// Maximum length of descriptions in bytes. Longer ones are cut after a sentence or a word; 0
+    /// removes all of them, and `None` keeps them. The marker `max_description_length` does the
+    /// same for a single type.
     pub max_description_length: Option<usize>,
     /// Keeps labels, annotations and names in the `metadata` of embedded objects (e.g. pod
     /// templates), which the API server would otherwise drop. The marker `embedded_object_meta`
     /// does the same for a single value.
     pub embedded_object_meta: bool,
-    /// Generates whatever is not affected by an error: the CRDs of the other kinds, and the roles
-    /// and webhook configurations if all errors are in types. Without this, a single error prevents
-    /// all output.
+    /// Generates everything that isn't affected by an error: the CRDs of the other kinds, and the
+    /// roles and webhook configurations if all errors are in types. Otherwise a single error
+    /// prevents all output.
     pub keep_going: bool,
-    /// Which version of Kubernetes to take the types from, if no feature of k8s-openapi selects
-    /// one. This is like the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` means the
-    /// newest version.
+    /// The version of Kubernetes to take types from, if no feature of k8s-openapi selects one. Like
+    /// the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` means the newest version.
     pub kubernetes: Option<Minor>,
     /// Collects the `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
     /// Collects the served versions of the generated CRDs in [`Findings::definitions`].
     pub definitions: bool,
-    /// The packages whose calls we compare with the roles.
+    /// The packages whose calls are compared with the roles.
     pub calls: Calls,
     /// Which warnings are errors, and which are suppressed.
     pub levels: Levels,
 }
 
-/// The packages whose calls we follow to find out which permissions they need.
+/// The packages whose calls are followed to find out which permissions they need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
     /// Only packages that depend on rbuilder's library.
     #[default]
     OfLibrary,
-    /// All packages that are selected.
+    /// All selected packages.
     All,
 }
 
@@ -186,10 +185,10 @@ impl Default for Options {
 /// A generated manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile {
-    /// Where the file goes, relative to the project's `config` directory. This is
-    /// `crd/bases/<group>_<plural>.yaml`, `rbac/role.yaml` or `webhook/manifests.yaml`.
+    /// The path relative to the project's `config` directory: `crd/bases/<group>_<plural>.yaml`,
+    /// `rbac/role.yaml` or `webhook/manifests.yaml`.
     pub path: String,
-    /// What to write into the file.
+    /// The contents of the file.
     pub text: String,
 }
 
@@ -201,7 +200,7 @@ pub type Diagnostic = rbuilder_diagnostic::Diagnostic<FileRange>;
 pub struct FileRange {
     /// The path of the file, as in [`Sources`].
     pub path: String,
-    /// The bytes of that part, or `0..0` for the entire file.
+    /// The byte range, or `0..0` for the entire file.
     pub range: Range<usize>,
 }
 
@@ -215,8 +214,8 @@ impl FileRange {
     }
 }
 
-/// What [`generate`] returns. If there is an error, there are no files, unless
-/// [`Options::keep_going`] is set. In that case, the files are those that no error affects.
+/// The result of [`generate`]. After an error, there are no files unless [`Options::keep_going`] is
+/// set; then `files` has those that no error affects.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The manifests, sorted by path.
@@ -227,30 +226,30 @@ pub struct Generated {
     pub kinds: Vec<KindSummary>,
 }
 
-/// What [`generate_each`] finds besides the manifests.
+/// Results of [`generate_each`] besides the manifests.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// All diagnostics, by place and without duplicates.
     pub diagnostics: Vec<Diagnostic>,
-    /// The kinds in the packages, by group and name. There are none if CRDs were not asked for, or
-    /// if we failed to read the packages.
+    /// The kinds in the packages, by group and name. Empty if CRDs weren't requested, or if the
+    /// packages couldn't be read.
     pub kinds: Vec<KindSummary>,
     /// The products other than CRDs that were not generated because of an error.
     pub held_back: Vec<Product>,
-    /// The versions of kinds that have `#[csv(…)]`, by group and kind. Those that an error affects
-    /// are missing, and without [`Options::csv`] there are none.
+    /// The versions of kinds that have `#[csv(…)]`, by group and kind. Excludes those affected by
+    /// an error. Empty without [`Options::csv`].
     pub csv: Vec<CsvMarkers>,
-    /// The versions that the generated CRDs serve, so that one can validate objects without parsing
-    /// the CRDs. There are none without [`Options::definitions`].
+    /// The served versions of the generated CRDs, for validating objects without parsing the CRDs.
+    /// Empty without [`Options::definitions`].
     pub definitions: Vec<Definition>,
-    /// Which warnings the source suppresses. The caller needs this for its own diagnostics.
+    /// Warnings suppressed in the source. Callers need this for their own diagnostics.
     pub allows: Allows,
-    /// The source that the run has read. To drop it takes a twentieth of the run, so a process that
-    /// is about to exit should rather forget it.
+    /// The source read by the run. Dropping it takes a twentieth of the run, so a process that is
+    /// about to exit should forget it instead.
     pub source: SourceModel,
 }
 
-/// What a run knows about the source, for [`Findings::source`].
+/// The source as known to a run, for [`Findings::source`].
 #[derive(Default)]
 pub struct SourceModel(
     #[expect(dead_code, reason = "held only to be dropped later")] Option<collect::Collected>,
@@ -278,10 +277,10 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     }
 }
 
-/// Like [`generate`], but hands each manifest to `each` as soon as it's complete, so that they need
-/// not all be in memory at once.
+/// Like [`generate`], but passes each manifest to `each` as soon as it's complete, so that not all
+/// of them have to be in memory at once.
 ///
-/// If there is an error later, the manifests so far are invalid. With [`Options::keep_going`],
+/// An error that occurs later invalidates all manifests so far. With [`Options::keep_going`],
 /// `each` only gets manifests that no error affects.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::with_levels(options.levels.clone());
@@ -315,7 +314,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
 }
 
 /// Returns whether this run found all warnings about the source, as far as the generator can know.
-/// We can only call an `allow(…)` unused if it did.
+/// Otherwise an `allow(…)` can't be called unused.
 fn is_complete(options: &Options, report: &Report) -> bool {
     let selects = [&options.kinds, &options.skip_kinds, &options.features];
     let is_whole = selects.iter().all(|list| list.is_empty()) && !options.no_default_features;
@@ -327,8 +326,8 @@ fn is_held_back(report: &Report, concern: Concern) -> bool {
     report.holds_back(concern) || report.holds_back(Concern::Markers)
 }
 
-/// Returns the Kubernetes version that the packages are compiled for, as long as a manifest or an
-/// option selects one.
+/// Returns the Kubernetes version that the packages are compiled for, if a manifest or an option
+/// selects one.
 pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option<Minor> {
     let manifests = cargo::read_manifests(sources, options, &mut Report::default());
     manifests.map_or(options.kubernetes, |manifests| {
@@ -336,8 +335,8 @@ pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option
     })
 }
 
-/// Each stage collects its errors, so that users see as many as possible. If a stage cannot
-/// continue, the run ends there.
+/// Each stage collects its errors, so that users see as many as possible. The run ends at the first
+/// stage that cannot continue.
 fn manifests(
     sources: &dyn Sources,
     options: &Options,

@@ -1,5 +1,5 @@
 //! Finds `null` values that the schema accepts but serde rejects. A marker can make a type
-//! nullable, while serde reads `null` only for an `Option` of that type.
+//! nullable, but serde reads `null` only for an `Option` of that type.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rbuilder_schema::{Container, Content, Field, Shape, Tagging};
 use crate::package::{Package, TypeId};
 use crate::resolve::Ty;
 
-/// Returns types that a marker makes nullable, so serde needs them in an `Option`.
+/// Returns types made nullable by a marker, which serde therefore needs in an `Option`.
 pub(crate) fn find_types_that_need_option(package: &Package) -> BTreeSet<TypeId> {
     let types = package.types.iter().enumerate();
     let found = types.filter(|(_, item)| item.model.as_ref().is_some_and(|model| model.needs_option));
@@ -16,7 +16,7 @@ pub(crate) fn find_types_that_need_option(package: &Package) -> BTreeSet<TypeId>
 }
 
 /// Returns the slots whose values serde reads by their type, and whether each can be `null` on its
-/// own. For example, a flattened field can't, because its value has no place of its own.
+/// own. A flattened field can't, for example, because its value has no place of its own.
 pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     let of_fields = |fields: &[Field]| -> Vec<(usize, bool)> {
         let read = fields.iter().filter(|field| !field.stated);
@@ -38,7 +38,7 @@ pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
 }
 
 /// Returns the nullable type that a `null` in `ty` reaches without an `Option` in between. With
-/// `is_inside`, we only search the items and values of `ty`.
+/// `is_inside`, searches only the items and values of `ty`.
 pub(crate) fn find_reached(ty: &Ty, is_inside: bool, need_option: &BTreeSet<TypeId>) -> Option<TypeId> {
     match ty {
         Ty::Item(id, _) => (!is_inside && need_option.contains(id)).then_some(*id),

@@ -1,5 +1,5 @@
-//! Records which file each CEL rule and each `#[csv(…)]` is in. A rule ends up in schemas of types
-//! in other files, but we want to report it at its place.
+//! Records the file of each CEL rule and each `#[csv(…)]`. A rule ends up in schemas of types in
+//! other files, but is to be reported at its own place.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn name_files(package: &mut Package) {
     }
 }
 
-/// Returns `None` for rules that other markers than `cel` generate, since these have no place.
+/// Returns `None` for rules from markers other than `cel`, which have no place.
 pub(crate) fn place_of(origin: Origin) -> Option<Place> {
     let (start, end) = origin.span?;
     Some(Place {

@@ -11,9 +11,9 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
 
-/// Warns about files with markers that rustc ignores, because no `mod` declares them. We don't warn
-/// about files of another build, e.g. for tests or with another feature, since these are left out
-/// on purpose.
+/// Warns about files with markers that rustc ignores, because no `mod` declares them. Files of
+/// another build, e.g. for tests or with another feature, are left out on purpose and get no
+/// warning.
 pub(crate) fn warn_of_orphans(
     sources: &dyn Sources,
     options: &Options,
@@ -23,7 +23,8 @@ pub(crate) fn warn_of_orphans(
     let mut orphans = Vec::new();
     let mut of_every_build: Option<BTreeSet<String>> = None;
     for folder in &collected.folders {
-        // If we fail to read the directory, it has no modules, or we have reported the error.
+        // Without a readable directory, there are no modules, or the error has already been
+        // reported.
         let files = sources.rust_files(&join(folder, "src")).unwrap_or_default();
         for path in files {
             if collected.files.contains(&path) {
@@ -32,7 +33,7 @@ pub(crate) fn warn_of_orphans(
             let Some((warning, text)) = orphan(sources, &path) else {
                 continue;
             };
-            // Most runs have no candidate, so don't read the other builds before there is one.
+            // Most runs have no candidate, so read the other builds only when there is one.
             let others = of_every_build.get_or_insert_with(|| survey::files_of_every_build(sources, options));
             if !others.contains(&path) {
                 report.push(warning);
@@ -48,7 +49,7 @@ pub(crate) fn warn_of_orphans(
     collected.package.orphans = orphans;
 }
 
-/// Returns the outermost module on the way to the file that no `mod` declares.
+/// Returns the outermost module on the path to the file that no `mod` declares.
 fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) -> String {
     let source = join(package, "src");
     let mut at = path
@@ -75,7 +76,7 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<(Diagnostic, Arc<str>)> {
     if !survey::may_hold_markers(&text) {
         return None;
     }
-    // Nobody compiles such a file, so it need not be Rust.
+    // The file isn't compiled, so it need not be valid Rust.
     let tokens = lex_file(&text).ok()?;
     let mark = tokens.marks().iter().find(|mark| !mark.in_body)?;
     let what = match MarkKind::of(mark) {

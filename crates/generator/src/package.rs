@@ -1,6 +1,6 @@
 //! The model of the source: packages, modules, names, types, aliases and rules.
 //!
-//! It owns all of its data, has no tokens, and refers to other data by index.
+//! Owns all of its data, has no tokens, and refers to other data by index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,11 +43,11 @@ id!(
     ValueId
 );
 id!(
-    /// A function whose calls we follow.
+    /// A function whose calls are followed.
     FunctionId
 );
 
-/// The source of a run: all targets of the selected packages, and what we need of their
+/// The source of a run: all targets of the selected packages, and the required parts of their
 /// dependencies.
 #[derive(Default)]
 pub(crate) struct Package {
@@ -57,19 +57,19 @@ pub(crate) struct Package {
     pub(crate) orphans: Vec<Orphan>,
     /// Functions and constants that may be the source of a value.
     pub(crate) values: Vec<ValueItem>,
-    /// Those of them that belong to a type.
+    /// The values that belong to a type.
     pub(crate) associated: Vec<Associated>,
-    /// Indexes into `associated`, of functions that return the schema of a type.
+    /// Indexes, into `associated`, of functions that return the schema of a type.
     pub(crate) schema_functions: Vec<usize>,
-    /// Functions whose calls we follow to find out which permissions they need.
+    /// Functions whose calls are followed to find out which permissions they need.
     pub(crate) functions: Vec<FunctionItem>,
     /// The named fields of structs, by module and name of the struct.
     pub(crate) fields: BTreeMap<(ModuleId, String), Vec<(String, TypeRef)>>,
-    /// Kinds whose CRDs the program merges, with the storage version that it passes.
+    /// Kinds whose CRDs the program merges, with the storage version it passes.
     pub(crate) merges: Vec<(String, String)>,
     pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
-    /// An `#[rbac]` marker has errors, so there may be more rules than we know.
+    /// An `#[rbac]` marker has errors, so there may be unknown rules.
     pub(crate) has_unread_rules: bool,
     pub(crate) handlers: Vec<Handler>,
     /// Handwritten implementations of `Serialize` and `Deserialize`.
@@ -84,12 +84,12 @@ pub(crate) struct Package {
 pub(crate) struct Orphan {
     pub(crate) path: String,
     pub(crate) text: Arc<str>,
-    /// What is missing, e.g. "`mod v1alpha1;` to `src/api/mod.rs`".
+    /// The missing declaration, e.g. "`mod v1alpha1;` to `src/api/mod.rs`".
     pub(crate) declaration: String,
 }
 
 impl Orphan {
-    /// Just looks for the attribute `kind` in the text of the file.
+    /// Just searches the text of the file for the attribute `kind`.
     pub(crate) fn declares(&self, kind: &str) -> bool {
         let words = format!("kind = \"{kind}\"");
         self.text.contains(&words)
@@ -99,27 +99,28 @@ impl Orphan {
 /// What the first segment of a path refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
-    /// A package that we read: a path dependency, or a published package that we have loaded.
+    /// A package whose source is read: a path dependency, or a published package that has been
+    /// loaded.
     Package(PackageId),
     /// A crate with built-in types, by name.
     Other(String),
-    /// A package from a registry or from git that we haven't loaded.
+    /// A package from a registry or from git that hasn't been loaded.
     Locked(LockedDependency),
 }
 
-/// We load it when a kind needs one of its types.
+/// Loaded when a kind needs one of its types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LockedDependency {
     pub(crate) key: String,
     pub(crate) name: String,
-    /// Why loading failed, if we tried.
+    /// Why loading failed, if it was tried.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
-/// Why we cannot read a dependency.
+/// Why a dependency can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
-    /// Names the package.
+    /// Includes the name of the package.
     pub(crate) reason: String,
     pub(crate) help: String,
 }
@@ -131,7 +132,7 @@ pub(crate) struct Member {
     pub(crate) library: Option<(String, ModuleId)>,
     /// By name in the source.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// True if serde's defaults become part of the schema. (With `CrdSchema`, they always do.)
+    /// True if serde's defaults become part of the schema. (They always do with `CrdSchema`.)
     pub(crate) takes_serde_defaults: bool,
     /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,
@@ -142,12 +143,12 @@ pub(crate) struct Member {
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) package: PackageId,
-    /// We haven't read its file yet.
+    /// The file hasn't been read yet.
     pub(crate) is_unread: bool,
-    /// It belongs to a dependency, of which we only read the types that we need.
+    /// The module belongs to a dependency, of which only the required types are read.
     pub(crate) is_foreign: bool,
-    /// It has the items of a function body, which only that body can see. We look up other names in
-    /// `parent`, the module around it.
+    /// The module has the items of a function body, which only that body can see. Other names are
+    /// looked up in `parent`, the enclosing module.
     pub(crate) is_body: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
@@ -163,7 +164,7 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Glob {
     pub(crate) path: Vec<String>,
-    /// Set if we don't know whether the import is compiled.
+    /// Set if it's unclear whether the import is compiled.
     pub(crate) undecided: Option<GapId>,
 }
 
@@ -183,13 +184,13 @@ pub(crate) enum Name {
 pub(crate) struct TypeItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// `None` if we failed to parse the item, which has been reported.
+    /// `None` if the item failed to parse, which has been reported.
     pub(crate) model: Option<Type>,
-    /// Diagnostics about the item. We report them for everything that uses it.
+    /// Diagnostics about the item, reported for everything that uses it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// `cfg`s on the modules around it that we cannot evaluate.
+    /// `cfg`s on the enclosing modules that can't be evaluated.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
-    /// True if we report errors even though nothing uses the item.
+    /// True if errors are reported even if nothing uses the item.
     pub(crate) is_checked: bool,
     /// An attribute macro may change the item, so it has no schema.
     pub(crate) is_rewritten: bool,
@@ -197,7 +198,7 @@ pub(crate) struct TypeItem {
     pub(crate) kind_struct: Option<String>,
     pub(crate) serde: SerdeDerives,
     pub(crate) derives_default: bool,
-    /// It derives `CrdSchema`.
+    /// True if it derives `CrdSchema`.
     pub(crate) is_ours: bool,
     pub(crate) derives_schema: bool,
     pub(crate) skipped: Option<Skipped>,
@@ -218,18 +219,18 @@ impl TypeItem {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
-    /// The command line excludes it.
+    /// Excluded on the command line.
     Flag,
-    /// `skip` in `Cargo.toml` lists it.
+    /// Listed in `skip` in `Cargo.toml`.
     Listed,
-    /// According to PROJECT, another project defines it.
+    /// PROJECT says that another project defines it.
     Disowned,
-    /// `only` in `Cargo.toml` does not list it.
+    /// Not listed in `only` in `Cargo.toml`.
     Unlisted,
     Foreign(&'static str),
     /// Something in the source suggests that another project defines it.
     Seems(Sign),
-    /// It has `schema = "disabled"`, and no derive provides a schema.
+    /// Has `schema = "disabled"`, and no derive provides a schema.
     NoSchema,
 }
 
@@ -237,7 +238,7 @@ pub(crate) enum Skipped {
 pub(crate) struct SerdeDerives {
     pub(crate) writes: bool,
     pub(crate) reads: bool,
-    /// A derive that writes something else than the fields and variants suggest.
+    /// A derive whose JSON differs from what the fields and variants suggest.
     pub(crate) other: Option<&'static str>,
 }
 
@@ -260,7 +261,7 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
-    /// We only report these if something refers to the alias.
+    /// Reported only if something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
@@ -274,16 +275,16 @@ pub(crate) struct ValueItem {
     /// The name of the parameter, if there is exactly one.
     pub(crate) parameter: Option<String>,
     pub(crate) returns_schema: bool,
-    /// We only record these for functions that return a schema.
+    /// Only recorded for functions that return a schema.
     pub(crate) type_parameters: Vec<String>,
     pub(crate) self_type: Option<TypeRef>,
-    /// `None` if we cannot read all items in the body.
+    /// `None` unless all items in the body can be read.
     pub(crate) local: Option<LocalItems>,
     pub(crate) body: Box<str>,
     pub(crate) start: u32,
 }
 
-/// A function whose calls we follow.
+/// A function whose calls are followed.
 #[derive(Debug)]
 pub(crate) struct FunctionItem {
     pub(crate) file: FileId,
@@ -301,7 +302,7 @@ pub(crate) struct FunctionItem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalItems {
     None,
-    /// We search this module before the enclosing one.
+    /// Searched before the enclosing module.
     Module(ModuleId),
 }
 
@@ -333,7 +334,7 @@ pub(crate) struct Associated {
     pub(crate) value: ValueId,
 }
 
-/// Has the plural, so that we compute it only once.
+/// Caches the plural.
 pub(crate) struct OwnKind<'a> {
     pub(crate) kind: &'a CustomResource,
     pub(crate) plural: String,
@@ -365,7 +366,7 @@ impl Package {
         &self.members[self.module(id).package.0]
     }
 
-    /// The kinds of dependencies are included as far as we have read them.
+    /// Includes the kinds of dependencies, as far as they have been read.
     pub(crate) fn own_kinds(&self) -> Vec<OwnKind<'_>> {
         let models = self.types.iter().filter_map(|item| item.model.as_ref());
         models

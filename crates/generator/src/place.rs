@@ -13,7 +13,7 @@ pub(crate) struct Place {
     pub(crate) span: Span,
 }
 
-/// A path has one index, even if two targets include the file.
+/// A path has a single index, even if two targets include the file.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     paths: Vec<String>,

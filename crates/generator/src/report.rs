@@ -1,11 +1,10 @@
 //! Collects diagnostics together with the outputs that they affect.
 //!
-//! An error holds back the outputs that it affects. While we build the schema of a kind, all errors
-//! affect that kind. Kinds share schemas, so our caller caches the errors along with a schema
-//! ([`Report::errors_since`]), and adds them to each further kind that uses it
-//! ([`Report::charge`]).
+//! An error holds back the outputs that it affects. While the schema of a kind is built, all errors
+//! affect that kind. Kinds share schemas, so the caller caches the errors along with a schema
+//! ([`Report::errors_since`]) and adds them to each further kind that uses it ([`Report::charge`]).
 //!
-//! In the end, we sort diagnostics by place and drop duplicates.
+//! In the end, diagnostics are sorted by place and deduplicated.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -24,9 +23,9 @@ pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
     Run,
-    /// What combines markers from all sources: the roles and the webhook configurations.
+    /// The outputs that combine markers from all sources: the roles and the webhook configurations.
     Markers,
-    /// A part of the source such as a type. We charge the error to everything that uses it.
+    /// A part of the source such as a type. The error is charged to everything that uses the part.
     Part,
     /// The CRD of a kind, by its position in the run.
     Kind(usize),
@@ -52,7 +51,7 @@ pub(crate) struct Attempt {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) files: Files,
-    /// Directories of packages that users cannot edit.
+    /// Directories of packages, which users cannot edit.
     sealed: Vec<String>,
     list: Vec<Entry>,
     /// What new diagnostics affect.
@@ -60,7 +59,7 @@ pub(crate) struct Report {
     /// Errors in the order in which they were added or charged.
     log: Vec<ErrorId>,
     held_back: BTreeSet<Concern>,
-    /// The version of kube that we write help for. `None` is the newest.
+    /// The version of kube that help is written for. `None` is the newest.
     kube: Option<KubeRelease>,
     levels: Levels,
     allows: Allows,
@@ -90,8 +89,8 @@ impl Report {
         }
     }
 
-    /// Users cannot edit this directory, so help for errors there is about the field that uses the
-    /// package.
+    /// Marks a directory as not editable by users. Help for errors there is about the field that
+    /// uses the package.
     pub(crate) fn seal(&mut self, folder: &str) {
         self.sealed.push(folder.to_owned());
     }
@@ -106,13 +105,13 @@ impl Report {
     }
 
     /// Suppresses these warnings from now on. `is_checked` tells whether the run finds all warnings
-    /// about the item, since otherwise we can't say that a code is unused.
+    /// about the item; otherwise a code can't be called unused.
     pub(crate) fn allow(&mut self, file: FileId, allow: &Allow, is_checked: bool) {
         self.allows.add(self.files.path(file), allow, is_checked);
     }
 
-    /// Reports codes in `allow(…)` that have no effect. We only know which are unused if the run is
-    /// complete. Errors about them don't hold back anything.
+    /// Reports codes in `allow(…)` that have no effect. Unused codes are only known if the run is
+    /// complete. Errors about codes don't hold back anything.
     pub(crate) fn check_allows(&mut self, is_complete: bool) {
         let outer = self.set_concern(Concern::Part);
         let mut found = self.allows.find_errors();
@@ -153,7 +152,7 @@ impl Report {
         }
     }
 
-    /// Help has to work with the version of kube that the program uses.
+    /// Makes help fit the version of kube that the program uses.
     pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
         self.kube = kube;
     }
@@ -171,7 +170,7 @@ impl Report {
         self.log[count..].to_vec()
     }
 
-    /// Notes that these errors also affect what we are building now.
+    /// Records that these errors also affect the current concern.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
@@ -184,12 +183,12 @@ impl Report {
         !self.log.is_empty()
     }
 
-    /// Returns true if an error holds back this output, or all of them.
+    /// Returns true if an error holds back this output or all outputs.
     pub(crate) fn holds_back(&self, concern: Concern) -> bool {
         self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
     }
 
-    /// Starts something that may fail, so that we can [discard](Report::forget) its diagnostics.
+    /// Starts an attempt, whose diagnostics can be [discarded](Report::forget) if it fails.
     pub(crate) fn begin_attempt(&self) -> Attempt {
         Attempt {
             diagnostics: self.list.len(),
@@ -238,7 +237,7 @@ impl Report {
         self.push(diagnostic);
     }
 
-    /// Reports an error. If `help` is empty, the error has none.
+    /// Reports an error, without help if `help` is empty.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
         self.add(PlacedDiagnostic::error(place, message).maybe_help(help));
@@ -253,7 +252,7 @@ impl Report {
         self.add(PlacedDiagnostic::note(place, message));
     }
 
-    /// Returns the diagnostics by place, together with what they affect.
+    /// Returns the diagnostics by place, together with the concerns they affect.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
         if let Some(kube) = self.kube {
             for Entry { diagnostic, .. } in &mut self.list {
@@ -269,8 +268,8 @@ impl Report {
                 d.message.clone(),
             )
         });
-        // Merge duplicates: we read an item twice if it's in two targets, and report a type for
-        // each kind that uses it.
+        // Merge duplicates: an item in two targets is read twice, and a type is reported for each
+        // kind that uses it.
         let mut sorted: Vec<(Diagnostic, BTreeSet<Concern>)> = Vec::new();
         for Entry { diagnostic, concerns } in self.list {
             match sorted.last_mut() {

@@ -49,20 +49,20 @@ pub(crate) fn root_schema(
     add_stated_keys(resource, root)
 }
 
-/// Returns the schema of an object in a field of another type.
+/// Returns the schema of an object embedded in another type.
 pub(crate) fn embedded_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
     status: Option<Arc<Schema>>,
 ) -> Schema {
     let mut schema = root_schema(resource, spec, status);
-    // The API server does not set `metadata` of such an object, but serde requires it.
+    // The API server does not set `metadata` of an embedded object, but serde requires it.
     schema.required.insert("metadata".into());
     schema
 }
 
-/// Adds the keys of `root_schema`. Properties, required fields and rules are added to what is
-/// there, other keys replace it.
+/// Merges the keys of `root_schema`. Properties, required fields and rules are added to existing
+/// ones; other keys are replaced.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let fields = keys.properties.iter();
     root.properties
@@ -79,7 +79,7 @@ fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     root
 }
 
-/// Completes a schema that the program writes for the entire object.
+/// Completes a handwritten schema for the entire object.
 pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
@@ -88,7 +88,7 @@ pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
     add_stated_keys(resource, root)
 }
 
-/// Adds what the attributes of a kind state: rules, and `root_schema`.
+/// Adds the rules and `root_schema` from a kind's attributes.
 fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root.validations.extend(resource.validations.iter().cloned());
     let mut root = match &resource.root_schema {
@@ -120,7 +120,7 @@ fn add_object_fields(root: &mut Schema) {
     }
 }
 
-/// These affect the schema of every kind.
+/// Applies options that affect the schema of every kind.
 pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // The API server knows the schema of the object's own metadata.
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a value for the key that isn't the default.
+    /// Returns a non-default value for the key.
     fn value_of(key: &str) -> Value {
         match key {
             "allOf" | "anyOf" | "oneOf" => json!([{ "required": ["spec"] }]),

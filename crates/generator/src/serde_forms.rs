@@ -1,4 +1,5 @@
-//! What serde reads or writes, but schemas cannot express.
+//! Differences between serde and a schema: things that serde reads or writes but schemas can't
+//! express.
 
 use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot, Unchecked, find_unchecked};
 
@@ -6,11 +7,11 @@ use serde_json::Number;
 
 use crate::resolve::Ty;
 
-/// Something in a field that may be a mistake.
+/// A possible mistake in a field.
 pub(crate) struct Doubt {
     pub(crate) message: String,
     pub(crate) help: String,
-    /// The help for a type that doesn't derive `CrdSchema`.
+    /// Help for a type that doesn't derive `CrdSchema`.
     pub(crate) help_of_schemars: String,
 }
 
@@ -52,10 +53,10 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         .collect()
 }
 
-/// Returns true if the API server would round the bound, since it stores bounds as floats.
+/// Returns true if the API server, which stores bounds as floats, would round the bound.
 fn is_rounded(bound: &Number) -> bool {
     let whole = bound.as_i64().map(i128::from).or(bound.as_u64().map(i128::from));
-    // Don't complain about the limits of 64-bit integers, because no value exceeds them anyway.
+    // Don't complain about the limits of 64-bit integers: no value exceeds them anyway.
     let is_end = |whole: i128| [i64::MAX.into(), u64::MAX.into()].contains(&whole);
     whole.is_some_and(|whole| !is_end(whole) && whole as f64 as i128 != whole)
 }
@@ -74,7 +75,7 @@ fn rounded_bound(bound: &Number) -> Doubt {
     }
 }
 
-/// Describes a value that the API server accepts, although serde rejects it.
+/// Describes a value that the API server accepts but serde rejects.
 fn describe(what: Unchecked) -> Doubt {
     let (message, help) = match what {
         Unchecked::MapOfVariant => (
@@ -145,7 +146,7 @@ fn any_key(form: &str) -> Doubt {
     }
 }
 
-/// Returns what keys look like that no marker validates. The map may be nested in a list or another
+/// Returns the format of keys that no marker validates. The map may be nested in a list or another
 /// map.
 fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static str> {
     if let Some(form) = schema.keys.0
@@ -166,7 +167,7 @@ fn has_rule_on_keys(markers: &Markers) -> bool {
     markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }
 
-/// Returns serde's names, sorted. `None` if this isn't a struct.
+/// Returns serde's names, sorted, or `None` if this isn't a struct.
 pub(crate) fn field_names(shape: &Shape) -> Option<Vec<String>> {
     let Shape::Object(fields) = shape else {
         return None;

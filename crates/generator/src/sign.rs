@@ -4,14 +4,13 @@
 pub(crate) enum Sign {
     /// kopium generated the type from an existing CRD.
     Generated,
-    /// A comment above the type, or on top of the file, says so.
+    /// Stated in a comment above the type or at the beginning of the file.
     Said,
-    /// The group belongs to the Kubernetes community.
+    /// The group is reserved for the Kubernetes community.
     Reserved,
     /// The program creates CRDs of other kinds, but never of this one.
     NeverMade,
-    /// The program creates CRDs or reconciles kinds of other groups, but does neither in this
-    /// group.
+    /// The program creates CRDs or reconciles kinds of other groups, but not of this group.
     OnlyRead,
 }
 

@@ -1,5 +1,4 @@
-//! Access to source files. The generator asks for the files that it needs, and the caller reads
-//! them.
+//! Access to source files: the generator requests files, and the caller reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,10 +7,10 @@ use memchr::memmem;
 
 /// Provides the text of files.
 ///
-/// Paths are relative to the folder in which the command runs, and have `/` as the separator. Those
-/// of path dependencies may start with `../` or be absolute.
+/// Paths are relative to the folder in which the command runs, with `/` as the separator. Paths of
+/// path dependencies may start with `../` or be absolute.
 ///
-/// The generator asks for a file when it needs it, and never twice for the same purpose, so an
+/// Files are requested when they are needed, and never twice for the same purpose, so an
 /// implementation can read lazily. For the same path, it has to return the same result throughout a
 /// run.
 pub trait Sources: Sync {
@@ -19,20 +18,19 @@ pub trait Sources: Sync {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file is there but can't be read. The error is a phrase with the
+    /// Returns an error if the file exists but can't be read. The error is a phrase with the
     /// reason.
     fn text(&self, path: &str) -> Result<Option<Arc<str>>, String>;
 
-    /// Returns all Rust files below a folder, sorted by path. Hidden folders and nested packages
-    /// are left out, and the list is empty if the folder doesn't exist.
+    /// Returns all Rust files below a folder, sorted by path, excluding hidden folders and nested
+    /// packages. Empty if the folder doesn't exist.
     ///
     /// # Errors
     ///
     /// Returns an error if a folder can't be read. The error is a phrase with the reason.
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Returns the names of the folders that are directly in a folder, sorted. The list is empty if
-    /// the folder doesn't exist.
+    /// Returns the names of the direct subfolders, sorted. Empty if the folder doesn't exist.
     ///
     /// # Errors
     ///
@@ -40,49 +38,49 @@ pub trait Sources: Sync {
     fn folders(&self, folder: &str) -> Result<Vec<String>, String>;
 
     /// Makes the text files of a published package available below `folder`, which starts with
-    /// [`REGISTRY`]. From then on, the other methods have to serve such folders from the archive,
-    /// and never from the disk.
+    /// [`REGISTRY`]. From then on, the other methods must serve such folders from the archive,
+    /// never from disk.
     ///
     /// # Errors
     ///
     /// Returns an error if there is no archive with this checksum, or if it can't be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
 
-    /// Returns those of the given CRDs (e.g. `cups.example.com`) that a manifest or a template in
-    /// the repository mentions, apart from tests. This is called at most once, and only if the
-    /// source doesn't show which project the kinds belong to.
+    /// Filters the given CRDs (e.g. `cups.example.com`) for those mentioned in a manifest or
+    /// template in the repository, apart from tests. Called at most once, and only if the source
+    /// doesn't show which project the kinds belong to.
     fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
         BTreeSet::new()
     }
 }
 
-/// The virtual folder that published packages are in. An archive is identified by its checksum, so
-/// it doesn't matter where it's stored.
+/// The virtual folder of published packages. Archives are identified by checksum, so their location
+/// doesn't matter.
 pub const REGISTRY: &str = "<registry>";
 
-/// The archive of a published package, the way `Cargo.lock` identifies it.
+/// The archive of a published package, as identified in `Cargo.lock`.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
-    /// The name of the package, which consists of letters, digits, `-` and `_`.
+    /// The name of the package: letters, digits, `-` and `_`.
     pub name: &'a str,
-    /// The version, which has no `/` in it.
+    /// The version. Contains no `/`.
     pub version: &'a str,
-    /// The SHA-256 of the archive, in hexadecimal digits.
+    /// The SHA-256 of the archive, in hex.
     pub checksum: &'a str,
 }
 
-/// Why we can't have an archive.
+/// Why an archive isn't available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchiveError {
-    /// It isn't on this machine.
+    /// The archive isn't on this machine.
     Absent,
-    /// The one at this path has another checksum.
+    /// The archive at this path has another checksum.
     OtherChecksum(String),
-    /// It can't be read. The string is a phrase that says why.
+    /// The archive can't be read, for this reason.
     Unreadable(String),
 }
 
-/// Returns those of the given CRD names that are in a manifest.
+/// Returns the given CRD names that occur in a manifest.
 pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n String> {
     if !text.contains("CustomResourceDefinition") {
         return Vec::new();
@@ -95,7 +93,7 @@ pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n St
         .collect()
 }
 
-/// Files that are in memory, by path.
+/// In-memory files, by path.
 #[derive(Clone, Debug, Default)]
 pub struct SourceSet {
     files: BTreeMap<String, Arc<str>>,
@@ -157,7 +155,7 @@ impl Sources for SourceSet {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Succeeds if we have any file of the archive.
+    /// Succeeds if any file of the archive is present.
     fn open_archive(&self, folder: &str, _: &Archive<'_>) -> Result<(), ArchiveError> {
         match self.below(folder).next() {
             Some(_) => Ok(()),
@@ -177,10 +175,9 @@ pub(crate) fn is_within(folder: &str, path: &str) -> bool {
     within(folder, path).is_some()
 }
 
-/// Joins a folder and a path, and removes `.` and `..`. A relative path keeps `..` at its
-/// beginning.
+/// Joins a folder and a path, removing `.` and `..`. A relative path keeps leading `..`.
 pub(crate) fn join(folder: &str, name: &str) -> String {
-    // The folder of an archive is a root like `/`, so `..` must not leave it.
+    // The folder of an archive is a root like `/`, which `..` must not leave.
     if let Some(inner) = within(REGISTRY, folder) {
         let (package, below) = inner.split_once('/').unwrap_or((inner, ""));
         let below = if name.starts_with('/') { "" } else { below };
@@ -221,8 +218,8 @@ fn normalize(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// Returns true if the text contains a word. Files are long, and we search each of them for several
-/// words, so this only takes a fraction of the time that `str::contains` would.
+/// Returns true if the text contains a word. Takes a fraction of the time of `str::contains`, which
+/// matters since each (long) file is searched for several words.
 pub(crate) fn is_in_file(word: &str, text: &str) -> bool {
     memmem::find(text.as_bytes(), word.as_bytes()).is_some()
 }

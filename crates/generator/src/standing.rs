@@ -1,4 +1,4 @@
-//! Markers that are in the source, even if a run does not read them.
+//! Markers in the source, including those that a run does not read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Standing {
     pub reason: LeftOut,
 }
 
-/// What a marker says.
+/// The content of a marker.
 #[derive(Clone, Debug)]
 pub enum StandingMarker {
     /// `#[kube(group, version, kind, …)]`, along with `derive(CustomResource)`.
@@ -36,7 +36,7 @@ pub enum StandingMarker {
     Rule(RbacRule),
     /// `#[webhook(…)]`, with the names of the types in the signature of its handler.
     Webhook(Box<Webhook>, Vec<String>),
-    /// A marker that we can't parse, with the text of its file.
+    /// A marker that can't be parsed, with the text of its file.
     Hidden(MarkKind, Arc<str>),
 }
 
@@ -45,7 +45,7 @@ pub enum StandingMarker {
 pub enum LeftOut {
     /// No `mod` declares the file.
     NoModule,
-    /// A `cfg` turns it off.
+    /// Disabled by a `cfg`.
     Cfg,
     /// The file isn't part of a selected package.
     NotRead,

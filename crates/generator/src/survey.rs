@@ -1,9 +1,9 @@
 //! Finds all markers in the source, even those that a run does not read.
 //!
 //! A manifest can lose an entry by mistake, e.g. because of a missing `mod` line, a disabled
-//! feature, or a package that is no longer listed. Before we remove anything, we therefore search
-//! all source that we have for the marker. This is slower than a run, so we only do it if something
-//! would be removed.
+//! feature, or a package that is no longer listed. Before removing anything, the command therefore
+//! searches all available source for the marker. This is slower than a run, so it's done only if
+//! something would be removed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const MAX_FOLDERS: usize = 20_000;
 /// Symbolic links may form cycles.
 const MAX_DEPTH: usize = 16;
 
-/// Returns every marker in the current folder and in the packages that we read, by place.
+/// Returns every marker in the current folder and in the packages of the run, by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {
     let (asked, report) = collect_build(sources, options, Build::Asked);
     let files = report.files;
@@ -57,7 +57,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
-    // The manifests have every handler that the run reads, though maybe under another name.
+    // The manifests have every handler that the run reads, though possibly under another name.
     let read = read_handlers(&asked.package, &files);
     found.retain(|standing| !read.contains(&(standing.path.as_str(), standing.range.start)));
     let skipped = skipped_kinds(&asked.package, &files);
@@ -69,7 +69,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
     found
 }
 
-/// Returns the kinds that we skip, each as its file and the offset of the struct's name.
+/// Returns the skipped kinds, each as its file and the offset of the struct's name.
 fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let skipped = package.types.iter().filter(|item| item.skipped.is_some());
     skipped
@@ -80,7 +80,7 @@ fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// Returns the webhooks that the run reads, each as its file and the offset of the marker.
+/// Returns the webhooks read by the run, each as its file and the offset of the marker.
 fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let handlers = package.handlers.iter();
     handlers
@@ -92,20 +92,20 @@ pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> 
     collect_build(sources, options, Build::Every).0.files
 }
 
-/// Most files have no marker, so we need not parse them.
+/// A cheap test to avoid parsing most files.
 pub(crate) fn may_hold_markers(text: &str) -> bool {
     ["CustomResource", "rbac", "webhook"]
         .iter()
         .any(|word| text.contains(word))
 }
 
-/// Callers can ignore the report, because the run itself reports errors in the source.
+/// The report can be ignored: the run itself reports errors in the source.
 pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Report) {
     let mut report = Report::default();
     let packages =
         cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    // Markers of this project cannot be in a published package.
+    // Markers of this project can't be in a published package.
     let published = None;
     let collected = collect_packages(
         sources,
@@ -119,7 +119,7 @@ pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Bui
     (collected, report)
 }
 
-/// Returns `read` with all Rust files of the current folder and of the packages that we read.
+/// Adds all Rust files of the current folder and of the packages of the run to `read`.
 fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>) -> BTreeSet<String> {
     let mut report = Report::default();
     let packages =
@@ -162,11 +162,11 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
         return found.append(&mut reader.found);
     };
     reader.file(&tokens);
-    // What we did not parse is in a macro, or after a syntax error.
+    // Anything that wasn't parsed is in a macro or after a syntax error.
     let marks: Vec<&Mark> = tokens.marks().iter().filter(|mark| !mark.in_body).collect();
     for (index, mark) in marks.iter().enumerate() {
         let start = mark.at as usize;
-        // The token of a kind is in its derive, while `range` has the name of the struct.
+        // A kind's token is in its derive, whereas `range` covers the struct's name.
         let next = marks[index + 1..]
             .iter()
             .find(|next| MarkKind::of(next) == MarkKind::Kind);
@@ -210,7 +210,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items up to the first syntax error.
+    /// Reads items up to the first syntax error.
     fn items(&mut self, mut items: Items<'_, '_>, cfg: &Cfg, around: Option<&Implementation<'_>>) {
         let mut session = Session::default();
         while let Ok(Some(item)) = items.read() {

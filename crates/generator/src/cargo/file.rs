@@ -16,8 +16,7 @@ pub(super) struct File {
     document: Document<Arc<str>>,
 }
 
-/// Keeps the manifests that we have read, because every member of a workspace looks up the manifest
-/// of the workspace.
+/// Caches parsed manifests: every member of a workspace looks up the workspace's manifest.
 pub(super) struct Files<'a> {
     sources: &'a dyn Sources,
     read: BTreeMap<String, Option<Rc<File>>>,
@@ -77,7 +76,7 @@ impl File {
         table_at(self.root(), key)
     }
 
-    /// Creates an error that points at `at`. Without `at`, it is about the file as a whole.
+    /// Creates an error that points at `at`, or that concerns the file as a whole.
     pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
         let range = at.and_then(Item::span).unwrap_or(0..0);
         manifest_error(&self.path, range, message).maybe_help((!help.is_empty()).then(|| help.to_owned()))

@@ -1,8 +1,8 @@
 //! The graph of packages and path dependencies, with the features enabled in each.
 //!
 //! Features follow Cargo's rules: a feature can enable other features, optional dependencies and
-//! features of dependencies, and we unify what all dependents ask for. We don't read dependencies
-//! from a registry or from git until [`Published`](super::Published) loads them.
+//! features of dependencies, and the requests of all dependents are unified. Dependencies from a
+//! registry or from git stay unread until [`Published`](super::Published) loads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -29,13 +29,13 @@ pub(super) type Index = usize;
 pub(super) struct Graph<'a> {
     pub(super) sources: &'a dyn Sources,
     pub(super) problems: Vec<Diagnostic>,
-    /// Path dependencies without a manifest. We only report them if a kind needs one of their
-    /// types, because e.g. a submodule may not be checked out.
+    /// Path dependencies without a manifest, e.g. submodules that aren't checked out. Reported only
+    /// if a kind needs one of their types.
     pub(super) missing: Vec<Diagnostic>,
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
-    /// Features that are enabled, but whose entries in `[features]` we haven't followed yet.
+    /// Enabled features whose entries in `[features]` are still to be followed.
     pub(super) open: Vec<(Index, String)>,
 }
 
@@ -51,15 +51,16 @@ pub(super) struct Node {
 
 /// A dependency, after merging `workspace = true` with the entry in the workspace.
 pub(super) struct Wanted {
-    /// This isn't the key if the dependency is renamed, as in `k8s = { package = "k8s-openapi" }`.
+    /// The real name of the package. Differs from the key if the dependency is renamed, as in
+    /// `k8s = { package = "k8s-openapi" }`.
     pub(super) package: String,
     renamed: bool,
     folder: Option<String>,
     pub(super) requirement: Option<String>,
-    /// True if `Cargo.lock` decides where the package comes from. That's not the case for path
-    /// dependencies, nor for crates whose schemas are built in (e.g. `kube`).
+    /// True if `Cargo.lock` decides where the package comes from. False for path dependencies and
+    /// for crates with built-in schemas (e.g. `kube`).
     pub(super) is_locked: bool,
-    /// True if it's below a `[target.…]` that can't match Linux.
+    /// True for dependencies below a `[target.…]` that can't match Linux.
     pub(super) is_elsewhere: bool,
     optional: bool,
     /// Includes `default`, unless the dependency disables it.
@@ -69,7 +70,7 @@ pub(super) struct Wanted {
     pub(super) on: bool,
     /// Set once the dependency is enabled and its manifest has been read.
     pub(super) index: Option<Index>,
-    /// Why we cannot read the manifest of a path dependency.
+    /// Why the manifest of a path dependency can't be read.
     obstacle: Option<Obstacle>,
 }
 
@@ -86,9 +87,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Adds the package in a directory, without enabling any of its features.
+    /// Adds the package in a directory, with no features enabled.
     ///
-    /// Returns `None` if there is no package, or if we fail to read its manifest. The latter is
+    /// Returns `None` if there is no package, or if its manifest can't be read. The latter is
     /// reported.
     pub(super) fn add(&mut self, folder: &str, with_dev: bool) -> Option<Index> {
         if let Some(index) = self.by_folder.get(folder) {
@@ -109,7 +110,7 @@ impl<'a> Graph<'a> {
         }))
     }
 
-    /// Adds a package from a registry or from git, without enabling any of its features.
+    /// Adds a package from a registry or from git, with no features enabled.
     pub(super) fn add_locked(&mut self, folder: &str, id: LockId) -> Result<Index, Diagnostic> {
         if let Some(index) = self.by_folder.get(folder) {
             return Ok(*index);
@@ -154,8 +155,8 @@ impl<'a> Graph<'a> {
         if file.table("workspace").is_some() {
             return Some(Rc::clone(file));
         }
-        // Most packages inherit nothing, and the search below reads a manifest in each parent
-        // directory.
+        // Most packages inherit nothing. Return early, because the search below reads a manifest in
+        // each parent directory.
         if !inherits(file.root(), 0) {
             return None;
         }
@@ -187,7 +188,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// This includes the optional dependencies, because each of them is also a feature.
+    /// Includes optional dependencies, each of which is also a feature.
     pub(super) fn all_features(&self, index: Index) -> Vec<String> {
         let node = &self.nodes[index];
         let declared = node.file.table("features").into_iter().flat_map(TableLike::iter);
@@ -213,7 +214,7 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file
     }
 
-    /// As long as no published package has been loaded, this only lists path dependencies.
+    /// Lists only path dependencies until a published package has been loaded.
     pub(super) fn used_by(&self, index: Index) -> Vec<Index> {
         self.nodes[index]
             .wanted
@@ -237,8 +238,8 @@ impl<'a> Graph<'a> {
             .table("features")
             .filter(|features| features.contains_key(feature))
         else {
-            // Without an entry in `[features]`, it can only be an optional dependency, which is a
-            // feature of the same name unless some entry writes `dep:name`.
+            // Not an entry of `[features]`, so it can only be an optional dependency. These are
+            // features of the same name unless some entry has `dep:name`.
             return self.enable(index, feature);
         };
         let implied: Vec<String> = strings_at(features, feature).map(str::to_owned).collect();
@@ -274,7 +275,7 @@ impl<'a> Graph<'a> {
             return;
         };
         let Some(target) = self.add(&folder, false) else {
-            // If the manifest exists but is broken, `add` has reported that already.
+            // `add` has already reported a manifest that exists but is broken.
             if self.problems.is_empty() {
                 self.add_missing(index, key, &folder);
             }
@@ -337,8 +338,8 @@ impl<'a> Graph<'a> {
         own.as_str()
     }
 
-    /// Returns the newest release of `name` that any of our own manifests asks for. We fall back to
-    /// this if a repository has no `Cargo.lock`.
+    /// Returns the newest release of `name` required by the project's own manifests. Used if a
+    /// repository has no `Cargo.lock`.
     pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
         let own = self.nodes.iter().filter(|node| node.locked.is_none());
         let asked = own
@@ -358,8 +359,9 @@ impl<'a> Graph<'a> {
         for node in &self.nodes {
             add_k8s_openapi(&mut found, &node.file, &node.wanted);
         }
-        // Libraries leave the choice of a Kubernetes version to the final binary and choose one only
-        // for their own tests, so dev-dependencies count only if nothing else chooses a version.
+        // Libraries leave the choice of a Kubernetes version to the final binary and choose one
+        // only for their own tests. So consider dev-dependencies only if nothing else chooses a
+        // version.
         if !found.is_chosen() {
             for node in &self.nodes {
                 let with_dev = wanted(&node.file, node.root.as_deref(), true);
@@ -369,7 +371,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// Leaves out the packages before index `first`, because the caller has them already.
+    /// Skips packages before index `first`: the caller already has them.
     pub(super) fn manifests(&self, first: Index) -> Vec<Manifest> {
         let nodes = self.nodes[first..].iter();
         nodes
@@ -390,7 +392,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// Returns what Rust code calls a dependency, and what that name refers to.
+    /// Returns the name of a dependency in Rust code, and what that name refers to.
     fn named(&self, key: &str, wanted: &Wanted) -> (String, Dependency) {
         let library = wanted
             .index
@@ -448,8 +450,8 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
     found
 }
 
-/// The key of a table below `[target]` is either a `cfg(…)` or a target triple. If we can't tell,
-/// it may well match Linux.
+/// `target` is a key below `[target]`: a `cfg(…)` or a target triple. Conditions that can't be
+/// evaluated count as matching Linux.
 fn may_be_linux(target: &str) -> bool {
     let predicate = target
         .strip_prefix("cfg(")
@@ -475,8 +477,8 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let package = spec.and_then(|spec| string_at(spec, "package"));
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
-    // We never read crates with built-in schemas, so a checkout of `kube` is worth nothing but its
-    // name.
+    // Crates with built-in schemas are never read, so only the name of e.g. a local checkout of
+    // `kube` matters.
     let is_known = resolve::is_known_crate(&resolve::crate_name(name));
     let path = path.filter(|_| !is_known);
     let requirement = source
@@ -489,8 +491,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
             bool_at(table, "default-features").or_else(|| bool_at(table, "default_features"))
         })
     };
-    // A package can turn on the default features that its workspace has turned off, but not the
-    // other way round.
+    // A package can re-enable default features that its workspace disables, but not vice versa.
     let default = default(spec) != Some(false) || (inherits && default(own) == Some(true));
     Wanted {
         package: name.to_owned(),

@@ -28,7 +28,7 @@ pub(super) struct LockedPackage {
 }
 
 impl Lock {
-    /// Reads a lock file in any version of the format. The error is a phrase that gives the reason.
+    /// Parses a lock file of any format version. The error is a phrase that gives the reason.
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
         let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
         let mut lock = Lock {
@@ -59,7 +59,7 @@ impl Lock {
             let list = table.get("dependencies").and_then(|item| item.as_array());
             named_dependencies.push(list.into_iter().flatten().filter_map(|value| value.as_str()));
         }
-        // Resolve dependencies only now, since they may refer to packages further down.
+        // Resolve dependencies in a second pass, since they may refer to packages further down.
         for (at, named) in named_dependencies.into_iter().enumerate() {
             let found = named.filter_map(|named| lock.find_named(named)).collect();
             lock.packages[at].dependencies = found;
@@ -71,8 +71,8 @@ impl Lock {
         &self.packages[id.0]
     }
 
-    /// Looks up a dependency written as `name`, `name version` or `name version (source)`. Cargo
-    /// writes the shortest form that is unambiguous.
+    /// Looks up a dependency by `name`, `name version` or `name version (source)`. Cargo writes the
+    /// shortest form that is unambiguous.
     fn find_named(&self, named: &str) -> Option<LockId> {
         let mut words = named.splitn(3, ' ');
         let (name, version, source) = (words.next()?, words.next(), words.next());
@@ -100,8 +100,8 @@ impl Lock {
 
     /// Returns the package that a dependency resolves to.
     ///
-    /// A package can depend on two versions of the same crate if it renames one of them. Then we
-    /// choose as Cargo does: the newest version that matches the requirement.
+    /// A package can depend on two versions of the same crate by renaming one of them. As in Cargo,
+    /// the newest version that matches the requirement wins.
     pub(super) fn find_dependency(
         &self,
         dependent: LockId,
@@ -124,8 +124,8 @@ impl Lock {
         fitting.max().map(|(_, id)| id)
     }
 
-    /// Returns a package together with everything that depends on it, directly or not. Nothing else
-    /// can enable a feature of the package, so we need not read the rest of the graph.
+    /// Returns a package and its transitive dependents. Nothing else can enable its features, so
+    /// the rest of the graph can stay unread.
     pub(super) fn find_dependents(&self, id: LockId) -> BTreeSet<LockId> {
         let mut dependents: BTreeMap<LockId, Vec<LockId>> = BTreeMap::new();
         for (at, package) in self.packages.iter().enumerate() {
@@ -144,8 +144,8 @@ impl Lock {
 }
 
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
-    // Every run needs this, so scan the lines instead of parsing the file. In every version of the
-    // format, `version` follows `name`.
+    // Called in every run, so scan the lines instead of parsing the file. `version` follows `name`
+    // in every version of the format.
     let name = format!("name = \"{name}\"");
     let mut lines = lock.lines().map(str::trim);
     let mut newest = None;

@@ -14,9 +14,10 @@ use crate::package::Dependency;
 pub(crate) struct Manifest {
     pub(crate) folder: String,
     pub(crate) library: Option<Library>,
-    /// Root files of the other targets that we read, such as binaries.
+    /// Root files of the other targets to read, such as binaries.
     pub(crate) roots: Vec<String>,
-    /// True if we generate the library's own kinds and markers. Otherwise we only use its types.
+    /// True if the package's own kinds and markers are generated. Otherwise only its types are
+    /// used.
     pub(crate) selected: bool,
     /// True for packages from a registry or from git, which users cannot edit.
     pub(crate) is_published: bool,
@@ -28,11 +29,11 @@ pub(crate) struct Manifest {
     pub(crate) selection: Selection,
 }
 
-/// The dependency on k8s-openapi, as the packages together declare it.
+/// The dependency on k8s-openapi, merged from all packages.
 #[derive(Debug, Default)]
 pub(crate) struct K8sOpenapi {
     pub(crate) features: BTreeSet<String>,
-    /// Where the first of the manifests declares it.
+    /// Location of the first declaration.
     pub(crate) place: Option<(String, Range<usize>)>,
     /// The minor version in `Cargo.lock`, e.g. 20 for 0.20.
     pub(crate) locked: Option<u8>,
@@ -47,7 +48,7 @@ impl K8sOpenapi {
     ///
     /// A feature of k8s-openapi wins over `asked`, because that is what the program compiles
     /// against. Otherwise `asked` wins over the newest version that the locked k8s-openapi
-    /// supports. If our catalogue lacks the version, we take the nearest one that it has.
+    /// supports. A version that is missing from our catalogue is replaced by the nearest one.
     pub(crate) fn choose(&self, asked: Option<Minor>) -> MinorChoice {
         let feature = self
             .features
@@ -105,7 +106,7 @@ fn exact(minor: Minor) -> MinorChoice {
     }
 }
 
-/// With `is_told`, there is a remark even if we have exactly the version `number`.
+/// `is_told` forces a remark even if the catalogue has exactly the version `number`.
 fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     let minor = Minor::nearest(number);
     let is_other = minor.number() != number;

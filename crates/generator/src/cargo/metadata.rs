@@ -7,7 +7,7 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// We read the first four here, and the command itself reads the others.
+/// The first four are read here, the others by the command itself.
 const KEYS: &[&str] = &[
     "only",
     "skip",
@@ -27,7 +27,7 @@ pub(crate) struct Selection {
     pub(crate) skip: Vec<NamedKind>,
     /// Enabled in addition to the default features.
     pub(crate) features: Vec<String>,
-    /// True if serde's defaults become part of the schema even if a type derives schemars'
+    /// True if serde's defaults become part of the schema even for types that derive schemars'
     /// `JsonSchema`.
     pub(crate) serde_defaults: bool,
 }

@@ -1,6 +1,6 @@
 //! Reads `Cargo.toml` files: packages, target roots, enabled features and dependency names.
 //!
-//! We don't run `cargo metadata`, because it takes longer than the rest of a run and needs every
+//! `cargo metadata` is not an option: it takes longer than the rest of a run and needs every
 //! dependency to be downloaded.
 
 mod file;
@@ -37,14 +37,14 @@ pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
     pub(crate) published: Published<'a>,
-    /// The version of kube in `Cargo.lock`. Without a lock file, this is what the manifests
+    /// The version of kube in `Cargo.lock`, or without a lock file, the one that the manifests
     /// require.
     pub(crate) kube: Option<KubeRelease>,
 }
 
-/// Reads the manifests of the selected packages and of their path dependencies.
+/// Reads the manifests of the selected packages and their path dependencies.
 ///
-/// Returns `None` if that fails. The errors are in `report`.
+/// Returns `None` on failure, with the errors in `report`.
 pub(crate) fn read_manifests<'a>(
     sources: &'a dyn Sources,
     options: &Options,
@@ -116,8 +116,8 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
     let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
-    // Kinds in other packages use the types of path dependencies, so `serde-defaults` counts there
-    // too.
+    // Path dependencies provide types for kinds in other packages, so `serde-defaults` applies to
+    // them too.
     for (index, manifest) in packages.iter_mut().enumerate() {
         manifest.selection.serde_defaults =
             metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults);
@@ -136,7 +136,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     })
 }
 
-/// The lock file of the package wins over that of its workspace.
+/// The package's own lock file takes precedence over its workspace's.
 fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
     let sources = graph.sources;
     let read = |folder: &str| {
@@ -149,8 +149,7 @@ fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u
     })
 }
 
-/// Returns the packages that `--package` accepts, i.e. this one and the other members of its
-/// workspace.
+/// Returns the packages that `--package` accepts: this one and the other workspace members.
 fn members(
     here: &File,
     options: &Options,
@@ -166,7 +165,7 @@ fn members(
             help,
         ));
     }
-    // Without `--package`, the other members don't matter.
+    // The other members only matter with `--package`.
     let above = if is_root || options.packages.is_empty() {
         None
     } else {
@@ -181,8 +180,8 @@ fn members(
         .iter()
         .filter_map(|folder| graph.add(folder, with_dev))
         .collect();
-    // Cargo makes path dependencies inside the workspace directory members, even if `members` omits
-    // them.
+    // To Cargo, path dependencies inside the workspace directory are members too, even if `members`
+    // omits them.
     let mut at = 0;
     while let Some(member) = members.get(at) {
         for used in graph.used_by(*member) {
@@ -219,8 +218,7 @@ fn choose(
     Ok(chosen)
 }
 
-/// Activates `default`, the features in `[package.metadata.rbuilder]` and those on the command
-/// line.
+/// Enables `default`, the features in `[package.metadata.rbuilder]` and those on the command line.
 fn turn_on(
     here: &File,
     selected: &[Index],
@@ -287,7 +285,7 @@ fn check_targets(
     {
         return Err(here.error(None, format!("no package has an example `{example}`"), ""));
     }
-    // A member of a workspace may well consist of tests, so insist on targets only if it is alone.
+    // A workspace member may consist of tests only, so require targets just for a single package.
     if let [index] = selected
         && !found(index)
         && manifests[*index].library.is_none()

@@ -1,12 +1,12 @@
 //! Packages from registries and from git, loaded when a kind needs one of their types.
 //!
-//! `Cargo.lock` pins the version and the checksum of each dependency, so our output depends on
-//! nothing but the repository. Paths of their files start with [`REGISTRY`], which isn't a
-//! directory on disk, and [`join`] never leads out of it.
+//! `Cargo.lock` pins the version and checksum of each dependency, so the output depends on nothing
+//! but the repository. File paths start with [`REGISTRY`], which isn't a directory on disk, and
+//! [`join`] never leads out of it.
 //!
-//! Since any dependent can enable features of a package, we read the manifests of all of them. We
-//! don't read the rest of the graph, which often has hundreds of packages: it cannot enable any of
-//! these features, so reading more of it later cannot change the result either.
+//! Any dependent can enable features of a package, so the manifests of all dependents are read. The
+//! rest of the graph, often hundreds of packages, cannot enable any of these features. It is
+//! skipped, and reading more of it later cannot change the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use super::workspace;
 use crate::package::{Obstacle, PackageId};
 use crate::sources::{Archive, ArchiveError, REGISTRY, join};
 
-/// What we suggest if Cargo hasn't downloaded a package yet.
+/// Help for packages that Cargo hasn't downloaded yet.
 pub const FETCH: &str = "run `cargo fetch`";
 
 pub(crate) struct Published<'a> {
@@ -29,20 +29,20 @@ pub(crate) struct Published<'a> {
     here: Rc<File>,
     lock: Option<Result<Rc<Lock>, Obstacle>>,
     replacements: Option<Rc<Replacements>>,
-    /// Packages that we read once an enabled dependency leads to them.
+    /// Packages to read once an enabled dependency leads to them.
     admitted: BTreeSet<LockId>,
     read: BTreeMap<LockId, Result<Index, Obstacle>>,
-    /// How many packages of the graph the callers know.
+    /// Number of graph packages already handed to callers.
     handed_over: usize,
 }
 
 pub(crate) struct Loaded {
     pub(crate) package: PackageId,
-    /// The caller appends these to the manifests that it already has.
+    /// Manifests for the caller to append to its own.
     pub(crate) added: Vec<Manifest>,
 }
 
-/// What users can do if we fail to read the crate that has a type.
+/// Help for a type whose crate can't be read.
 const ALTERNATIVE: &str =
     "put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
 
@@ -73,8 +73,8 @@ impl<'a> Published<'a> {
         let closure = lock.find_dependents(id);
         self.admitted.extend(closure.iter().copied());
         self.follow(&lock);
-        // Any dependent can enable features, so after a single unreadable manifest we don't know
-        // them all.
+        // Any dependent can enable features, so a single unreadable manifest makes the set
+        // incomplete.
         if let Some(obstacle) = closure.iter().find_map(|id| self.read.get(id)?.as_ref().err()) {
             return Err(obstacle.clone());
         }
@@ -95,7 +95,8 @@ impl<'a> Published<'a> {
 
     fn follow(&mut self, lock: &Lock) {
         let mut is_changed = true;
-        // A manifest that we connect may enable further dependencies, so repeat until none is new.
+        // Connecting a manifest may enable further dependencies; repeat until there are no new
+        // ones.
         while std::mem::take(&mut is_changed) {
             for (index, key) in self.open_edges() {
                 let Ok(id) = self.find_target(lock, index, &key) else {
@@ -117,7 +118,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Returns the enabled dependencies for which we have no package yet.
+    /// Returns the enabled dependencies that have no package yet.
     fn open_edges(&self) -> Vec<(Index, String)> {
         let nodes = self.graph.nodes.iter().enumerate();
         let edges = nodes.flat_map(|(index, node)| {
@@ -150,7 +151,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The source may have to be made available first, e.g. by opening an archive.
+    /// May have to make the source available first, e.g. by opening an archive.
     fn read_package(&mut self, package: &LockedPackage, id: LockId) -> Result<Index, Obstacle> {
         let folder = self.find_source(package)?;
         self.graph.add_locked(&folder, id).map_err(|error| Obstacle {
@@ -185,7 +186,7 @@ impl<'a> Published<'a> {
                 help: format!("add the source to the repository with `cargo vendor`, or {ALTERNATIVE}"),
             });
         };
-        // Both end up in a path, so don't trust them.
+        // `name` and `version` end up in a path, so don't trust them.
         if !is_name(name, "") || !is_name(version, ".+") {
             return Err(Obstacle {
                 reason: format!("`Cargo.lock` has no valid name and version: `{name}` and `{version}`"),
@@ -277,7 +278,7 @@ fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     })
 }
 
-/// Besides ASCII letters, digits, `-` and `_`, the file name may have `others`.
+/// Allows ASCII letters, digits, `-`, `_` and the characters in `others`.
 fn is_name(text: &str, others: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || others.contains(c);
     !text.is_empty() && text.len() <= 128 && text.chars().all(is_part)

@@ -10,11 +10,11 @@ use crate::sources::Sources;
 pub struct PackageSummary {
     /// The name of the package. A virtual workspace has none.
     pub name: Option<String>,
-    /// What Rust code calls the library, if there is one.
+    /// The name of the library in Rust code, if there is one.
     pub library: Option<String>,
     /// The name and the root file of each binary, sorted by path.
     pub binaries: Vec<(String, String)>,
-    /// Which binary `cargo run` starts (`default-run`).
+    /// The binary that `cargo run` starts (`default-run`).
     pub default_run: Option<String>,
     /// The license as an SPDX expression, or `None` if the package inherits it.
     pub license: Option<String>,
@@ -22,7 +22,7 @@ pub struct PackageSummary {
     pub finds_tests: bool,
     /// True if the directory is the root of a workspace.
     pub is_workspace: bool,
-    /// The directories of the members that the workspace lists.
+    /// The directories of the members listed in the workspace.
     pub members: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::sources::{Sources, join};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Library {
-    /// What Rust code calls the crate.
+    /// The name of the crate in Rust code.
     pub(crate) name: String,
     pub(crate) path: String,
 }
@@ -20,8 +20,8 @@ pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library
     is_file(sources, &library.path).then_some(library)
 }
 
-/// Doesn't check that the root file exists, because a published package that others depend on
-/// certainly has a library.
+/// Doesn't check that the root file exists: a published package that others depend on certainly has
+/// a library.
 pub(super) fn library_of(file: &File) -> Library {
     let lib = file.table("lib");
     let name = lib
@@ -57,9 +57,9 @@ pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(S
 struct Sort {
     key: &'static str,
     folder: &'static str,
-    /// The key that turns the discovery off.
+    /// The key that disables discovery.
     auto: &'static str,
-    /// A root file outside of `folder`, which binaries have.
+    /// A root file outside of `folder`. Only binaries have one.
     main: Option<&'static str>,
 }
 
@@ -123,7 +123,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// For example, `x.rs` and `x/main.rs` are both called `x`.
+/// E.g. `x` for both `x.rs` and `x/main.rs`.
 fn automatic_name(path: &str) -> Option<&str> {
     match path.split_once('/') {
         None => path.strip_suffix(".rs"),
@@ -132,7 +132,7 @@ fn automatic_name(path: &str) -> Option<&str> {
     }
 }
 
-/// A manifest may have either `[[bin]]` or `bin = [{ … }]`.
+/// Accepts both `[[bin]]` and `bin = [{ … }]`.
 fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     match root.get(key) {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
@@ -156,6 +156,6 @@ pub(super) fn is_proc_macro(file: &File) -> bool {
 }
 
 fn is_file(sources: &dyn Sources, path: &str) -> bool {
-    // Count unreadable files as existing, so that reading them later reports the error.
+    // Treat unreadable files as existing; reading them later reports the error.
     sources.text(path).map_or(true, |text| text.is_some())
 }

@@ -225,7 +225,7 @@ fn names_of_dependencies_in_source() {
             .iter()
             .all(|manifest| manifest.is_2015 || manifest.folder == "op")
     );
-    // Cargo makes path dependencies inside the workspace members of it.
+    // To Cargo, path dependencies inside the workspace directory are members of the workspace.
     assert!(manifests.iter().all(|manifest| manifest.selected));
 }
 

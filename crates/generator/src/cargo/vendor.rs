@@ -12,10 +12,10 @@ use crate::sources::{Sources, join};
 
 const MAX_ANCESTORS: usize = 32;
 
-/// How often we follow `replace-with`, which could form a cycle.
+/// Limit for following `replace-with`, which can form a cycle.
 const MAX_REPLACEMENTS: usize = 16;
 
-/// How `Cargo.lock` refers to crates.io.
+/// The sources of crates.io packages in `Cargo.lock`.
 const CRATES_IO: [&str; 2] = [
     "registry+https://github.com/rust-lang/crates.io-index",
     "sparse+https://index.crates.io/",
@@ -37,15 +37,15 @@ struct Replacement {
 }
 
 impl Replacements {
-    /// Reads Cargo's configuration. It may be in the project or in any directory above it, and the
-    /// nearest one wins.
+    /// Reads Cargo's configuration from the project and the directories above it. The nearest one
+    /// wins.
     pub(super) fn read(sources: &dyn Sources) -> Replacements {
         let mut found = Replacements::default();
         let mut folder = String::new();
         for _ in 0..MAX_ANCESTORS {
             for name in [".cargo/config.toml", ".cargo/config"] {
-                // Skip files outside of the repository, since our output must depend on the
-                // repository alone.
+                // Skip files outside of the repository: the output must depend on the repository
+                // alone.
                 if let Ok(Some(text)) = sources.text(&join(&folder, name)) {
                     found.add(&text, &folder);
                     break;
@@ -92,8 +92,7 @@ impl Replacements {
 
     /// Returns the directory of a vendored package, or `None` if its source is not replaced.
     ///
-    /// The error says that the vendored directory lacks the package or has it with another
-    /// checksum.
+    /// Fails if the vendored directory lacks the package or has it with another checksum.
     pub(super) fn find_folder(
         &self,
         package: &LockedPackage,
@@ -105,7 +104,7 @@ impl Replacements {
 }
 
 impl Replacement {
-    /// Returns true if this table describes the `source` that `Cargo.lock` has for a package.
+    /// Returns true if the table called `name` describes `source`, as written in `Cargo.lock`.
     fn is_of(&self, name: &str, source: &str) -> bool {
         if name == "crates-io" {
             return CRATES_IO.contains(&source);
@@ -134,8 +133,8 @@ fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> R
         .iter()
         .map(|name| join(directory, name))
         .find(|folder| is_package(folder));
-    // `cargo vendor` only appends the version where a crate is vendored in several, so neither
-    // usual name needs to exist. Fall back to reading each manifest.
+    // `cargo vendor` appends the version only for crates vendored in several versions, so the
+    // package may be under neither of the usual names. Fall back to reading each manifest.
     if folder.is_none() {
         let others = sources.folders(directory).unwrap_or_default();
         let mut others = others.iter().map(|name| join(directory, name));
@@ -150,7 +149,7 @@ fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> R
     };
     let record: Value =
         serde_json::from_str(&text).map_err(|error| format!("failed to parse `{path}`: {error}"))?;
-    // Neither file has a checksum for packages from git, so both sides are `None` then.
+    // Packages from git have no checksum in either file, so both sides are `None`.
     let checksum = record.get("package").and_then(Value::as_str);
     if checksum.map(str::to_ascii_lowercase) != package.checksum {
         return Err(format!(
@@ -186,7 +185,7 @@ mod tests {
              [source.a]\nregistry = \"https://circle\"\nreplace-with = \"a\"\n",
             "..",
         );
-        // The configuration that is read first, i.e. the nearest, wins.
+        // The nearest configuration is read first and wins.
         replacements.add("[source.vendored]\ndirectory = \"other\"\n", "../..");
         for (source, expected) in [
             (

@@ -11,9 +11,9 @@ use crate::sources::{Sources, join};
 
 const MAX_ANCESTORS: usize = 32;
 
-/// Returns the workspace of a package that is not a workspace root itself. As in Cargo, this is the
-/// one that `package.workspace` names, or else the nearest parent with a `[workspace]` that does
-/// not exclude the package.
+/// Returns the workspace of a package that is not a workspace root itself. As in Cargo: the one
+/// named by `package.workspace`, or else the nearest parent with a `[workspace]` that does not
+/// exclude the package.
 pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
     if let Some(named) = file
         .table("package")
@@ -38,8 +38,8 @@ pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<Fi
     Ok(None)
 }
 
-/// Returns the directories that `members` of a root lists. Path dependencies, which are members
-/// too, are not among them.
+/// Returns the directories listed in `members` of a workspace root. Path dependencies, which are
+/// members too, are not included.
 pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
     let mut folders = BTreeSet::new();
     let Some(workspace) = root.table("workspace") else {
@@ -64,8 +64,7 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
     Ok(folders)
 }
 
-/// Returns true if a package in this directory could be a member even though `members` doesn't list
-/// it.
+/// Returns true if a package in `folder` could be a member even if `members` doesn't list it.
 pub(super) fn may_hold_member(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }
@@ -125,10 +124,10 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
-/// Tells whether a package belongs to the workspace above it, by Cargo's rules.
+/// Whether a package belongs to the workspace above it, by Cargo's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// There is no `[workspace]` in the manifest, or it excludes the package.
+    /// The manifest has no `[workspace]`, or its `[workspace]` excludes the package.
     None,
     /// The workspace lists the package.
     Listed,
@@ -136,8 +135,8 @@ pub enum Membership {
     Unlisted,
 }
 
-/// Returns whether the package in `folder` belongs to a workspace. The folder is relative to the
-/// manifest above it. A manifest that isn't valid TOML counts as one without a workspace.
+/// Returns whether the package in `folder`, relative to the manifest above it, belongs to a
+/// workspace. A manifest that isn't valid TOML counts as one without a workspace.
 pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     let Ok(document) = Document::parse(manifest) else {
         return Membership::None;
@@ -157,7 +156,7 @@ pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     }
 }
 
-/// Like `matches`, but for whole paths, in which `**` stands for any number of directories.
+/// Like `matches`, but for whole paths: `**` matches any number of directories.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = pattern
         .split('/')
@@ -176,7 +175,7 @@ fn matches_parts(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// The pattern may have `*`, `?` and `[…]`.
+/// Supports `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {

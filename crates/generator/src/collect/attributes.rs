@@ -5,7 +5,7 @@ use rbuilder_reader::{Attribute, Span, read_derives};
 
 use crate::package::SerdeDerives;
 
-/// Attributes that leave the item as it is. Some of them configure a derive.
+/// Attributes that don't change the item. Some of them configure a derive.
 const HARMLESS: &[&str] = &[
     "allow",
     "automatically_derived",
@@ -51,12 +51,12 @@ pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     }
 }
 
-/// `#[tokio::test]` and similar attributes count, too.
+/// Also matches e.g. `#[tokio::test]`.
 pub(super) fn is_test(attrs: &[Attribute<'_>]) -> bool {
     attrs.iter().any(|attr| attr.last_segment() == "test")
 }
 
-/// Derives whose JSON looks different from the fields and variants of the type.
+/// Derives whose JSON doesn't follow the fields and variants of the type.
 const OTHER_FORMS: &[&str] = &[
     "Serialize_repr",
     "Deserialize_repr",

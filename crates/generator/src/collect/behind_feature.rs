@@ -1,5 +1,5 @@
-//! Notes about kinds behind a disabled Cargo feature. We name the feature, because it's easy to
-//! overlook that a kind is missing.
+//! Notes about kinds behind a disabled Cargo feature. The note names the feature, because a missing
+//! kind is easy to overlook.
 
 use std::collections::BTreeSet;
 
@@ -65,8 +65,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns true if the item is compiled with these options. If it's a type, it has to be a kind as
-/// well.
+/// Returns true if the item is compiled with these options. A type must also be a kind.
 fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let Ok(Some(item)) = Items::new(tokens.cursor(), Some(cfg)).read() else {

@@ -1,8 +1,9 @@
 //! Constants in attributes of schemars and validators, such as `range(max = MAX)` or
 //! `regex(path = *NAME)`.
 //!
-//! When we parse an item, we may not have read its constants yet. We therefore parse such items
-//! again at the end, when the values are known, and replace the diagnostics of the first pass.
+//! The constants of an item may not have been read yet when the item is parsed. Such items are
+//! parsed again at the end, when the values are known, and the new diagnostics replace those of the
+//! first pass.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,14 +25,14 @@ use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
 use crate::resolve::{ValueTarget, find_value};
 
-/// Constants can refer to others, and even to themselves in code that doesn't compile.
+/// Constants can refer to other constants, or to themselves in code that doesn't compile.
 const MAX_DEPTH: usize = 32;
 
-/// How many constants we evaluate for one item. A constant can mention another one twice, so their
-/// number can grow exponentially.
+/// Maximum number of constants evaluated for one item. A constant can mention another one twice, so
+/// the number can grow exponentially.
 const MAX_STEPS: usize = 1000;
 
-/// How many bytes we lex again, for all items together.
+/// Maximum number of bytes lexed again, for all items together.
 const MAX_BYTES: usize = 256 << 20;
 
 pub(super) struct Deferred {
@@ -45,7 +46,7 @@ pub(super) struct Deferred {
     pub(super) wrapped: Option<Wrapped>,
     /// As written, e.g. `limits::MAX`.
     pub(super) constants: BTreeSet<String>,
-    /// Where the diagnostics of the first pass are among those of the type.
+    /// The diagnostics of the first pass, as a range in those of the type.
     pub(super) said: Range<usize>,
 }
 
@@ -68,7 +69,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns the new diagnostics, or `None` if we know none of the values.
+    /// Returns the new diagnostics, or `None` if none of the values is known.
     fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
         let module = self.package.item(deferred.id).module;
         let mut known = BTreeMap::new();
@@ -107,7 +108,7 @@ impl Collector<'_> {
         Some(said)
     }
 
-    /// If the constant is a regular expression, its value is the pattern.
+    /// For a regular expression, returns the pattern.
     fn constant(&self, module: ModuleId, names: &[&str], depth: usize, steps: &Cell<usize>) -> Option<Value> {
         let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let id = match find_value(&self.package, module, &segments) {
@@ -168,8 +169,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the pattern of `Regex::new("…")`, unless there is more than one such call to choose
-/// from.
+/// Returns the pattern of `Regex::new("…")` if there is exactly one such call.
 fn find_pattern(cursor: Cursor<'_>) -> Option<String> {
     let mut found = Vec::new();
     add_patterns(cursor, &mut found);
@@ -193,7 +193,7 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
     }
 }
 
-/// We can read a single string literal, or a `concat!` of them.
+/// Supports a single string literal, or a `concat!` of them.
 fn read_text(args: &mut Cursor<'_>) -> Option<String> {
     let mut text = String::new();
     if args.eat_word("concat") && args.eat(b'!') {
@@ -214,7 +214,7 @@ fn literal_text(cursor: &mut Cursor<'_>) -> Option<String> {
     text_value(text).map(std::borrow::Cow::into_owned)
 }
 
-/// Skips one token, and returns what is inside if it's a group.
+/// Skips one token. If it's a group, returns the contents.
 fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let inner = cursor.any_group();
     if inner.is_none() {

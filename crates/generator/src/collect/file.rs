@@ -20,7 +20,7 @@ use crate::place::FileId;
 use crate::selection::may_call_crd;
 use crate::sources::is_in_file;
 
-/// Returns true if there is a `cfg_attr` that would derive a kind, but isn't active.
+/// Returns true if an inactive `cfg_attr` would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
@@ -42,7 +42,7 @@ fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
 }
 
 impl Collector<'_> {
-    /// An error in a file does not keep us from reading the others.
+    /// An error in one file doesn't stop the others from being read.
     pub(super) fn read(&mut self, open: OpenFile) {
         self.seen.insert(open.path.clone());
         let Some(text) = self.text(&open.path) else {
@@ -62,15 +62,15 @@ impl Collector<'_> {
                 vec![reason]
             }
         };
-        // Users cannot edit a published package, so don't report what is wrong with it. Its types
-        // keep their diagnostics, and we report a gap only if a type that we need may be in it.
+        // Users cannot edit a published package, so don't report its errors. Its types keep their
+        // diagnostics, and a gap is reported only if a type that a kind needs may be in it.
         if !self.package.member(open.module).is_published {
             self.report.add_all(id, said);
         }
     }
 
-    /// This only happens in published packages, because we have reported errors in the user's own
-    /// files by now.
+    /// Only needed for published packages: errors in the user's own files have been reported by
+    /// now.
     fn add_missing(&mut self, open: &OpenFile) {
         if !self.package.member(open.module).is_published {
             return;
@@ -116,8 +116,7 @@ impl Collector<'_> {
             Ok(()) => {
                 reader.add_macros(tokens);
             }
-            // We haven't read anything after this point, so don't report marker tokens there as
-            // unseen.
+            // Nothing after this point was read, so don't report marker tokens there as unseen.
             Err(malformed) => {
                 let reason = describe_malformed(malformed);
                 reader.session.report(reason.clone());
@@ -132,8 +131,8 @@ impl Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Records that items of a file may be missing from its module. Its inline modules are those
-    /// from index `first` on.
+    /// Records that items of a file may be missing from its module and its inline modules (those
+    /// from index `first` on).
     fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
         let gap = GapId(self.package.gaps.len());
         self.add_gap(
@@ -159,14 +158,14 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) cfg: &'c Cfg,
     pub(super) text: &'c str,
     pub(super) session: Session,
-    /// True in a path dependency, because we only use those of its types that a kind needs.
+    /// True in a path dependency, where only the types that a kind needs are used.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
     pub(super) may_patch: bool,
     pub(super) follows_calls: bool,
     pub(super) may_send: bool,
     pub(super) renamed: RenamedDerives,
-    /// Set while we read items from the tokens of a macro call.
+    /// Set while reading items from the tokens of a macro call.
     pub(super) wrapped: Option<Wrapped>,
     /// Macro calls between items, with their modules.
     pub(super) macros: Vec<(ModuleId, Span)>,
@@ -174,8 +173,8 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) rewritten: Option<Diagnostic>,
     /// Set inside a module with stackable-versioned's `#[versioned]`.
     pub(super) version: Option<ModuleVersion>,
-    /// Diagnostics about `cfg` conditions on the current item and the modules around it. We report
-    /// them only if the item turns out to matter.
+    /// Diagnostics about `cfg` conditions on the current item and its enclosing modules. Reported
+    /// only if the item turns out to matter.
     pub(super) pending: Vec<Diagnostic>,
 }
 
@@ -231,8 +230,8 @@ impl<'c> FileReader<'c, '_> {
         let read = self.next_item(items, module, location);
         self.add_allows(!self.is_foreign);
         let said = std::mem::take(&mut self.session.diagnostics);
-        // In a path dependency, keep the diagnostics with the type, so that we report them only if
-        // a kind uses it.
+        // Diagnostics about a path dependency stay with the type and are reported only if a kind
+        // uses it.
         if self.is_foreign && read.is_ok() {
             self.session.diagnostics = outer;
             if let Some(item) = self.collector.package.types.get_mut(types) {
@@ -261,7 +260,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(true)
     }
 
-    /// Reports `cfg` conditions on the item and its modules that we cannot evaluate.
+    /// Reports `cfg` conditions on the item and its modules that can't be evaluated.
     pub(super) fn report_pending(&mut self) {
         for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
@@ -270,7 +269,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.report.add_from_files(&open.doubts);
     }
 
-    /// `items` is still in front of the item, for macros that need to read it more than once.
+    /// `items` still starts at the item, for macros that read it more than once.
     fn item(
         &mut self,
         item: Item<'_>,
@@ -383,9 +382,9 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Suppresses the warnings that the `allow(…)` markers read so far name. `is_checked` tells
-    /// whether this run finds all warnings about their items, since otherwise we can't say that a
-    /// marker is unused.
+    /// Suppresses the warnings named by the `allow(…)` markers read so far. `is_checked` tells
+    /// whether this run finds all warnings about their items; otherwise a marker can't be called
+    /// unused.
     pub(super) fn add_allows(&mut self, is_checked: bool) {
         for mut allow in std::mem::take(&mut self.session.allows) {
             if let Some(wrapped) = &self.wrapped {

@@ -1,11 +1,11 @@
-//! Records functions and struct fields, from which we work out the required permissions.
+//! Records functions and struct fields, which determine the required permissions.
 
 use rbuilder_reader::grammar::{Body, Fields, Function, Implementation, TypeItem};
 
 use super::file::FileReader;
 use crate::package::{FunctionId, FunctionItem, ModuleId};
 
-/// We don't follow longer bodies.
+/// Longer bodies aren't followed.
 const MAX_BODY: usize = 1 << 18;
 
 impl FileReader<'_, '_> {
@@ -22,7 +22,7 @@ impl FileReader<'_, '_> {
             return;
         }
         let span = function.signature;
-        // Without a request there is nothing to follow in the body, but callers need the signature.
+        // A body that can't send requests isn't followed, but callers need the signature.
         let body = if self.may_send { body } else { "" };
         let package = &mut self.collector.package;
         let id = FunctionId(package.functions.len());

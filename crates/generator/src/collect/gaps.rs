@@ -1,5 +1,4 @@
-//! Gaps are parts of the source whose items we don't know: macros, and kinds that we failed to
-//! parse.
+//! Gaps are parts of the source whose items aren't known: macros, and kinds that failed to parse.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::token::Tokens;
@@ -70,7 +69,7 @@ impl FileReader<'_, '_> {
             let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
             within.all(|mark| MarkKind::of(mark) == MarkKind::Kind)
         };
-        // If all tokens in a definition are of kinds, we may rather want to report its calls.
+        // If all tokens in a definition are kinds, the calls may be the better place to report.
         for (said, within) in said {
             let definition = within
                 .map(|at| (modules[at], spans[at]))
@@ -84,7 +83,7 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Holds back the error about a definition with kinds until we know all of its calls.
+    /// Holds back the error about a definition with kinds until all of its calls are known.
     fn hold_definition(&mut self, module: ModuleId, name: &str, error: Diagnostic) {
         let folder = self.collector.package.member(module).folder.clone();
         self.collector.kind_errors.add_definition(Definition {
@@ -100,15 +99,15 @@ impl FileReader<'_, '_> {
         if !text.starts_with("macro_rules") {
             return self.read_wrapped(module, span);
         }
-        // The markers in such a definition are read along with each call.
+        // The markers in a wrapper's definition are read along with each call.
         if Self::is_wrapper(text) {
             self.seen_marks.note(span);
         }
         Call::Other
     }
 
-    /// Records that an attribute macro may change items. We report it right away if we know that it
-    /// generates kinds.
+    /// Records that an attribute macro may change items. Reported right away if the macro is known
+    /// to generate kinds.
     pub(super) fn add_rewritten(
         &mut self,
         attr: &Attribute<'_>,
@@ -132,8 +131,8 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Records names that are imported under a condition that we cannot evaluate. Returns `None` if
-    /// we can evaluate all conditions.
+    /// Records names imported under a condition that can't be evaluated. Returns `None` if all
+    /// conditions can be.
     pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) -> Option<GapId> {
         let reason = self.pending.iter().find(|pending| pending.is_error())?;
         let gap = Gap {
@@ -146,7 +145,7 @@ impl FileReader<'_, '_> {
         Some(self.collector.add_gap(module, gap))
     }
 
-    /// Records a kind that we failed to parse, because other kinds may miss a version without it.
+    /// Records a kind that failed to parse: without it, other kinds may miss a version.
     pub(super) fn add_unreadable_kind(
         &mut self,
         attrs: &[Attribute<'_>],

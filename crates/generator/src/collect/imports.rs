@@ -10,7 +10,7 @@ use crate::package::{Dependency, Glob, ModuleId, Name};
 
 #[derive(Debug, PartialEq, Eq)]
 enum Import {
-    /// The local name, and the path that it stands for.
+    /// The local name and the path it refers to.
     Name(String, Vec<String>),
     /// The path before `::*`.
     Glob(Vec<String>),
@@ -25,7 +25,7 @@ impl FileReader<'_, '_> {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
                     names.push(name.clone());
-                    // Don't replace a type with this name, because the import may be a derive or a
+                    // Don't replace a type with this name: the import may be a derive or a
                     // function.
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
@@ -39,8 +39,8 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    /// We recognize markers by name, so report imports that rename them. Derives may be renamed as
-    /// long as they are used in the same file.
+    /// Markers are recognized by name, so report imports that rename them. Derives may be renamed
+    /// as long as they are used in the same file.
     fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
         let Some(real) = path.last().filter(|last| *last != name) else {
             return;
@@ -91,7 +91,7 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// This can't recurse too deeply, since the lexer limits the depth of braces.
+/// Recursion is bounded by the lexer, which limits the depth of braces.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
@@ -130,7 +130,7 @@ fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>
     }
 }
 
-/// Note that `a::{self}` imports `a`, and that `as _` imports no name at all.
+/// `a::{self}` imports `a`, and `as _` imports no name at all.
 fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import> {
     let mut path = prefix.to_vec();
     if name != "self" || path.is_empty() {

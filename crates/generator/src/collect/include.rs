@@ -9,7 +9,7 @@ pub(super) enum Included {
     Path(String),
     /// A file in `OUT_DIR`, which does not exist before the first build.
     Built,
-    /// We would have to run the compiler to know.
+    /// Can't be determined without running the compiler.
     Unknown,
 }
 
@@ -17,9 +17,8 @@ pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }
 
-/// Evaluates the argument, in which we support literals, `concat!` and
-/// `env!("CARGO_MANIFEST_DIR")`. `package` and `folder` are the folders of the package and of the
-/// file.
+/// Evaluates the argument. Supports literals, `concat!` and `env!("CARGO_MANIFEST_DIR")`. `package`
+/// and `folder` are the folders of the package and of the file.
 pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Included {
     let mut body = mac.body;
     if let Some(written) = read_text(&mut body, 0) {
@@ -39,8 +38,8 @@ pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Inc
     }
 }
 
-/// While we evaluate, this stands for the folder of the package. It can't be mistaken for a path,
-/// because no valid path contains a NUL.
+/// Placeholder for the package's folder during evaluation. Can't be mistaken for a path, because no
+/// valid path contains a NUL.
 const MANIFEST_DIR: &str = "\0";
 
 const MAX_DEPTH: usize = 8;

@@ -9,7 +9,7 @@ use rbuilder_syntax::Diagnostic;
 use super::Collector;
 use crate::place::FileId;
 
-/// Macros are only told apart by name, so we treat several definitions with the same name as one.
+/// Macros are identified by name only: several definitions with the same name count as one.
 #[derive(Debug, Default)]
 pub(super) struct KindMacros {
     /// Macros that derive a kind themselves.
@@ -24,7 +24,7 @@ impl KindMacros {
             .any(|name| self.direct.contains(*name))
     }
 
-    /// Returns all macros that these names can expand to. The names themselves are among them.
+    /// Returns all macros that `names` can expand to, including `names` themselves.
     pub(super) fn reached_from<'s>(&'s self, names: impl IntoIterator<Item = &'s str>) -> BTreeSet<&'s str> {
         let mut found = BTreeSet::new();
         let mut next: Vec<&str> = names.into_iter().collect();
@@ -58,11 +58,11 @@ impl KindMacros {
 
 /// Errors about kinds in macros.
 ///
-/// We prefer to report the call, because that is where the user should write the struct. The
+/// The call is the preferred place, because that is where the user should write the struct. The
 /// definition gets an error only if no call has one.
 #[derive(Debug, Default)]
 pub(super) struct KindErrors {
-    /// Macros that we reported a call of, as (folder of the package, name).
+    /// Macros with a reported call, as (folder of the package, name).
     called: BTreeSet<(String, String)>,
     definitions: Vec<Definition>,
 }
@@ -80,7 +80,7 @@ impl KindErrors {
         self.called.insert((folder, name.to_owned()));
     }
 
-    /// We cannot report the definition yet, because calls may follow.
+    /// Can't be reported yet, because calls may follow.
     pub(super) fn add_definition(&mut self, definition: Definition) {
         self.definitions.push(definition);
     }

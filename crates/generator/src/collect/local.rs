@@ -13,21 +13,21 @@ use super::seen_marks::SeenMarks;
 use crate::gap::words;
 use crate::package::{LocalItems, ModuleId};
 
-/// How many bytes we lex again, for all bodies together.
+/// Maximum number of bytes lexed again, for all bodies together.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// Keywords that start an item. We need neither `pub` nor `unsafe`, since one of these follows.
+/// Keywords that start an item. `pub` and `unsafe` aren't needed: one of these follows them.
 const KEYWORDS: &[&str] = &[
     "use", "struct", "enum", "type", "const", "static", "fn", "impl", "trait", "union", "mod",
 ];
 
-/// We give up on local items with these words, because the markers in a body are reported as
-/// unread, and a module may be in another file.
+/// Local items containing these words are given up: markers in a body are reported as unread, and a
+/// module may be in another file.
 const REFUSED: &[&str] = &["CustomResource", "rbac", "webhook", "versioned", "mod", "include"];
 
 impl FileReader<'_, '_> {
-    /// Reads the items declared in a body into a module of their own. Returns `None` if we cannot
-    /// read all of them.
+    /// Reads the items declared in a body into a module of their own. Returns `None` unless all of
+    /// them can be read.
     pub(super) fn local_items(
         &mut self,
         body: &str,
@@ -50,8 +50,8 @@ impl FileReader<'_, '_> {
         let bytes = start as usize + body.len();
         self.collector.local_bytes = self.collector.local_bytes.checked_sub(bytes)?;
         let inner = self.read_local_items(&place_items(body, start, &items), module)?;
-        // A local item shadows a type parameter of the same name, but we look up type parameters
-        // first.
+        // A local item shadows a type parameter of the same name, but the lookup tries type
+        // parameters first.
         let names = &self.collector.package.module(inner).names;
         let is_hidden = type_parameters.iter().any(|name| names.contains_key(name));
         (!is_hidden).then_some(LocalItems::Module(inner))
@@ -64,8 +64,8 @@ impl FileReader<'_, '_> {
         self.read_written_items(text, inner).then_some(inner)
     }
 
-    /// Reads items from `text` as if they were written in this file, so each of them must be at its
-    /// original offset. Returns false if there are errors.
+    /// Reads items from `text` as if they were written in this file; each must be at its original
+    /// offset. Returns false on errors.
     pub(super) fn read_written_items(&mut self, text: &str, module: ModuleId) -> bool {
         let Ok(tokens) = lex(text) else { return false };
         let mut session = Session::default();
@@ -99,7 +99,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Puts the items at their offsets in the file, with blanks in between.
+/// Puts the items at their offsets in the file, padded with blanks.
 fn place_items(body: &str, start: u32, items: &[Span]) -> String {
     let mut text = String::with_capacity(start as usize + body.len());
     for span in items {

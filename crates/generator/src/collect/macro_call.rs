@@ -7,7 +7,7 @@ use rbuilder_syntax::{Allow, Diagnostic};
 
 use crate::package::TypeItem;
 
-/// The location of an item in a macro call. For tokens that the macro adds, we report the call.
+/// The location of an item in a macro call. Tokens that the macro adds are reported at the call.
 #[derive(Clone, Debug)]
 pub(super) struct Wrapped {
     pub(super) call: Span,
@@ -22,14 +22,14 @@ impl Wrapped {
         }
     }
 
-    /// Limits `allow(…)` to the item, since the text before it isn't the user's.
+    /// Limits `allow(…)` to the item: the text before it isn't the user's.
     pub(super) fn place_allow(&self, allow: &mut Allow) {
         allow.span = self.place(allow.span);
         let start = u32::try_from(self.item.start).unwrap_or(u32::MAX);
         allow.scope.start = allow.scope.start.max(start);
     }
 
-    /// Moves diagnostics about what the macro added to the call.
+    /// Redirects diagnostics about code added by the macro to the macro call.
     pub(super) fn place_within(&self, item: &mut TypeItem) {
         let reserved: Vec<Diagnostic> = std::mem::take(&mut item.reserved);
         let placed = reserved

@@ -2,8 +2,7 @@
 
 use rbuilder_reader::token::{Cursor, lex};
 
-/// Calls `visit` with the name and the rules of each `macro_rules!`. If the text cannot be lexed,
-/// we find none.
+/// Calls `visit` with the name and rules of each `macro_rules!`. No-op if `text` can't be lexed.
 pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) {
     if text.contains("macro_rules!")
         && let Ok(tokens) = lex(text)
@@ -12,7 +11,7 @@ pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) 
     }
 }
 
-/// This can't recurse too deeply, since the lexer limits the depth of groups.
+/// Recursion is bounded by the lexer, which limits the depth of groups.
 fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
     while !cursor.is_end() {
         let mut ahead = cursor;

@@ -17,8 +17,8 @@ use crate::package::{ModuleId, PlacedRule};
 impl FileReader<'_, '_> {
     /// Warns about comments that look like kubebuilder markers, such as `// +kubebuilder:rbac`.
     pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
-        // We don't know yet which item a comment belongs to, so guess the derive from the whole
-        // file. Few files use both.
+        // It's too early to know which item a comment belongs to, so guess the derive from the
+        // whole file. Few files use both.
         let source = if tokens.text().contains("CrdSchema") {
             SchemaSource::CrdSchema
         } else {
@@ -80,8 +80,8 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Reports attribute macros that may change what the derive sees. These are the macros above
-    /// the derive and on enclosing modules.
+    /// Reports attribute macros, above the derive or on enclosing modules, that may change what the
+    /// derive sees.
     pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>], text: &str) -> bool {
         if self.rewritten.is_some() {
             self.refuse_rewritten_module();
@@ -102,7 +102,7 @@ impl FileReader<'_, '_> {
         is_rewritten
     }
 
-    /// An attribute macro on a module may move, rename or copy the items in there.
+    /// An attribute macro on a module may move, rename or copy the items inside.
     pub(super) fn refuse_rewritten_module(&mut self) {
         if let Some(reason) = self.rewritten.clone() {
             self.session.report(reason);

@@ -10,7 +10,7 @@ use crate::sources::is_in_file;
 const CALL: &str = "merge_crds(";
 const GENERATED_CALL: &str = "::merged_crd(";
 
-/// Adds each kind with its storage version, if that is a literal.
+/// Adds the storage version of each kind for which it is a literal.
 pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
     if !is_in_file(CALL, text) && !is_in_file(GENERATED_CALL, text) {
         return;

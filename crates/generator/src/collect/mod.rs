@@ -2,8 +2,8 @@
 //!
 //! The collector starts at the root of each target, follows `mod` declarations and parses every
 //! item with `rbuilder-syntax`. The lexer records each token `CustomResource`, `rbac` and
-//! `webhook`, and the collector reports those that no parser has seen. Otherwise we could miss a
-//! marker without anyone noticing.
+//! `webhook`, and the collector reports those that no parser has seen, so that no marker is missed
+//! silently.
 
 mod attributes;
 mod behind_feature;
@@ -52,11 +52,11 @@ use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Calls, Diagnostic, FileRange, Options, Product};
 
-/// A limit is necessary because `#[path]` can include one file many times.
+/// `#[path]` can include one file many times, hence the limit.
 const MAX_MODULES: usize = 20_000;
 
-/// Returns true if a build script may generate kinds or markers, which it doesn't if it only prints
-/// the CRDs of the package.
+/// Returns true if a build script may generate kinds or markers. A script that only prints the
+/// package's CRDs doesn't.
 fn writes_markers(script: &str) -> bool {
     ["kopium", "CustomResource", "rbac(", "webhook("]
         .iter()
@@ -66,8 +66,8 @@ fn writes_markers(script: &str) -> bool {
         })
 }
 
-/// Reads all modules of the selected targets. Of path dependencies, we only read the modules on the
-/// way to types that a kind needs.
+/// Reads all modules of the selected targets. In path dependencies, only modules on the path to
+/// types that a kind needs are read.
 pub(crate) fn collect_packages(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
@@ -133,9 +133,9 @@ pub(crate) fn collect_packages(
 /// Which `cfg` conditions hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// Those that the options ask for.
+    /// Conditions enabled by the options.
     Asked,
-    /// All of them, even if they exclude each other.
+    /// All conditions, even mutually exclusive ones.
     Every,
 }
 
@@ -153,27 +153,27 @@ struct Collector<'a> {
     /// `None` if the caller does not need types from registries.
     published: Option<Published<'a>>,
     build: Build,
-    /// Which packages' functions we follow. `None` if no product needs them.
+    /// Selects the packages whose functions are followed. `None` if no product needs the functions.
     calls: Option<Calls>,
     selector: Selector,
     /// The active `cfg` options, by package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
-    /// Modules whose files we haven't read yet.
+    /// Modules whose files haven't been read yet.
     declared: BTreeMap<ModuleId, Declared>,
-    /// Modules that we have to read even if no kind refers to them.
+    /// Modules to read even if no kind refers to them.
     wanted: Vec<ModuleId>,
-    /// Files of the current module that we still have to read.
+    /// Files of the current module still to be read.
     files: Vec<OpenFile>,
     deferred: Vec<constants::Deferred>,
-    /// How many bytes we may still lex again for items in function bodies.
+    /// Remaining budget, in bytes, for lexing items in function bodies again.
     local_bytes: usize,
     seen: BTreeSet<String>,
     /// Files that may call `crd()`.
     callers: Vec<String>,
     /// By folder of the package.
     macros: BTreeMap<String, Rc<wrapped::Macros>>,
-    /// Held back until we know all calls.
+    /// Held back until all calls are known.
     kind_errors: kind_macros::KindErrors,
     renamed: Vec<renamed::RenamedImport>,
     schema_owners: reach::SchemaOwners,
@@ -185,7 +185,7 @@ enum Declared {
     /// `mod name;`
     Module {
         name: String,
-        /// Where to look, unless `#[path]` names the file.
+        /// The folder to search, unless `#[path]` names the file.
         folder: String,
         written: Option<String>,
         place: Place,
@@ -195,20 +195,20 @@ enum Declared {
     },
 }
 
-/// A file with items of a module, which may have several because of `include!`.
+/// A file with items of a module. `include!` can give a module more than one.
 struct OpenFile {
     module: ModuleId,
     path: String,
     /// Where its child modules are.
     folder: String,
     ancestors: Vec<String>,
-    /// `cfg` conditions on the file that we cannot evaluate. They affect all of its items.
+    /// `cfg` conditions on the file that can't be evaluated. They affect all of its items.
     doubts: Vec<Doubt>,
     content: Content,
 }
 
-/// A diagnostic about a `cfg` condition on a file. It points into the file that declares or
-/// includes that one.
+/// A diagnostic about a `cfg` condition on a file. Points into the file that declares or includes
+/// that file.
 type Doubt = (FileId, rbuilder_syntax::Diagnostic);
 
 #[derive(Clone, Copy)]
@@ -234,7 +234,7 @@ impl Collector<'_> {
         id
     }
 
-    /// Reports an error after which we can't rely on anything in the result of the run.
+    /// Reports an error that makes the entire result of the run unreliable.
     fn fatal_error(&mut self, place: Place, message: String, help: &str) {
         let outer = self.report.set_concern(Concern::Run);
         self.report.error(place, message, help);
@@ -247,7 +247,7 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
-        // If any package turns serde's defaults off, types from registries must not bring them
+        // If any package turns serde's defaults off, don't let types from registries bring them
         // back.
         let takes_serde_defaults = match manifest.is_published {
             true => self
@@ -279,7 +279,7 @@ impl Collector<'_> {
     }
 
     /// Loads the package of a dependency, or records why that fails. Returns true if the dependency
-    /// has changed.
+    /// was changed.
     fn load_dependency(&mut self, dependent: PackageId, name: &str) -> bool {
         let Some(published) = &mut self.published else {
             return false;
@@ -343,7 +343,7 @@ impl Collector<'_> {
         }
     }
 
-    /// If the module has an `include!`, this reads the included file as well.
+    /// Also reads the file of an `include!` in the module.
     fn read_module(&mut self, module: ModuleId) {
         let Some(declared) = self.declared.remove(&module) else {
             return;
@@ -405,11 +405,11 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
-                // With a gap here, we don't report types as missing that this file may define.
+                // With a gap here, types that this file may define aren't reported as missing.
                 let reason = rbuilder_syntax::Diagnostic::error(place.span, message.as_str()).help(&*help);
                 self.add_gap(module, Gap::of_build(place.file, reason));
-                // We cannot expect users to edit a published package, so its file only matters if a
-                // type that we need may be in it.
+                // Users can't be expected to edit a published package, so its file only matters if
+                // it may contain a type that a kind needs.
                 if !self.package.member(module).is_published {
                     self.fatal_error(place, message, &help);
                 }
@@ -425,7 +425,7 @@ impl Collector<'_> {
             .is_some_and(|script| !writes_markers(&script))
     }
 
-    /// Returns true if we follow the functions of a module to find out which permissions they need.
+    /// Returns true if a module's functions are followed to find out which permissions they need.
     fn follows_calls(&self, module: ModuleId) -> bool {
         match self.calls {
             None => false,
@@ -442,7 +442,7 @@ impl Collector<'_> {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        // Count unreadable files as existing, so that reading them later reports the error.
+        // Treat unreadable files as existing; reading them later reports the error.
         self.sources.text(path).map_or(true, |text| text.is_some())
     }
 
@@ -451,8 +451,8 @@ impl Collector<'_> {
         self.text(&path)
     }
 
-    /// Reports an error if the file can't be read. In a published package that doesn't matter to
-    /// the user.
+    /// Reports an error if the file can't be read, except in a published package, where it doesn't
+    /// matter to the user.
     fn text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.sources.text(path) {
             Ok(text) => text,

@@ -1,8 +1,7 @@
 //! A quick check whether any schema may need a package from a registry.
 //!
-//! Few projects need one, and it would take a tenth of the run to follow every type of every kind
-//! to find that out. So we compare names instead, which can report a need that does not exist, but
-//! never misses one.
+//! Few projects need one, and following every type of every kind to find out would take a tenth of
+//! the run. Comparing names instead can report a need that doesn't exist, but never misses one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +47,8 @@ pub(super) fn may_need_published(package: &Package) -> bool {
             first.is_some_and(|first| is_locked(dependencies.get(first)))
         };
         let mut imports = imports(&module.names);
-        // Skip imports with the name of a package, such as `anyhow::anyhow`. A path that starts
-        // with this name means the package itself, which we have checked above.
+        // Skip imports with the name of a package, such as `anyhow::anyhow`. A path starting with
+        // this name means the package itself, which was checked above.
         imports.any(|(name, path)| {
             begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
         }) || module.globs.iter().any(|glob| begins_locked(&glob.path))
@@ -78,8 +77,8 @@ fn imports(names: &BTreeMap<String, Name>) -> impl Iterator<Item = (&String, &Ve
     })
 }
 
-/// Adds the names that the used aliases stand for. An alias can be used by another alias, so repeat
-/// until none is new.
+/// Adds the names that the used aliases refer to. Aliases can use other aliases, so repeat until
+/// there are no new names.
 fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BTreeSet<&str>) {
     let names = package.modules.iter().flat_map(|module| &module.names);
     let mut open: Vec<(&str, &Alias)> = names

@@ -1,8 +1,8 @@
 //! Skips kinds that seem to belong to another project.
 //!
-//! We look for comments that say so while we read a file. Whether the program creates the CRD of a
-//! kind is only known after all files have been read. We decide then, before we read modules just
-//! for the schemas of such kinds.
+//! Comments that say so are found while reading a file. Whether the program creates the CRD of a
+//! kind is known only after all files have been read. That is when the decision is made, before any
+//! module is read just for the schemas of such kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl Collector<'_> {
 
     /// Skips kinds of groups that the program only reads.
     ///
-    /// This needs a contrast: the program creates CRDs for other groups, or reconciles their kinds,
-    /// but does neither in this group, nor is any CRD of the group committed.
+    /// Requires a contrast: the program creates the CRDs or reconciles the kinds of other groups,
+    /// but not of this one, and no CRD of this group is committed.
     fn skip_groups_only_read(&mut self, calls: Option<&Calls>) {
         let kinds = self.package.types.iter().enumerate();
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -48,7 +48,7 @@ impl Collector<'_> {
                 groups.entry(resource.group.clone()).or_default().push(position);
             }
         }
-        // There is nothing to compare a single group with.
+        // With a single group, there is nothing to compare.
         if groups.len() < 2 {
             return;
         }
@@ -83,7 +83,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Files that are not part of this run count as well, e.g. tests.
+    /// Also considers files that aren't part of this run, e.g. tests.
     fn calls_crd(&self) -> bool {
         let mut beside = self
             .files_beside()
@@ -102,8 +102,7 @@ impl Collector<'_> {
         found
     }
 
-    /// Returns true if no setting says whether the kind belongs to the project, so that it's up to
-    /// us to decide.
+    /// Returns true if no setting decides whether the kind belongs to the project.
     fn is_undecided(&self, item: &TypeItem) -> bool {
         let module = self.package.module(item.module);
         let Some(resource) = item
@@ -115,8 +114,8 @@ impl Collector<'_> {
         !self.selector.is_claimed(module.package, resource)
     }
 
-    /// Returns the domains of kinds that certainly belong to the project, because kinds in one
-    /// domain are usually installed together, even if the program creates only some of their CRDs.
+    /// Returns the domains of kinds that certainly belong to the project. Kinds in one domain are
+    /// usually installed together, even if the program creates only some of their CRDs.
     fn own_domains(&self, calls: Option<&Calls>) -> BTreeSet<String> {
         let is_made =
             |item: &TypeItem| calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -130,7 +129,7 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// Finds the calls of `crd()`. Returns `None` if we can't tell for which kinds the program
+    /// Finds the calls of `crd()`. Returns `None` if it's unclear for which kinds the program
     /// creates CRDs.
     fn find_calls(&self, undecided: &[usize]) -> Option<Calls> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
@@ -143,7 +142,7 @@ impl Collector<'_> {
             let own = self.seen.iter().filter_map(|path| self.text_of(path));
             own.for_each(|text| calls.follow(&text));
         }
-        // Calls for kinds of other projects alone say nothing about the program's own kinds.
+        // Calls only for other projects' kinds say nothing about the program's own kinds.
         let own_kinds = self.package.types.iter().filter(|item| item.skipped.is_none());
         let own_kinds: BTreeSet<&str> = own_kinds.filter_map(TypeItem::root).collect();
         let is_own = |name: &str| own_kinds.contains(name);
@@ -168,12 +167,12 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// Errors don't matter here, or they have been reported already.
+    /// Errors don't matter here, or have already been reported.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
         self.sources.text(path).ok().flatten()
     }
 
-    /// Returns the Rust files of the packages that no target of this run includes.
+    /// Returns the packages' Rust files that aren't part of any target in this run.
     fn files_beside(&self) -> BTreeSet<String> {
         let own = self.package.members.iter().filter(|member| !member.is_published);
         let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();
@@ -184,7 +183,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns why we think that a kind belongs to another project.
+/// Returns the sign that a kind belongs to another project, if there is one.
 fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
     let resource = item.resource()?;
     let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -200,7 +199,7 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     item.sign.or(by_program)
 }
 
-/// The API server demands this annotation on CRDs in groups of the Kubernetes community.
+/// The API server requires this annotation on CRDs in groups of the Kubernetes community.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Returns e.g. `example.com` for `cache.example.com`.

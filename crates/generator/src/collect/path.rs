@@ -9,7 +9,7 @@ pub(super) struct Found {
     pub(super) folder: String,
 }
 
-/// Finds the file of `mod name;`. The error lists the paths where we looked.
+/// Finds the file of `mod name;`. On failure, returns the paths that were tried.
 pub(super) fn find_file(
     is_file: impl Fn(&str) -> bool,
     folder: &str,

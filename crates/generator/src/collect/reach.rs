@@ -1,4 +1,4 @@
-//! Finds the types that kinds need. Of other packages, we only read the modules that lead to them.
+//! Finds the types that kinds need. In other packages, only modules that lead to them are read.
 //!
 //! | package | found in | source |
 //! |---|---|---|
@@ -29,17 +29,17 @@ enum Item {
 #[derive(Default)]
 pub(super) struct SchemaOwners {
     functions: BTreeMap<Owner, ValueId>,
-    /// Functions whose type we haven't found yet, as indexes into [`Package::associated`].
+    /// Functions whose type hasn't been found yet, as indexes into [`Package::associated`].
     ownerless: Vec<usize>,
     functions_seen: usize,
 }
 
-/// Why we follow a path.
+/// Why a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// A schema needs the item, so it's worth loading packages along the path.
     Schema,
-    /// We can do without the item, so don't load packages for it.
+    /// The item is optional, so don't load packages for it.
     Other,
 }
 
@@ -58,7 +58,7 @@ impl Collector<'_> {
         let mut open: Vec<Item> = kinds.map(|(index, _)| Item::Type(TypeId(index))).collect();
         let mut seen: BTreeSet<Item> = open.iter().copied().collect();
         for (module, ty) in self.handled() {
-            // We only need to know which kind a webhook handles, not its schema.
+            // Only the handled kind matters for a webhook, not its schema.
             self.follow(&ty, module, Purpose::Other, &mut Vec::new());
         }
         while let Some(item) = open.pop() {
@@ -74,8 +74,8 @@ impl Collector<'_> {
             }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
         }
-        // All packages that a schema needs have been read by now, so what we find here does not
-        // depend on the order of the types.
+        // All packages that a schema needs have been read by now, so the result does not depend on
+        // the order of the types.
         for item in seen {
             if let Item::Type(id) = item {
                 self.follow_defaults(id);
@@ -130,7 +130,7 @@ impl Collector<'_> {
         self.schema_owners.functions_seen = all.len();
         let mut ownerless = std::mem::take(&mut self.schema_owners.ownerless);
         ownerless.extend(&all[known..]);
-        // We get here for every type of every kind, so resolve the type of each function only once.
+        // Called for every type of every kind, so resolve the type of each function only once.
         for at in ownerless {
             let function = &self.package.associated[at];
             match owner_of(&self.package, &function.self_type, function.module) {
@@ -147,7 +147,7 @@ impl Collector<'_> {
         Some(Item::Function(*function))
     }
 
-    /// Follows the functions that return defaults, as well as the paths in their bodies.
+    /// Follows the functions that return defaults, and the paths in their bodies.
     fn follow_defaults(&mut self, id: TypeId) {
         let item = self.package.item(id);
         let module = item.module;
@@ -228,13 +228,13 @@ impl Collector<'_> {
     fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
-                // We load each dependency at most once, so this terminates as well.
+                // Each dependency is loaded at most once, so this terminates as well.
                 Found::Locked(dependent, name) => {
                     if purpose == Purpose::Other || !self.load_dependency(dependent, &name) {
                         return None;
                     }
                 }
-                // We read each module only once, so the loop terminates.
+                // Each module is read only once, so the loop terminates.
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),
                 Found::Alias(id) => return Some(Item::Alias(id)),
@@ -245,7 +245,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns true if a type that is written in `module` resolves to `owner`.
+/// Returns true if the type `ty`, written in `module`, resolves to `owner`.
 pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
     owner_of(package, ty, module).as_ref() == Some(owner)
 }

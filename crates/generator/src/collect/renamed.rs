@@ -1,7 +1,7 @@
 //! Derives that a file imports under another name, as in `use kube::CustomResource as Resource;`.
 //!
-//! We recognize derives by their names, so an item with a renamed one gets a second derive
-//! attribute with the real name.
+//! Derives are recognized by name, so an item with a renamed derive gets a second derive attribute
+//! with the real name.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use crate::gap::words;
 use crate::place::FileId;
 use crate::sources::is_in_file;
 
-/// One attribute for each derive that we recognize when it is renamed.
+/// One attribute for each derive that is recognized under another name.
 const ATTRIBUTES: &str = "
     #[derive(CustomResource)] #[derive(CrdSchema)]
     #[derive(JsonSchema)] #[derive(KubeSchema)] #[derive(CELSchema)] #[derive(JsonSchema_repr)]
@@ -45,7 +45,7 @@ pub(super) struct RenamedDerives {
 impl RenamedDerives {
     pub(super) fn find(tokens: &Tokens<'_>) -> Self {
         let mut found = RenamedDerives::default();
-        // Most files rename nothing, so there's no need to look at each of their tokens.
+        // Most files rename nothing; don't look at each of their tokens.
         if is_in_file(" as ", tokens.text()) {
             let derives: Vec<_> = all_attributes().iter().filter_map(derive_of).collect();
             found.add_from(tokens.cursor(), &derives);
@@ -70,7 +70,7 @@ impl RenamedDerives {
         }
     }
 
-    /// The imports of a file also apply to the parts of it that we read on their own.
+    /// The imports of a file also apply to the parts of it that are read separately.
     pub(super) fn extend(&mut self, around: &RenamedDerives) {
         self.list.extend(around.list.iter().cloned());
     }
@@ -96,7 +96,7 @@ impl RenamedDerives {
     }
 }
 
-/// A file that renames a derive. Other files may import it from there.
+/// A file that renames a derive. Other files may import the new name from there.
 pub(super) struct RenamedImport {
     pub(super) file: FileId,
     pub(super) path: String,
@@ -105,8 +105,8 @@ pub(super) struct RenamedImport {
 }
 
 impl Collector<'_> {
-    /// Reports renamed derives that another file of this run seems to use, because we don't
-    /// recognize them there.
+    /// Reports renamed derives that another file of this run seems to use: they aren't recognized
+    /// there.
     pub(super) fn report_renamed(&mut self) {
         for import in std::mem::take(&mut self.renamed) {
             let others = self.seen.iter().filter(|path| **path != import.path);
@@ -118,7 +118,7 @@ impl Collector<'_> {
     }
 }
 
-/// A derive of this name doesn't count if the file itself renames something to `alias`.
+/// Ignores derives of this name if the file itself renames something to `alias`.
 fn derives(text: &str, alias: &str) -> bool {
     let lists = text.split("derive(").skip(1);
     let mut lists = lists.filter_map(|rest| rest.split(')').next());

@@ -1,5 +1,5 @@
-//! Keeps track of the marker tokens that a parser has read. We report the others, unless their
-//! items are not compiled.
+//! Tracks which marker tokens a parser has read. The others are reported, unless their items are
+//! not compiled.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::Span;
@@ -37,8 +37,8 @@ impl<'t> SeenMarks<'t> {
     }
 }
 
-/// Returns a diagnostic for each unseen token, but only one per macro. The index of the macro is
-/// into `macros`.
+/// Returns a diagnostic for each unseen token, but only one per macro, along with the macro's index
+/// in `macros`.
 pub(super) fn report_unseen<'m>(
     unseen: impl Iterator<Item = &'m Mark>,
     macros: &[Span],

@@ -38,8 +38,8 @@ pub struct AnyObject {}
 const ORIGINAL: usize = 1;
 
 impl FileReader<'_, '_> {
-    /// Generates a status for each kind among the types from `first` on. It goes into the module
-    /// around the versions.
+    /// Generates a status, in the module `around` the versions, for each kind among the types from
+    /// `first` on.
     pub(super) fn add_tracked_statuses(&mut self, first: usize, around: ModuleId) {
         let types = &self.collector.package.types[first..];
         let kinds = types.iter().filter_map(TypeItem::resource);

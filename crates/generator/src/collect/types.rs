@@ -42,7 +42,7 @@ impl FileReader<'_, '_> {
     ) {
         self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
-        // In a version of a module or type, we have already dealt with the attribute.
+        // In a version of a module or type, the attribute has already been handled.
         if self.rewritten.is_none()
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
@@ -64,7 +64,7 @@ impl FileReader<'_, '_> {
         let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
         let found = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        // Other errors may just be a consequence of the macro, so report the macro only.
+        // Other errors may be mere consequences of the macro, so report only the macro.
         said.extend(found.into_iter().filter(|_| !is_rewritten));
         let mut constants = self.session.take_missing_constants();
         // `derive(CrdSchema)` cannot see the values of constants, so don't resolve them here
@@ -73,8 +73,8 @@ impl FileReader<'_, '_> {
             constants.clear();
         }
         let skipped = self.skipped(model.as_ref(), attrs, module);
-        // A type that only derives schemars' trait may have nothing to do with the API, and we
-        // don't write skipped kinds. Check both only if another kind uses them.
+        // A type that only derives schemars' trait may have nothing to do with the API, and skipped
+        // kinds aren't written. Check both only if another kind uses them.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
         self.add_allows(is_checked);
         if !constants.is_empty() {
@@ -131,7 +131,7 @@ impl FileReader<'_, '_> {
         self.name(module, ident, Name::Type(id));
     }
 
-    /// Returns why a kind gets no CRD. `None` if it gets one, or isn't a kind at all.
+    /// Returns why a kind gets no CRD, or `None` if it gets one or isn't a kind at all.
     fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
         let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
         let has_derive = std::iter::once(&"CrdSchema")

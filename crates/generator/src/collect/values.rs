@@ -7,15 +7,15 @@ use super::file::FileReader;
 use crate::package::{Associated, LocalItems, ModuleId, ValueId, ValueItem};
 use crate::resolve::SCHEMA_FUNCTION;
 
-/// We ignore longer bodies, because nobody writes such a default by hand.
+/// Longer bodies are ignored: nobody writes such a default by hand.
 const MAX_BODY: usize = 4096;
 
 /// Functions that return a schema may be longer than those that return defaults.
 const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {
-    /// Records a function if it has no parameters, since it may return a default, or if it has a
-    /// single one, since it may be a predicate.
+    /// Records a function if it has no parameters (it may return a default) or a single one (it may
+    /// be a predicate).
     pub(super) fn function_value(
         &mut self,
         function: &Function<'_>,
@@ -82,7 +82,7 @@ impl FileReader<'_, '_> {
         while !body.is_end() {
             let declared = body.eat_word("static") && body.eat_word("ref");
             let Some(name) = body.any_ident().filter(|_| declared) else {
-                // An attribute or `pub`, for example.
+                // E.g. an attribute or `pub`.
                 body.skip();
                 continue;
             };
@@ -111,7 +111,7 @@ impl FileReader<'_, '_> {
 
     fn add_value(&mut self, value: Found<'_>, around: Option<&Implementation<'_>>, module: ModuleId) {
         let name = value.name;
-        // If we can't evaluate a condition, another item with this name may be compiled instead.
+        // If a condition can't be evaluated, another item with this name may be compiled instead.
         if !self.pending.is_empty() || value.body.len() > value.longest {
             return;
         }

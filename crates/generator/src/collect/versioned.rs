@@ -1,8 +1,8 @@
 //! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on single
 //! structs and enums.
 //!
-//! The macro generates a module per version, with the items as they are in that version. We
-//! therefore read the items once for each version.
+//! The macro generates a module per version, with the items as of that version, so the items are
+//! read once for each version.
 
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Ident};
@@ -18,7 +18,7 @@ use super::path::Location;
 use crate::gap::words;
 use crate::package::{Glob, ModuleId, Name, TypeItem};
 
-/// The total for all versions of a module.
+/// Limit for all versions of a module together.
 const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) enum VersionedContent<'s, 'a, 'c> {
     Type(&'s Items<'a, 'c>),
 }
 
-/// Returns the arguments of `#[versioned]`, as long as no other macro changes the item.
+/// Returns the arguments of `#[versioned]`, unless another macro changes the item.
 pub(super) fn read_versioned(
     attrs: &[Attribute<'_>],
     text: &str,
@@ -60,7 +60,7 @@ fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<V
         VersionedOn::Module => count_kinds(text),
         VersionedOn::Type => usize::from(makes_kinds(attr, attr.text())),
     };
-    // Early releases of the macro added the derive, and we don't know with which arguments.
+    // Early releases of the macro added the derive themselves, with unknown arguments.
     if kinds > count("CustomResource") {
         return Err(generated_kinds(attr.span()));
     }
@@ -83,8 +83,8 @@ fn count_kinds(text: &str) -> usize {
 }
 
 impl<'c> FileReader<'c, '_> {
-    /// Reads a struct or enum with `#[versioned]` outside of such a module. `items` begins with it.
-    /// Returns false if it has no such macro.
+    /// Reads a struct or enum with `#[versioned]` outside of a `#[versioned]` module. `items`
+    /// starts at the type. Returns false if the macro is absent.
     pub(super) fn versioned_type(
         &mut self,
         items: &Items<'_, 'c>,
@@ -109,7 +109,7 @@ impl<'c> FileReader<'c, '_> {
                 self.add_rewritten(attr, text, &reason, &[module]);
                 self.name(module, ident, Name::Opaque);
             }
-            // Some other macro with the same name, presumably.
+            // Presumably some other macro with the same name.
             Err(_) => return Ok(false),
         }
         Ok(true)
@@ -170,8 +170,8 @@ impl<'c> FileReader<'c, '_> {
         read
     }
 
-    /// Besides the version modules, the macro generates two enums per kind. We only need to know
-    /// their names.
+    /// Besides the version modules, the macro generates two enums per kind, of which only the names
+    /// are needed.
     fn name_generated_enums(&mut self, first: usize, module: ModuleId) {
         let package = &mut self.collector.package;
         let kinds = package.types[first..].iter().filter_map(TypeItem::resource);
@@ -183,7 +183,7 @@ impl<'c> FileReader<'c, '_> {
         }
     }
 
-    /// Reads a module inside of a `#[versioned]` module. It's not a real module: the macro moves
+    /// Reads a module inside of a `#[versioned]` module. It isn't a real module: the macro moves
     /// its imports into the version of that name.
     pub(super) fn imports_of_version(
         &mut self,
@@ -193,7 +193,7 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
     ) -> Result<(), Diagnostic> {
         let names = version.all_names();
-        // The macro rejects any other item, so don't report markers in them.
+        // The macro rejects any other item, so don't report markers inside them.
         if let Some(content) = content {
             self.seen_marks.note(content.span_to_end());
         }

@@ -20,7 +20,7 @@ use crate::package::ModuleId;
 
 #[derive(Default)]
 pub(super) struct Macros {
-    /// By name: the file of each definition, and the macro if it passes items through.
+    /// For each macro name: the file of each definition, and the macro if it passes items through.
     by_name: BTreeMap<String, Vec<(String, Option<Wrapper>)>>,
     of_kinds: KindMacros,
 }
@@ -34,15 +34,15 @@ impl Macros {
 #[derive(Clone, Copy)]
 pub(super) enum Call {
     Read,
-    /// The macro derives kinds, but we couldn't read the items.
+    /// The macro derives kinds, but its items couldn't be read.
     Unread,
     DefinesKinds,
     Other,
 }
 
 impl FileReader<'_, '_> {
-    /// Returns true for a `macro_rules!` that passes items through. We read the markers of these
-    /// where the macro is called.
+    /// Returns true for a `macro_rules!` that passes items through. The markers of such items are
+    /// read at the macro call.
     pub(super) fn is_wrapper(text: &str) -> bool {
         let mut wraps = Vec::new();
         visit_macros(text, |_, rules| wraps.push(read_wrapper(rules).is_some()));
@@ -68,7 +68,7 @@ impl FileReader<'_, '_> {
             return Call::Other;
         };
         let added = candidates.iter().filter_map(|(_, wrapper)| wrapper.as_ref());
-        // Otherwise, markers in the call tell us whether it hides a kind.
+        // Otherwise, markers in the call tell whether it hides a kind.
         let mut added = added.map(|wrapper| &wrapper.added);
         let unread = if added.any(|added| hides_kind(added, &self.renamed)) {
             Call::Unread
@@ -77,7 +77,7 @@ impl FileReader<'_, '_> {
         } else {
             Call::Other
         };
-        // The definitions differ, and we don't know which of them applies.
+        // The definitions differ, and it's unclear which of them applies.
         if candidates.iter().any(|(_, wrapper)| wrapper != first) {
             return unread;
         }
@@ -123,8 +123,7 @@ impl FileReader<'_, '_> {
         macros
     }
 
-    /// Reads one item with the attributes in `added`, which go in front of it. Returns false if
-    /// that fails.
+    /// Reads one item, prefixed with the attributes in `added`. Returns false on failure.
     fn read_wrapped_item(&mut self, module: ModuleId, item: Range<usize>, added: &str, call: Span) -> bool {
         let budget = &mut self.collector.local_bytes;
         // Keep the item at its original offset so that spans point into the real file.

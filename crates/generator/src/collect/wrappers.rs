@@ -1,8 +1,8 @@
 //! Macros that pass items through, i.e. `macro_rules!` whose only rule emits the item passed to it,
 //! perhaps with additional attributes or next to trait implementations.
 //!
-//! We read the item in such a call directly. We don't expand anything, but only compare the rule
-//! with its own pattern, so calls of any other macro stay unread.
+//! The item in such a call is read directly. Nothing is expanded: the rule is only compared with
+//! its own pattern, so calls of any other macro stay unread.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 pub(super) struct Wrapper {
     /// Attributes that the macro adds, e.g. `#[derive(CustomResource)]`.
     pub(super) added: String,
-    /// True if the macro takes any number of items, as opposed to a single struct or enum.
+    /// True if the macro takes any number of items, false for a single struct or enum.
     is_list: bool,
 }
 
@@ -34,8 +34,8 @@ const REFUSED: &[&str] = &[
     "use",
 ];
 
-/// We refuse attributes from a macro that contain these: variables, and arguments whose place we
-/// need after we have read the item.
+/// Attributes containing these are refused: variables, and arguments whose place is needed after
+/// the item has been read.
 const UNPLACED: &[&str] = &[
     "$",
     "conversion",
@@ -91,7 +91,7 @@ fn add_tokens<'a>(mut cursor: Cursor<'a>, tokens: &mut Vec<&'a str>) {
 /// The pattern of a rule, as the result would repeat it: `$x` instead of `$x:ident`.
 struct Pattern<'a> {
     tokens: Vec<&'a str>,
-    /// Variables of the fragment `vis`. Visibility makes no difference to us.
+    /// Variables of the fragment `vis`. Visibility doesn't matter here.
     visibilities: BTreeSet<&'a str>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Pattern<'a> {
         Pattern { tokens, visibilities }
     }
 
-    /// Finds the pattern in the result of the rule. Whatever else is there must not affect schemas.
+    /// Finds the pattern in the result of the rule. The rest of the result must not affect schemas.
     fn find_wrapper(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         if let ["$", "(", inner @ .., ")", "*"] = pattern
             && !inner.starts_with(&["#"])
@@ -162,8 +162,8 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// Matches attributes and the pattern from the token at `at` on. Returns the attributes that
-    /// aren't in the pattern, and where the item ends.
+    /// Matches attributes and the pattern, starting at token `at`. Returns the attributes that
+    /// aren't in the pattern, and the end of the item.
     fn match_item(&self, pattern: &[&str], result: &[&str], at: usize) -> Option<(String, usize)> {
         let mut added = String::new();
         let mut at = at + read_attributes(&result[at..], &mut added)?;
@@ -188,8 +188,8 @@ impl<'a> Pattern<'a> {
         matches.then(|| (added, at + found[wanted.len() - 1].1))
     }
 
-    /// Returns the tokens that matter, each with the position after it. We drop visibilities and
-    /// commas, because macros often add or omit them.
+    /// Returns the tokens that matter, each with the position after it. Visibilities and commas are
+    /// dropped, because macros often add or omit them.
     fn essence<'t>(&self, tokens: &[&'t str]) -> Vec<(&'t str, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -228,8 +228,8 @@ fn is_balanced(tokens: &[&str]) -> bool {
     depth == 0
 }
 
-/// Appends the attributes at the beginning and returns how many tokens they have. Returns `None` if
-/// one of them depends on the call.
+/// Appends the leading attributes and returns their number of tokens, or `None` if one of them
+/// depends on the call.
 fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -256,13 +256,13 @@ fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     }
 }
 
-/// Returns true if the items in this part of the result leave the schema of the passed item alone.
+/// Returns true if the items in this part of the result don't affect the schema of the passed item.
 fn is_idle(tokens: &[&str]) -> bool {
     let mut outside = Vec::new();
     let mut before = "";
     for token in tokens {
         match *token {
-            // A repetition contains items, whereas other groups contain what belongs to an item.
+            // A repetition contains items; other groups contain parts of an item.
             "(" => outside.push(before == "$"),
             "[" | "{" => outside.push(false),
             ")" | "]" | "}" => drop(outside.pop()),
@@ -276,8 +276,7 @@ fn is_idle(tokens: &[&str]) -> bool {
     true
 }
 
-/// Returns the byte ranges of the items in a call. Returns `None` if the call contains anything
-/// else.
+/// Returns the byte ranges of the items in a call, or `None` if the call contains anything else.
 pub(super) fn find_items(call: &str, wrapper: &Wrapper) -> Option<Vec<Range<usize>>> {
     let tokens = lex(call).ok()?;
     let mut cursor = tokens.cursor();
@@ -320,8 +319,7 @@ mod tests {
                 ),
                 Some(""),
             ),
-            // The attributes depend on the call, or the macro emits another item than the one that
-            // it was passed.
+            // The attributes depend on the call, or the macro emits a different item.
             (
                 "($k:literal, $(#[$m:meta])* struct $n:ident $b:tt) => { #[kube(kind = $k)] $(#[$m])* struct $n $b }",
                 None,

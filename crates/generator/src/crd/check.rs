@@ -1,5 +1,5 @@
-//! Checks the paths in kube's container attributes against the schema. Nobody would notice a wrong
-//! one otherwise: the autoscaler just does nothing, or the API server rejects the selectable field.
+//! Checks the paths in kube's container attributes against the schema. A wrong path would otherwise
+//! go unnoticed: the autoscaler is a no-op, or the API server rejects the selectable field.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{
@@ -27,9 +27,9 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
 /// Checks that selectable fields and schemas either both differ between the versions, or neither
 /// does.
 ///
-/// If all versions have the same schema, the API server stores it once for the entire CRD, and it
-/// does the same with selectable fields. It then rejects top-level selectable fields without a
-/// top-level schema, and vice versa (kubernetes/kubernetes#140689).
+/// If all versions have the same schema, the API server stores it once for the entire CRD, and
+/// likewise for selectable fields. It then rejects top-level selectable fields without a top-level
+/// schema, and vice versa (kubernetes/kubernetes#140689).
 pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     let Some((first, rest)) = versions.split_first() else {
         return;
@@ -64,8 +64,8 @@ fn paths_of<'a>(version: &Version<'a>) -> impl Iterator<Item = &'a str> {
     fields.map(|field| field.json_path.as_str())
 }
 
-/// Each schema may be valid on its own and still break a rule together with the others, so check
-/// the version as a whole.
+/// Schemas that are valid individually can still break a rule in combination, so check the version
+/// as a whole.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let about_root = check_root(&version.schema, version.resource.object_parts());
     for diagnostic in check_structural(&version.schema).into_iter().chain(about_root) {
@@ -82,7 +82,7 @@ pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) 
     }
 }
 
-/// The API server silently prunes labels and annotations in e.g. a pod template, unless its schema
+/// The API server silently prunes labels and annotations in e.g. a pod template unless the schema
 /// declares them.
 pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for (name, part) in &version.schema.properties {
@@ -129,16 +129,16 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         ),
     ];
     for (path, key, expected) in paths {
-        // Paths outside of spec and status have been reported already.
+        // Paths outside of spec and status have already been reported.
         let Some(path) = path.filter(|path| path.starts_with(".spec.") || path.starts_with(".status."))
         else {
             continue;
         };
         let problem = match find_field(&version.schema, path) {
-            // A path with an empty name has been reported as malformed.
+            // A path with an empty name has already been reported as malformed.
             PathEnd::Missing { name, .. } if name.is_empty() => continue,
-            // Don't make this an error, because published CRDs contain such paths, and everything
-            // but the scale subresource works.
+            // Not an error: published CRDs contain such paths, and everything but the scale
+            // subresource works.
             PathEnd::Missing { name, near } => {
                 let message = format!("`{key}` does not exist: unknown field `{name}`");
                 let help = match near {
@@ -170,7 +170,7 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
 
 fn check_selectable(version: &Version<'_>, field: &SelectableField, schemas: &mut Schemas<'_>) {
     let path = field.json_path.as_str();
-    // Malformed paths have been reported already.
+    // Malformed paths have already been reported.
     let is_reported =
         !path.starts_with('.') || path.contains(['[', ']']) || path[1..].split('.').any(str::is_empty);
     if is_reported || path == ".metadata" || path.starts_with(".metadata.") {

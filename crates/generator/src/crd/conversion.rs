@@ -12,14 +12,13 @@ const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder
 enum Difference {
     /// Two types for the same field, with a noun for each.
     Type(String, [&'static str; 2]),
-    /// A field that only one version has. The number says which, so 0 is the first version and 1
-    /// the second.
+    /// A field that only one version has: 0 for the first version, 1 for the second.
     Field(String, usize),
 }
 
 /// Reports the first difference between two served versions, if nothing converts the kind.
 ///
-/// A changed type is an error under `derive(CrdSchema)`. Elsewhere it's a warning, because existing
+/// A changed type is an error under `derive(CrdSchema)`. Otherwise it's a warning, because existing
 /// kube projects have been published like this.
 pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if versions
@@ -66,7 +65,7 @@ pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'
 }
 
 fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference>) {
-    // Without a type we cannot tell what the values look like.
+    // Without a type, there's no telling what the values look like.
     let is_open = |schema: &Schema| schema.schema_type.is_none() && !schema.int_or_string;
     if is_open(left) || is_open(right) {
         return;
@@ -81,7 +80,7 @@ fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference
     }
     for (holder, (one, other)) in [(left, right), (right, left)].into_iter().enumerate() {
         let keeps_all = other.preserve_unknown_fields || other.additional_properties.is_some();
-        // A map or an open object keeps the field, even though it has no property for it.
+        // A map or an open object keeps the field, even without a property for it.
         let is_missing = |name: &&std::sync::Arc<str>| !keeps_all && !other.properties.contains_key(*name);
         let missing = one.properties.keys().filter(is_missing);
         found.extend(missing.map(|name| Difference::Field(format!("{path}.{name}"), holder)));

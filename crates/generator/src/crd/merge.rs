@@ -13,7 +13,7 @@ use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
 
-/// Sorted by name.
+/// Sorted by version name.
 pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
 pub(super) fn group_versions<'a>(
@@ -29,7 +29,7 @@ pub(super) fn group_versions<'a>(
         else {
             continue;
         };
-        // The package was not selected, or the kind was skipped.
+        // The package is not selected, or the kind is skipped.
         if package.module(item.module).is_foreign || item.skipped.is_some() {
             continue;
         }
@@ -45,7 +45,7 @@ pub(super) fn group_versions<'a>(
     for (position, versions) in kinds.values_mut().enumerate() {
         versions.sort_by(|(_, a), (_, b)| a.version.cmp(&b.version));
         report.set_concern(Concern::Kind(position));
-        // A macro may change the attributes of this item, so we have nothing to compare.
+        // A macro may change the attributes of this item, so there is nothing to compare.
         if !versions.iter().any(|(id, _)| package.item(*id).is_rewritten) {
             check(package, versions, report);
         }
@@ -57,8 +57,7 @@ pub(super) fn group_versions<'a>(
     kinds
 }
 
-/// Reports the gaps that may hide a version of the kind, since the CRD would be incomplete without
-/// it.
+/// Reports gaps that may hide a version of the kind: without it, the CRD would be incomplete.
 fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
     for gap in find_gaps(package, resource) {
         report.add_all(gap.file, [gap.reason.clone()]);
@@ -67,14 +66,15 @@ fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report)
 
 fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Iterator<Item = &'a Gap> {
     let mut mentioned = package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
-    // If a macro mentions the kind, it may expand any other that contains `derive(CustomResource)`.
+    // If a macro mentions the kind, it may expand any other macro that contains
+    // `derive(CustomResource)`.
     let is_called = mentioned.any(|gap| gap.sort == GapSort::Macro);
     let hiding = package.gaps.iter().filter(|gap| gap.hides_kind);
     hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
-/// Returns true if two types are the same one, which happens if several targets include its file.
-/// The versions of a `#[versioned]` module share a place, so compare the versions as well.
+/// Returns true if `a` and `b` are the same type, read twice because several targets include its
+/// file. The versions of a `#[versioned]` module share a place, so compare the versions as well.
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
     package.item(a).file == package.item(b).file && at_a.span == at_b.span && at_a.version == at_b.version
 }
@@ -101,7 +101,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     }
     let (first, rest) = (&versions[0], &versions[1..]);
     for version in rest {
-        // The broken attribute may be the one that sets the value.
+        // The broken attribute may be what sets the value.
         if has_wrong_attribute(package, first, report) || has_wrong_attribute(package, version, report) {
             continue;
         }
@@ -115,7 +115,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
             report.error(place(package, version), message, help);
         }
     }
-    // A version that we failed to read may be the storage version, or a served one.
+    // A version that couldn't be read may be the storage version or a served one.
     let is_whole = find_gaps(package, versions[0].1).next().is_none()
         && !versions
             .iter()
@@ -128,7 +128,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     check_annotations(package, versions, report);
 }
 
-/// A CRD has only one conversion. Any of the versions may declare it.
+/// A CRD has only one conversion, which any of its versions may declare.
 fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     let mut said: Option<&Conversion> = None;
     for version in versions {
@@ -153,7 +153,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
     }
 }
 
-/// Kinds in groups reserved for the Kubernetes project need an approval annotation.
+/// Kinds in groups reserved for the Kubernetes project require an approval annotation.
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;
@@ -183,7 +183,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
     }
 }
 
-/// The API server's limit in bytes, for all keys and values together.
+/// The API server's limit in bytes, for all annotation keys and values together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
@@ -206,7 +206,7 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
     }
 }
 
-/// The API server requires no more than a scheme and a host.
+/// The API server only requires a scheme and a host.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -235,7 +235,7 @@ fn has_wrong_attribute(
     report.has_error_within(item.file, start as usize..resource.span.range().start)
 }
 
-/// Returns what differs, if a CRD has only one value for it.
+/// Returns the name of the property that differs, among those that a CRD has only once.
 fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> {
     let (names_a, names_b) = (Names::of(a), Names::of(b));
     [
@@ -253,8 +253,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     if let Some(stored) = storage::explain(package, versions) {
         let at = place(package, &versions[stored.position]);
-        // Warn only if we had to assume the version: one that is added later could then change the
-        // storage version of existing objects.
+        // Warn only about an assumed version: a version added later could then change the storage
+        // version of existing objects.
         let severity = if stored.is_assumed {
             Severity::Warning
         } else {
@@ -265,7 +265,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     } else {
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {
-            // The storage version may be in a file that we did not find.
+            // The storage version may be in a file that wasn't found.
             (None, _) if report.holds_back(Concern::Run) => {}
             (None, _) => {
                 let (message, help) = explain_no_storage(package, versions[0].1);
@@ -296,8 +296,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
 
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
-    // The versions that we did read are fine, so rather point to one that may be missing.
-    // The version may be in a file that no `mod` declares.
+    // The versions read so far are fine, so point to one that may be missing, perhaps in a file
+    // that no `mod` declares.
     if let Some(orphan) = package.orphans.iter().find(|orphan| orphan.declares(kind)) {
         let Orphan {
             path, declaration, ..
@@ -307,7 +307,7 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
             format!("add {declaration}"),
         );
     }
-    // If another group has a kind of this name, perhaps both should be in the same group.
+    // If another group has a kind of this name, the two may belong in the same group.
     let kinds = package.own_kinds();
     let mut others = kinds.iter().map(|own| own.kind);
     match others.find(|other| other.kind == *kind && other.group != *group) {
@@ -325,8 +325,8 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
     }
 }
 
-/// The API server never serves the second of two kinds in a group that share a plural, singular or
-/// short name.
+/// If two kinds in a group share a plural, singular or short name, the API server never serves the
+/// second one.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     let mut owners: BTreeMap<(&str, String), (&str, usize)> = BTreeMap::new();
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
@@ -335,7 +335,7 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
         let short = names.short_names.into_iter().map(|name| ("short name", name));
         let mut own = Vec::new();
         for (what, name) in plural.into_iter().chain(short) {
-            // A kind may use a name twice: singular and plural of `Sheep` are both `sheep`.
+            // A kind may use a name twice: the singular and plural of `Sheep` are both `sheep`.
             if own.contains(&name) {
                 continue;
             }
@@ -356,8 +356,8 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
     }
 }
 
-/// The API server never serves the second of two kinds if one has the name of the other's list,
-/// e.g. `Cup` and `CupList`.
+/// If one kind is named like the list of another, e.g. `Cup` and `CupList`, the API server never
+/// serves the second one.
 fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let Some(listed) = kind.strip_suffix("List") else {

@@ -1,4 +1,4 @@
-//! Generates CustomResourceDefinitions. Each file has one kind with all of its versions.
+//! Generates CustomResourceDefinitions, one file per kind with all of its versions.
 
 mod check;
 mod conversion;
@@ -46,7 +46,7 @@ impl Version<'_> {
     }
 }
 
-/// The names of a kind. We derive them as kube does unless they are explicit.
+/// The names of a kind. Derived as in kube unless they are explicit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     kind: String,
@@ -68,7 +68,7 @@ impl Names {
     }
 }
 
-/// What we find out about the kinds besides their files.
+/// Results about the kinds, apart from the generated files.
 #[derive(Default)]
 pub(crate) struct CrdFindings {
     pub(crate) kinds: Vec<Kind>,
@@ -108,7 +108,7 @@ pub(crate) fn crd_files(
                 Some(Version { is_stored, ..made })
             })
             .collect();
-        // Generate one CRD at a time, so that we hold only one large CRD in memory.
+        // Generate one CRD at a time, so that only one large CRD is in memory.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {
             size::check_weight(made, &mut schemas);
@@ -117,8 +117,7 @@ pub(crate) fn crd_files(
             made.iter().for_each(|version| descriptors.add(&version.schema));
         }
         let report = schemas.report();
-        // Without `keep_going`, any error prevents all output, so there's no point in printing the
-        // CRD.
+        // Without `keep_going`, any error prevents all output, so don't bother to print the CRD.
         let is_held_back = if options.keep_going {
             report.holds_back(concern)
         } else {
@@ -129,7 +128,7 @@ pub(crate) fn crd_files(
         {
             let file = file(&made, options);
             size::check_size(&made, &file, &mut schemas);
-            // The file may have turned out to be too large.
+            // `check_size` may have found the file too large.
             if !schemas.report().holds_back(concern) {
                 each(file);
                 if options.csv {
@@ -183,7 +182,7 @@ fn version<'a>(
     let mut schema = match whole {
         Some(whole) => root::complete_root(resource, Schema::clone(&*whole?)),
         None => {
-            // Even if the spec has errors, go on with the status, so that users see its errors in
+            // Even if the spec has errors, continue with the status so that its errors show up in
             // the same run.
             let spec = schemas.item(id, place);
             check_null_spec(id, resource, schemas);
@@ -209,11 +208,11 @@ fn version<'a>(
     Some(version)
 }
 
-/// Checks that the type derives the kind, and warns if it derives no schema. It's easy to remove a
-/// derive and keep its attributes. Returns false after an error.
+/// Checks that the type derives the kind, and warns if it derives no schema. A derive is easily
+/// removed while its attributes stay. Returns false after an error.
 fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) -> bool {
     let item = schemas.package().item(id);
-    // Another error has been reported in this case, and we can't tell what the item derives.
+    // Another error has been reported in this case, and it's unclear what the item derives.
     let Some(model) = item.model.as_ref().filter(|_| !item.is_rewritten) else {
         return true;
     };
@@ -264,7 +263,7 @@ fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Sc
     schemas.report().warning(place, message, help);
 }
 
-/// The status is an `Option` in the struct that kube generates, but the spec isn't. So serde
+/// In the struct that kube generates, the status is an `Option` but the spec isn't, so serde
 /// rejects a `null` that the API server accepts.
 fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     if resource.no_spec || !schemas.needs_option(id) {
@@ -282,7 +281,7 @@ fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<
 
 /// Returns the schema of an entire kind with `schema = "manual"` and an `impl JsonSchema`.
 ///
-/// The outer `None` means that there is no such schema, the inner one that we failed to read it,
+/// The outer `None` means that there is no such schema, the inner one that it couldn't be read,
 /// which has been reported.
 #[allow(clippy::option_option)] // the doc comment explains both
 fn handwritten_schema(
@@ -312,7 +311,7 @@ fn handwritten_schema(
     Some(None)
 }
 
-/// Most CRDs fit, so we can print them without reallocation.
+/// Large enough for most CRDs, to avoid reallocation.
 const CRD_CAPACITY: usize = 32 * 1024;
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
@@ -347,7 +346,7 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     OutputFile { path, text }
 }
 
-/// Returns what [`file`] prints about a version, as far as it matters for validating objects.
+/// Returns the parts of a version that matter for validating objects.
 fn definition(version: Version<'_>) -> Definition {
     let Version { resource, schema, .. } = version;
     Definition {
@@ -475,7 +474,7 @@ fn column_value(column: &rbuilder_syntax::PrintColumn) -> Value {
             value[key] = text.as_str().into();
         }
     }
-    // Leave out the API server's default.
+    // Omit the API server's default.
     if let Some(priority) = column.priority.filter(|priority| *priority != 0) {
         value["priority"] = priority.into();
     }

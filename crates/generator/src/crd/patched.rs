@@ -11,7 +11,7 @@ use crate::resolve::{Target, lookup_path};
 /// The places where the program modifies a CRD, by position of the kind.
 pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
-/// Finds out which kind each patch modifies.
+/// Determines which kind each patch modifies.
 pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>) -> Patches {
     let mut by_item: BTreeMap<TypeId, usize> = BTreeMap::new();
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
@@ -26,7 +26,7 @@ pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Ver
         let position = match lookup_path(package, patch.module, &patch.kind) {
             Target::Root(id) => by_item.get(&id),
             Target::Missing(_) | Target::Hidden(_) => {
-                // We don't read imports inside of functions, so go by the name alone.
+                // Imports inside of functions aren't read, so go by the name alone.
                 patch.kind.last().and_then(|name| by_name.get(name.as_str()))
             }
             _ => None,

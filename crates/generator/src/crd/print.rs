@@ -1,5 +1,5 @@
-//! Prints schemas as YAML. We don't convert them to a JSON value first, because that would copy a
-//! large schema.
+//! Prints schemas as YAML, without converting them to a JSON value first, which would copy a large
+//! schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::yaml;
 
-    /// Every key is set.
+    /// A schema with every key set.
     fn full() -> Value {
         let leaf = json!({ "type": "string" });
         let rule = json!({

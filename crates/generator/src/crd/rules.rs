@@ -15,7 +15,7 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let of_defaults = rbuilder_cel::check_defaults(&version.schema);
     for diagnostic in of_rules.into_iter().chain(of_defaults) {
         let at = origin::place_of(diagnostic.place.origin).unwrap_or(version.place);
-        // Several fields may use a type with rules, so report each rule only once.
+        // Several fields may use a type with rules; report each rule only once.
         if !said.insert((at, diagnostic.message.clone())) {
             continue;
         }
@@ -37,8 +37,8 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
-/// Collects rules that read a field whose default only the program knows, together with the path of
-/// the field.
+/// Collects rules that read a field whose default is only known to the program, together with the
+/// field's path.
 fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, String)>) {
     for rule in &schema.validations {
         for path in paths_of_self(&rule.rule) {
@@ -56,7 +56,7 @@ fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, Strin
     }
 }
 
-/// E.g. returns `[a, b]` and `[c]` for `self.a.b > self.c`.
+/// E.g. `[a, b]` and `[c]` for `self.a.b > self.c`.
 fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = rule.match_indices("self.");
@@ -70,7 +70,7 @@ fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     starts.map(|(at, _)| path(at)).collect()
 }
 
-/// Returns the path up to the first field whose default we don't know.
+/// Returns the path up to the first field with an unknown default.
 fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
     let mut schema = schema;
     for (position, name) in path.iter().enumerate() {

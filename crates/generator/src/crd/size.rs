@@ -8,13 +8,13 @@ use super::Version;
 use crate::OutputFile;
 use crate::schemas::{MAX_BYTES, Schemas, is_too_large};
 
-/// `kubectl apply` stores the entire object in an annotation, and this is the limit for those.
+/// The limit on annotations: `kubectl apply` stores the entire object in one.
 const CLIENT_SIDE: usize = 256 * 1024;
-/// etcd's default limit for a request, less a reserve for fields that the API server adds.
+/// etcd's default request limit, minus a reserve for fields that the API server adds.
 const STORED: usize = 1024 * 1024;
 
-/// Reports a CRD that exceeds the API server's own limit. We check this before printing, because
-/// descriptions that many fields share can make a CRD huge.
+/// Reports a CRD that exceeds the API server's own limit. Checked before printing, because
+/// descriptions shared by many fields can make a CRD huge.
 pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if !is_too_large(versions.iter().map(|version| version.schema.weight())) {
         return;
@@ -41,12 +41,12 @@ fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
     weighed.collect()
 }
 
-/// The limit that a CRD exceeds.
+/// Which limit a CRD exceeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
     Applied,
     Stored,
-    /// The API server's own limit, which no setting can raise.
+    /// The API server's own limit, which isn't configurable.
     Refused,
 }
 
@@ -65,8 +65,8 @@ fn cure(size: Size, is_ours: bool) -> &'static str {
 }
 
 pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
-    // Most CRDs pass this cheap test. Every line has at least two bytes, so the length that we
-    // compute below is at most twice the length of the text.
+    // Cheap test that most CRDs pass. Every line has at least two bytes, so the length computed
+    // below is at most twice the length of the text.
     if 2 * file.text.len() <= CLIENT_SIDE {
         return;
     }

@@ -5,8 +5,8 @@ use rbuilder_syntax::CustomResource;
 
 use crate::package::{Package, TypeId};
 
-/// Returns the position of the storage version if several versions could be it. Returns `None` if
-/// there is nothing to choose, because `storage = true` determines it or occurs twice.
+/// Returns the position of the storage version if several versions qualify. Returns `None` if there
+/// is nothing to choose, because `storage = true` determines the version or occurs twice.
 pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
@@ -15,15 +15,15 @@ pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResourc
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// How to state the choice in the source. `None` if the program states it already, by merging
+    /// How to state the choice in the source. `None` if the program already states it by merging
     /// CRDs.
     pub(super) help: Option<&'static str>,
-    /// True if nothing in the source determines the version, so that it may be another one as soon
-    /// as there is a new version.
+    /// True if nothing in the source determines the version, so that adding a version may change
+    /// it.
     pub(super) is_assumed: bool,
 }
 
-/// If several versions could be the storage version, tells users which one we chose.
+/// Explains the choice to users if several versions could be the storage version.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
@@ -45,9 +45,9 @@ pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)])
 
 #[derive(Clone, Copy, PartialEq)]
 enum Reason {
-    /// It's the only one with `storage = true`.
+    /// The only version with `storage = true`.
     Written,
-    /// The program passes it to the function that merges the CRDs.
+    /// Passed to the function that merges the CRDs.
     Merged,
     Highest,
 }
@@ -86,7 +86,7 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
     Some((newest, Reason::Highest))
 }
 
-/// Sorts versions like Kubernetes: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all other names.
+/// Sorts versions as Kubernetes does: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all other names.
 fn priority(version: &str) -> (u8, u32, u32, std::cmp::Reverse<&str>) {
     let other = (0, 0, 0, std::cmp::Reverse(version));
     let Some(rest) = version.strip_prefix('v') else {

@@ -11,7 +11,7 @@ use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
 use crate::report::Report;
 
-/// Lists all kinds, starting with those that are selected.
+/// Lists all kinds, selected ones first.
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,
@@ -72,7 +72,7 @@ pub(super) fn list_kinds(
     kinds
 }
 
-/// Returns structs that derive `CustomResource`, but have attributes that we cannot parse.
+/// Returns structs that derive `CustomResource` but have unparsable attributes.
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     let items = package.types.iter().enumerate();
     let mut known = BTreeSet::new();
@@ -82,13 +82,13 @@ pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
             .as_ref()
             .and_then(|model| model.custom_resource.as_ref());
         let is_unread = item.is_checked && item.kind_struct.is_some() && resource.is_none();
-        // A module may belong to the library as well as to a binary, so list each struct only once.
+        // A module may belong to both the library and a binary; list each struct only once.
         is_unread && known.insert((item.file, place_of_struct(item)))
     });
     unread.map(|(index, _)| TypeId(index)).collect()
 }
 
-/// If we don't know the place of its name, there has been an error in it.
+/// Falls back to the place of an error if the place of the name is unknown.
 fn place_of_struct(item: &TypeItem) -> Span {
     let name = item.model.as_ref().map(|model| model.span);
     let error = item.reserved.first().map(|error| error.place);

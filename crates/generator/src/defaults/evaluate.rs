@@ -1,4 +1,4 @@
-//! Evaluates expressions. We know the type of each value that we expect.
+//! Evaluates expressions, given the expected type of each value.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const CONVERSIONS: &[&str] = &[
     "to_path_buf",
 ];
 
-/// The same for functions and their argument.
+/// Functions that return their argument, possibly as another type.
 const WRAPPERS: &[(&str, &str)] = &[
     ("Box", "new"),
     ("Arc", "new"),
@@ -84,7 +84,7 @@ impl<'a> Evaluator<'_, 'a> {
             ExprKind::Negative(inner) => {
                 let value = self.value(inner, ty, frame)?;
                 calculate(&0.into(), Operator::Sub, &value).or_else(|| {
-                    // It's a float, since `calculate` only supports integers.
+                    // Must be a float: `calculate` only supports integers.
                     let negative = Value::from(-value.as_f64()?);
                     leaf::literal(&negative, ty)
                 })
@@ -125,7 +125,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// This doesn't find functions of std, but only those of our packages.
+    /// Only finds functions of our packages, not those of std.
     pub(super) fn find_function(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueId> {
         self.find_named(self.target(names, frame))
     }
@@ -195,7 +195,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Returns the variant, as long as the expected type is this enum.
+    /// Returns the variant, provided that the expected type is this enum.
     fn find_variant(&self, id: TypeId, name: &str, ty: &Ty) -> Option<(&'a rbuilder_syntax::Type, usize)> {
         let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         let Shape::Enum { variants, .. } = &model.container.shape else {
@@ -269,8 +269,8 @@ impl<'a> Evaluator<'_, 'a> {
         let of = prefix.last().copied().unwrap_or_default();
         match (of, *last, args) {
             (_, "default", []) => match ty {
-                // We'd have found a type of our own already. And `T::default()` isn't an `Option`
-                // unless `T` is.
+                // A type of our own would have been found already. And `T::default()` is an
+                // `Option` only if `T` is.
                 Ty::Item(..) if of != "Default" => None,
                 Ty::Option(_) if of != "Default" && of != "Option" => None,
                 _ => self.zero(ty),
@@ -308,7 +308,7 @@ impl<'a> Evaluator<'_, 'a> {
             ("to_string", []) if leaf::is_text(ty) && matches!(receiver.kind, ExprKind::Literal(_)) => {
                 match &receiver.kind {
                     ExprKind::Literal(Value::String(text)) => Some(text.as_str().into()),
-                    // A float could look different, e.g. `1.0.to_string()` is "1".
+                    // Floats can print differently: `1.0.to_string()` is "1".
                     ExprKind::Literal(Value::Number(number)) if !number.is_f64() => {
                         Some(number.to_string().into())
                     }
@@ -347,8 +347,7 @@ impl<'a> Evaluator<'_, 'a> {
                 let values = items.iter().map(|expr| self.value(expr, item, frame));
                 let mut values = values.collect::<Option<Vec<_>>>()?;
                 if matches!(ty, Ty::Set(_)) {
-                    // serde writes a set in order, and we don't know the order of an enum's
-                    // variants.
+                    // serde writes a set in order, but the order of an enum's variants isn't known.
                     if values.len() > 1 && !matches!(**item, Ty::Known(_)) {
                         return None;
                     }
@@ -408,7 +407,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// A body may also be written as `return 3;`.
+/// Strips the `return` of a body like `return 3;`.
 fn without_return(body: &str) -> &str {
     let body = body.trim();
     let returned = body
@@ -421,8 +420,8 @@ fn text() -> Ty {
     Ty::Known("std::string::String".into())
 }
 
-/// Returns true if the function makes a `String` of a `&str`. Both `String::from` and closures like
-/// `|s| s.to_string()` do.
+/// Returns true if the function converts a `&str` to a `String`, e.g. `String::from` or
+/// `|s| s.to_string()`.
 fn converts_text(function: &Expr<'_>) -> bool {
     const NAMES: &[&str] = &["from", "to_string", "to_owned", "into"];
     if let ExprKind::Path(names) = &function.kind {

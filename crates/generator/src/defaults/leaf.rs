@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 use crate::package::Package;
 use crate::resolve::Ty;
 
-/// We don't fill longer arrays with the default of their type.
+/// Longer arrays aren't filled with the default of their type.
 const MAX_ARRAY: u64 = 64;
 
 const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
@@ -61,7 +61,7 @@ pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     fits.then(|| value.clone())
 }
 
-/// Note that serde_json widens an `f32` to `f64`, so `0.1_f32` becomes 0.10000000149011612.
+/// serde_json widens an `f32` to `f64`, so `0.1_f32` becomes 0.10000000149011612.
 #[allow(clippy::cast_possible_truncation)] // rustc rounds the literal in the same way
 fn float(number: f64, bits: u8) -> Option<Value> {
     let number = if bits == 32 {
@@ -72,7 +72,7 @@ fn float(number: f64, bits: u8) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// Returns the `Default` of a type that isn't in our packages.
+/// Returns the `Default` of a type from outside our packages.
 pub(super) fn zero(ty: &Ty, package: &Package) -> Option<Value> {
     Some(match ty {
         Ty::Option(_) => Value::Null,
@@ -110,8 +110,8 @@ fn zero_of_known(ty: &Ty, path: &str) -> Option<Value> {
     }
 }
 
-/// Returns an empty object, as long as all fields of the type are optional. Required fields are
-/// serialized even if they are empty, so we would have to know their values.
+/// Returns an empty object if all fields of the type are optional. Required fields are serialized
+/// even if they are empty, so their values would have to be known.
 fn zero_of_kubernetes(path: &str, package: &Package) -> Option<Value> {
     let schema = package.kubernetes.schema(path)?;
     let is_optional = schema.required.is_empty()

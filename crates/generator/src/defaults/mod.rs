@@ -1,12 +1,12 @@
 //! Evaluates serde's defaults: literals, constants, variants, lists, structs of these, and
 //! functions that return such values.
 //!
-//! We neither run code nor guess. If looking up names is not enough to find a value, it's unknown,
-//! and we report that where the default is written. `derive(CrdSchema)` calls the same functions,
-//! and the twin test compares the results.
+//! No code is run, and nothing is guessed. A value that can't be found by looking up names is
+//! unknown, which is reported where the default is written. `derive(CrdSchema)` calls the same
+//! functions, and the twin test compares the results.
 //!
-//! We never load a package from a registry for a value. An unknown value is only a warning, so the
-//! result would otherwise depend on what a machine happens to have downloaded.
+//! Packages are never loaded from a registry for a value. Since an unknown value is only a warning,
+//! the result would otherwise depend on what a machine happens to have downloaded.
 
 mod evaluate;
 mod leaf;
@@ -26,8 +26,8 @@ use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Sco
 
 const MAX_DEPTH: usize = 32;
 
-/// How many values we evaluate for the defaults of one type. A value can contain itself several
-/// times, so without a limit this could take forever.
+/// Maximum number of values evaluated for the defaults of one type. A value can contain itself
+/// several times, so evaluation might never end without a limit.
 const MAX_STEPS: usize = 10_000;
 
 pub(crate) fn index_associated(package: &Package) -> Associated {
@@ -46,8 +46,8 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
         };
         if !is_other && let Some(owner) = find_owner(package, item.module, segments) {
             let key = (owner, item.name.clone());
-            // If a type implements the trait for several sets of type arguments, we don't know
-            // which one to use.
+            // If a type implements the trait for several sets of type arguments, it's unclear which
+            // one to use.
             if index.insert(key.clone(), item.value).is_some() && item.name == SCHEMA_FUNCTION {
                 doubtful.push(key);
             }
@@ -77,7 +77,7 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     }
 }
 
-/// Tells how to write a default that we can evaluate.
+/// Explains how to write a default that can be evaluated.
 pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     let marker = if is_ours {
         "write it as `#[kube(default = …)]`"
@@ -92,8 +92,8 @@ pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
 
 /// Evaluates the defaults of a single type.
 ///
-/// Callers must discard its reports. We report errors in a type where its schema is needed, and a
-/// type whose values have another schema may not need one.
+/// Callers must discard its reports. Errors in a type are reported where its schema is needed, and
+/// a type whose values have another schema may not need one.
 pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,
@@ -136,8 +136,8 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         made
     }
 
-    /// Returns the value that serde uses for each absent field. It is `null` if the schema gets no
-    /// default, and `None` if we don't know the value.
+    /// Returns the value that serde uses for each absent field: `null` if the schema gets no
+    /// default, `None` if the value is unknown.
     pub(crate) fn absent_values(
         &mut self,
         id: TypeId,
@@ -148,7 +148,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let whole = fields.iter().any(is_of_whole).then(|| self.whole(id, args));
         let values = fields.iter().map(|field| {
             let value = match &whole {
-                // If serde omits the field from the container's default, it has no default either.
+                // A field that serde omits from the container's default has no default either.
                 Some(whole) if is_of_whole(field) => whole
                     .as_ref()
                     .map(|whole| whole.get(&field.field.name).cloned().unwrap_or_default()),
@@ -187,7 +187,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// Evaluates the default of a field, even if serde would not write it.
+    /// Evaluates the default of a field, even one that serde would not write.
     fn default_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>, ty: &Ty) -> Option<Value> {
         match &field.value.source {
             DefaultSource::Function(path) => {
@@ -211,7 +211,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         model.map_or(String::new(), |model| describe_unread(&field.value.source, model))
     }
 
-    /// An `Option` is absent as `null`, even if we could not resolve the type in it.
+    /// An absent `Option` is `null`, even if its type argument couldn't be resolved.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.kind else {

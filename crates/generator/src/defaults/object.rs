@@ -13,11 +13,11 @@ use crate::resolve::{Owner, Ty};
 
 /// Where fields without an explicit value come from.
 pub(super) enum Rest<'r> {
-    /// Nowhere, so all fields must be explicit.
+    /// All fields must be explicit.
     None,
-    /// Each has the default of its type.
+    /// Each field has the default of its type.
     Zero,
-    /// They come from another value, as in `..base`. It's serialized already.
+    /// From another, already serialized value, as in `..base`.
     Of(&'r Map<String, Value>),
 }
 
@@ -116,7 +116,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.variant(id, model, position, Some(Value::Object(object)))
     }
 
-    /// Evaluates the fields that serde writes. We look up explicit values at `at`, and defaults
+    /// Evaluates the fields that serde writes. Explicit values are looked up at `at`, defaults
     /// where the type is (`of_type`).
     #[allow(clippy::too_many_arguments)] // shared by structs, variants and defaults
     fn fields(
@@ -138,10 +138,10 @@ impl<'a> Evaluator<'_, 'a> {
             let value = match (given.get(field.ident.as_str()), rest) {
                 (Some(expr), _) => self.value(expr, &ty, at)?,
                 (None, Rest::Zero) => self.zero(&ty)?,
-                // We don't know which keys of the other value belong to this field.
+                // It's unclear which keys of the other value belong to this field.
                 (None, Rest::Of(_)) if field.flatten => return None,
                 (None, Rest::Of(other)) => {
-                    // serde omitted the field there, so it omits it here as well.
+                    // serde omitted the field from the other value, so omit it here as well.
                     let kept = other.get(&field.name).cloned();
                     object.extend(kept.map(|value| (field.name.clone(), value)));
                     continue;

@@ -8,8 +8,8 @@ use super::{Evaluator, Frame};
 use crate::resolve::Ty;
 
 impl Evaluator<'_, '_> {
-    /// Calls the predicate at a path, e.g. that of `skip_serializing_if`. Returns `None` if we
-    /// don't know the result.
+    /// Calls the predicate at a path, e.g. the value of `skip_serializing_if`. Returns `None` if
+    /// the result is unknown.
     pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let tokens = rbuilder_reader::token::lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
@@ -62,7 +62,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Evaluates `matches!(parameter, A | B)`. We don't support patterns with data.
+    /// Evaluates `matches!(parameter, A | B)`. Patterns with data aren't supported.
     fn matches(&mut self, mut args: Cursor<'_>, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let matched = Expr::read_operand(&mut args).ok()?;
         if !is_parameter(&matched, frame) || !args.eat(b',') {
@@ -72,7 +72,7 @@ impl Evaluator<'_, '_> {
         while !args.is_end() {
             args.eat(b'|');
             let pattern = Expr::read_operand(&mut args).ok()?;
-            // A single lower-case word is a new binding, which matches any value.
+            // A single lower-case word is a new binding and matches any value.
             let is_value = match &pattern.kind {
                 ExprKind::Path(names) => names.len() > 1 || !names[0].starts_with(char::is_lowercase),
                 ExprKind::Literal(_) => true,
@@ -86,8 +86,8 @@ impl Evaluator<'_, '_> {
         Some(holds)
     }
 
-    /// Evaluates the other side of a comparison. It has the type of the parameter, even if that is
-    /// a type parameter.
+    /// Evaluates the other side of a comparison. It has the type of the parameter, even if that
+    /// type is a type parameter.
     fn other_side(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         if let ExprKind::Call(function, args) = &expr.kind
             && let ExprKind::Path(names) = &function.kind

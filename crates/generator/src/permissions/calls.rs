@@ -10,7 +10,7 @@ use super::{Need, Resource, Unseen, Why};
 use crate::place::Place;
 use crate::resolve::{FunctionTarget, find_function};
 
-/// These return the receiver, or something with the same objects in it, so we keep its type.
+/// Methods that return the receiver, or something containing the same objects, so the type is kept.
 const PASSING: &[&str] = &[
     "clone",
     "cloned",
@@ -78,7 +78,7 @@ const PASSING: &[&str] = &[
     "timeout",
 ];
 
-/// These pass the value to a closure and return its result.
+/// Methods that pass the value to a closure and return its result.
 const MAPPING: &[&str] = &[
     "map",
     "and_then",
@@ -156,7 +156,7 @@ impl Follower<'_, '_> {
                 return self.associated(&ty, name, generic, &args);
             }
         }
-        // As in `serde_json::from_value::<T>(…)`.
+        // E.g. `serde_json::from_value::<T>(…)`.
         if matches!(
             name.text,
             "from_value" | "from_str" | "from_slice" | "from_reader"
@@ -177,15 +177,14 @@ impl Follower<'_, '_> {
         match owner {
             Ty::Known(on, known) => {
                 let known = Known {
-                    // For example, `Controller::new` in a function that returns a
-                    // `Controller<K, S>`.
+                    // E.g. `Controller::new` in a function that returns a `Controller<K, S>`.
                     kind: known.kind.clone().or(|| match &self.expected {
                         Ty::Known(expected, known) if expected == on => known.kind.clone(),
                         _ => Ty::Unknown,
                     }),
                     ..(**known).clone()
                 };
-                // A method called by its path, as in `Type::method(&value, …)`.
+                // A method called by its path, e.g. `Type::method(&value, …)`.
                 let (known, args) = match args.split_first() {
                     Some((Ty::Known(of, known), rest)) if of == on => ((**known).clone(), rest),
                     _ => (known, args),
@@ -210,8 +209,7 @@ impl Follower<'_, '_> {
 
     pub(super) fn method(&mut self, receiver: &Ty, name: Ident<'_>, generic: &[Ty], inner: Cursor<'_>) -> Ty {
         let is_mapping = MAPPING.contains(&name.text);
-        // A closure among the arguments usually gets the receiver, e.g. in
-        // `list.iter().map(|object| …)`.
+        // A closure argument usually gets the receiver, e.g. in `list.iter().map(|object| …)`.
         let outer = match receiver {
             Ty::Known(..) if !is_mapping => std::mem::take(&mut self.hint),
             other => std::mem::replace(&mut self.hint, other.clone()),
@@ -349,7 +347,7 @@ impl Follower<'_, '_> {
                     Ty::Function(id) => self.functions.parameter(id, 0),
                     _ => Ty::Unknown,
                 };
-                // A watch has its kind as the first type argument, also in `Watch::<W, _>::mapped`.
+                // A watch has its kind as the first type argument, even in `Watch::<W, _>::mapped`.
                 mapped.or(generic).or(|| call.known.kind.clone())
             }
             Of::Fixed(group, plural) => Ty::Object(Resource {
@@ -362,7 +360,7 @@ impl Follower<'_, '_> {
     }
 
     fn ask(&mut self, ask: &Ask, call: &Call<'_>, is_remote: bool) {
-        // Of all patches, only an apply creates objects.
+        // Among patches, only an apply creates objects.
         if call.on == "Api" && ask.verbs == ["create"] && call.args.contains(&Ty::Change) {
             return;
         }
@@ -420,7 +418,7 @@ impl Follower<'_, '_> {
         });
     }
 
-    /// Records clients that are passed to code that we don't follow.
+    /// Records clients that are passed to code that isn't followed.
     pub(super) fn note_passed(&mut self, args: &[Ty], span: Span, to: &str) {
         for arg in args.iter().filter(|arg| arg.can_send()) {
             let resource = match arg {
@@ -443,20 +441,20 @@ impl Follower<'_, '_> {
     fn place(&self, span: Span) -> Place {
         Place {
             file: self.item.file,
-            // The span is relative to the body, since that's all we lexed.
+            // The span is relative to the body, which is what was lexed.
             span: span.shifted(self.item.start),
         }
     }
 }
 
-/// Returns true if the argument makes this call go to another cluster.
+/// Returns true if the argument directs this call to another cluster.
 fn is_remote(row: &Row, arg: &Ty) -> bool {
     let depends =
         row.on == "Api" || row.on.is_empty() || row.on == "Recorder" || matches!(row.name, "watch" | "with");
     depends && matches!(arg, Ty::Known(_, known) if known.is_remote)
 }
 
-/// Finds the row of a function, as opposed to that of a method.
+/// Finds the row of a free or associated function, as opposed to a method.
 fn find_path(path: &str) -> Option<&'static Row> {
     // Programs may depend on kube-runtime directly.
     let path = path.replace("kube_runtime::", "kube::runtime::");

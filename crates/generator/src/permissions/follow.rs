@@ -1,8 +1,8 @@
 //! Follows the calls in a function body.
 //!
-//! In a single pass over the tokens, we work out the type of each expression as far as it matters,
-//! keep track of the variables in scope, and record the permissions that calls need. We ignore
-//! control flow, so every call in the source counts.
+//! A single pass over the tokens works out the type of each expression as far as it matters, tracks
+//! the variables in scope, and records the permissions that calls need. Control flow is ignored, so
+//! every call in the source counts.
 
 use rbuilder_reader::TypeRef;
 use rbuilder_reader::token::{Cursor, Delimiter, Ident, Kind, LiteralKind, text_value};
@@ -13,22 +13,22 @@ use super::{Need, Unseen};
 use crate::package::{FunctionId, FunctionItem};
 use crate::resolve::{FunctionTarget, Owner, find_function};
 
-/// Bounds the recursion where there are no delimiters, e.g. in closures in closures. The lexer
-/// limits the depth of delimiters.
+/// Bounds the recursion where there are no delimiters, e.g. in closures in closures. The depth of
+/// delimiters is limited by the lexer.
 const MAX_DEPTH: usize = 200;
 
-/// How often we dereference a value to find a field or a method.
+/// Maximum number of dereferences to find a field or a method.
 const MAX_DEREFERENCES: usize = 8;
 
 pub(super) struct Follower<'f, 'a> {
     pub(super) functions: &'f mut Functions<'a>,
     pub(super) item: &'a FunctionItem,
     pub(super) scope: Scope<'f>,
-    /// The innermost variable comes last.
+    /// Innermost variable last.
     pub(super) variables: Vec<(String, Ty)>,
-    /// The type that the context wants of the current expression.
+    /// The type that the context expects of the current expression.
     pub(super) expected: Ty,
-    /// The type of a closure's first parameter, in case it has no annotation.
+    /// The type of a closure's first parameter if it has no annotation.
     pub(super) hint: Ty,
     depth: usize,
     pub(super) known: Vec<Need>,
@@ -67,7 +67,7 @@ impl Follower<'_, '_> {
         let mut value = Ty::Unknown;
         while !cursor.is_end() {
             value = self.statement(&mut cursor);
-            // The body of a macro contains commas, too.
+            // Macro bodies contain commas, too.
             if (cursor.eat(b';') || cursor.eat(b',')) && !cursor.is_end() {
                 value = Ty::Unknown;
             }
@@ -114,7 +114,7 @@ impl Follower<'_, '_> {
             self.body(inner);
         }
         let ty = declared.or(|| value);
-        // Bind the variables only now, because the value cannot use them.
+        // Bind the variables last: the value cannot use them.
         self.bind_pattern(&mut pattern.clone(), &ty, is_end_of_let);
     }
 
@@ -134,8 +134,8 @@ impl Follower<'_, '_> {
         ty
     }
 
-    /// Returns the type of an expression. It ends at a comma, a semicolon, an arrow or the end of
-    /// the text.
+    /// Returns the type of an expression, which ends at a comma, a semicolon, an arrow or the end
+    /// of the text.
     fn expression(&mut self, cursor: &mut Cursor<'_>, admits_struct: bool) -> Ty {
         let start = cursor.span();
         self.depth += 1;
@@ -188,7 +188,7 @@ impl Follower<'_, '_> {
             value = Ty::Unknown;
         }
         self.depth -= 1;
-        // Never stop at a token that we don't know, since the calls after it count as well.
+        // Never stop at an unknown token: the calls after it count as well.
         let is_end = cursor.is_end() || cursor.is_punct(b';') || cursor.is_punct(b',');
         if !is_end && cursor.span() == start {
             match cursor.any_group() {
@@ -393,7 +393,7 @@ impl Follower<'_, '_> {
         value
     }
 
-    /// In a macro or a guard, what comes next need not be an expression.
+    /// In a macro or a guard, the next token need not start an expression.
     fn part(&mut self, cursor: &mut Cursor<'_>) {
         let is_sign = cursor.eat(b';') || cursor.eat(b',') || cursor.eat_pair(b'=', b'>');
         if !is_sign {
@@ -469,7 +469,7 @@ impl Follower<'_, '_> {
         read_type(self.functions.package, ty, self.scope)
     }
 
-    /// If the value itself lacks the field, we try what it dereferences to.
+    /// Falls back to the dereferenced value if the value itself lacks the field.
     pub(super) fn field_type(&self, value: &Ty, name: &str) -> Ty {
         let owner = match value {
             Ty::Own(owner) => owner,
@@ -511,7 +511,7 @@ impl Follower<'_, '_> {
         Some(read_type(package, ty, scope))
     }
 
-    /// We only understand a `deref` that returns one of the fields.
+    /// Only supports a `deref` that returns one of the fields.
     fn dereferenced(&self, owner: &Owner) -> Option<Ty> {
         let id = self.functions.of_type(owner, "deref")?;
         let body = self.functions.item(id).body.trim();
@@ -519,7 +519,7 @@ impl Follower<'_, '_> {
         self.own_field(owner, field)
     }
 
-    /// Returns the function, and the receiver, which may be what the value dereferences to.
+    /// Returns the function and its receiver, which may be a dereferenced `receiver`.
     pub(super) fn find_method(&self, receiver: &Ty, name: &str) -> (Ty, Option<FunctionId>) {
         let mut found = receiver.clone();
         for _ in 0..MAX_DEREFERENCES {
@@ -535,7 +535,7 @@ impl Follower<'_, '_> {
         (found, None)
     }
 
-    /// Follows a path, and the call, macro or struct that it starts.
+    /// Follows a path, along with the call, macro or struct that it starts.
     fn path(&mut self, cursor: &mut Cursor<'_>, admits_struct: bool) -> Ty {
         let mut names: Vec<Ident<'_>> = Vec::new();
         let mut generic = Vec::new();
@@ -566,7 +566,7 @@ impl Follower<'_, '_> {
         if cursor.is_punct(b'!') && !cursor.is_pair(b'!', b'=') {
             cursor.skip();
             let values = cursor.any_group().map(|inner| self.arguments(inner));
-            // As far as it matters, these macros return what they get.
+            // For our purposes, these macros return their argument.
             let is_value = matches!(name.text, "vec" | "pin" | "ready" | "dbg");
             let first = values.unwrap_or_default().into_iter().next();
             return first.filter(|_| is_value).unwrap_or_default();
@@ -666,7 +666,7 @@ fn has_comma(mut cursor: Cursor<'_>) -> bool {
     false
 }
 
-/// A function declared within a body is a separate one, and we don't follow those.
+/// Items declared within a body are separate and aren't followed.
 fn is_item(cursor: Cursor<'_>) -> bool {
     ["use", "fn", "struct", "enum", "impl", "trait", "type", "mod"]
         .iter()

@@ -1,4 +1,4 @@
-//! The functions whose calls we follow, once for each combination of type arguments.
+//! The functions whose calls are followed, once for each combination of type arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ pub(super) struct Signature {
     pub(super) type_parameters: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) output: Option<TypeRef>,
-    /// An `impl Trait` in place of a type makes a function generic, too. We don't read bounds on
-    /// type parameters.
+    /// True also for functions with an `impl Trait` in place of a type. Bounds on type parameters
+    /// aren't read.
     pub(super) is_generic: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn is_impl(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
 }
 
-/// Returns the name that stands for the type of an `impl Trait` parameter.
+/// Returns the placeholder name for the type of an `impl Trait` parameter.
 pub(super) fn implicit_name(position: usize) -> String {
     format!("impl {position}")
 }
@@ -104,7 +104,7 @@ impl<'a> Functions<'a> {
         self.associated.get(&(owner.clone(), name)).copied()
     }
 
-    /// Returns the type of a parameter. The receiver doesn't count as one.
+    /// Returns the type of a parameter, not counting the receiver.
     pub(super) fn parameter(&self, id: FunctionId, position: usize) -> Ty {
         let bindings = Bindings::new();
         let mut typed = self.signatures[id.0]
@@ -151,7 +151,7 @@ impl<'a> Functions<'a> {
         let result = output.map_or(Ty::Unknown, |output| {
             read_type(self.package, &output, self.scope(id, &bindings))
         });
-        // If we know none of the types, there's no point in following the function once more.
+        // If none of the types is known, don't follow the function again.
         if is_generic && bindings.values().any(|ty| *ty != Ty::Unknown) {
             self.add(Instance {
                 function: id,
@@ -167,13 +167,13 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Returns true if someone calls the generic function with types that we know.
+    /// Returns true if the generic function is called with known types.
     pub(super) fn is_instantiated(&self, id: FunctionId) -> bool {
         self.seen.iter().any(|seen| seen.function == id)
     }
 }
 
-/// Finds out what the type parameters in `ty` stand for, given an argument of this type.
+/// Determines the type parameters in `ty`, given an argument of this type.
 fn bind(ty: &TypeRef, arg: &Ty, bindings: &mut Bindings) {
     let TypeKind::Path(segments, args) = &ty.kind else {
         return;

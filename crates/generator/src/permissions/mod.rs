@@ -1,9 +1,9 @@
 //! Finds the permissions that the code needs.
 //!
-//! We [follow] the [calls] of the library and kube in the functions of the packages. A [table]
-//! lists the permissions that each call needs, and the [types](ty) of variables, parameters, fields
-//! and results tell us the kind. We never guess: if the source does not determine the kind of a
-//! call, we record it as [`Unseen`].
+//! The functions of the packages are [followed](follow) through their [calls] of the library and
+//! kube. A [table] lists the permissions that each call needs, and the [types](ty) of variables,
+//! parameters, fields and results determine the kind. Nothing is guessed: if the source does not
+//! determine the kind of a call, the call is recorded as [`Unseen`].
 
 mod calls;
 mod follow;
@@ -46,29 +46,29 @@ impl Need {
     }
 }
 
-/// A call that needs permissions, but the source doesn't tell for which kind.
+/// A call that needs permissions, but for a kind that the source doesn't determine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unseen {
     pub(crate) place: Place,
     pub(crate) call: String,
-    /// The resource, if it's only the verbs that we don't know.
+    /// Set if only the verbs are unknown.
     pub(crate) resource: Option<Resource>,
-    /// Empty if we don't know the verbs.
+    /// Empty if the verbs are unknown.
     pub(crate) verbs: &'static [&'static str],
     pub(crate) why: Why,
 }
 
-/// Why we don't know which permissions a call needs.
+/// Why the permissions that a call needs are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// We could not follow the type of the object.
+    /// The type of the object couldn't be followed.
     Type,
     Dynamic,
-    /// Another crate declares the kind.
+    /// The kind is declared in another crate.
     Foreign(String),
     /// The call may send any request, or send it to another cluster.
     AnyKind,
-    /// It passes a client to code that we don't follow.
+    /// The call passes a client to code that isn't followed.
     Passed,
 }
 

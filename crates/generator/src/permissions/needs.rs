@@ -34,7 +34,7 @@ pub(crate) fn find_needs(package: &Package) -> Needs {
             needs.known.extend(known);
             needs.unseen.extend(unseen);
         }
-        // Nobody called the function with types that we know, so follow it with unknown ones.
+        // The function is never called with known types, so follow it with unknown ones.
         let Some(instance) = generic.pop() else { break };
         if !functions.is_instantiated(instance.function) {
             let (known, unseen) = follow(&mut functions, &instance);

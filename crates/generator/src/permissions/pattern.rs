@@ -6,7 +6,7 @@ use super::follow::Follower;
 use super::ty::Ty;
 
 impl Follower<'_, '_> {
-    /// Binds the variables up to the end of the cursor, or to where `is_end` says.
+    /// Binds the variables up to the end of the cursor, or until `is_end` returns true.
     pub(super) fn bind_pattern<'t>(
         &mut self,
         cursor: &mut Cursor<'t>,
@@ -43,7 +43,7 @@ impl Follower<'_, '_> {
         }
         let last = names.last().copied().unwrap_or_default();
         if let Some(inner) = cursor.group(Delimiter::Paren) {
-            // `Some`, `Ok` and the variants of kube's events have values of the type parameter.
+            // `Some`, `Ok` and the variants of kube's events hold values of the type parameter.
             let is_wrapper = matches!(
                 last,
                 "Some" | "Ok" | "Applied" | "Apply" | "InitApply" | "Left" | "Cleanup"

@@ -1,7 +1,7 @@
 //! The calls of the library and kube, and the permissions that each needs.
 //!
 //! There is a row for every call. Tests compare the rows with the public functions of the library
-//! and kube, so they fail if one of them adds a function that we have no row for.
+//! and kube, and fail if one of them adds a function without a row.
 
 /// Where the kind of a permission comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +13,10 @@ pub(crate) enum Of {
     Argument(usize),
     /// The type argument of an argument, e.g. `K` of an `Api<K>`.
     Inside(usize),
-    /// The type argument of the call, or else the first parameter of a function that is this
+    /// The type argument of the call, or else the first parameter of the function passed as this
     /// argument.
     Mapped(usize),
-    /// This group and plural.
+    /// A fixed group and plural.
     Fixed(&'static str, &'static str),
     /// Any kind, because the source does not determine it.
     Any,
@@ -26,18 +26,17 @@ pub(crate) enum Of {
 pub(crate) enum Part {
     Whole,
     Subresource(&'static str),
-    /// A string argument names the subresource.
+    /// Named by a string argument.
     Named(usize),
 }
 
 /// How certain it is that a call needs a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Strength {
-    /// The call may need it, or another role grants it. We just don't report a rule for it as
-    /// unnecessary.
+    /// The call may need it, or another role grants it. Only keeps a rule for it from being
+    /// reported as unnecessary.
     Possible,
-    /// Only some clusters or calls need it. Derived roles contain it, but we don't report it as
-    /// missing.
+    /// Only some clusters or calls need it. Part of derived roles, but not reported as missing.
     Optional,
     /// The call fails without it.
     Required,
@@ -53,19 +52,19 @@ pub(crate) struct Ask {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Returns {
-    /// A type that doesn't matter.
+    /// An irrelevant type.
     Nothing,
     Receiver,
     /// The type of the receiver, but for another cluster.
     Remote,
     /// A value of the kind, possibly in a `Result`, an `Option` or a list.
     Value(Of),
-    /// A type in this table, with the kind as type argument.
+    /// A type in this table, with the kind as its type argument.
     Known(&'static str, Of),
 }
 
 pub(crate) struct Row {
-    /// The type that has the function, as in [`TYPES`].
+    /// The name of the type that has the function, as in [`TYPES`].
     pub(crate) on: &'static str,
     pub(crate) name: &'static str,
     pub(crate) asks: &'static [Ask],
@@ -108,7 +107,7 @@ const fn weak(strength: Strength, ask: Ask) -> Ask {
     Ask { strength, ..ask }
 }
 
-/// Clusters with the admission plugin OwnerReferencesPermissionEnforcement require this for owner
+/// Clusters with the OwnerReferencesPermissionEnforcement admission plugin require this for owner
 /// references with `blockOwnerDeletion`.
 const fn own(of: Of) -> Ask {
     weak(Strength::Optional, sub(of, "finalizers", &["update"]))
@@ -116,8 +115,8 @@ const fn own(of: Of) -> Ask {
 
 const EVENTS: Of = Of::Fixed("events.k8s.io", "events");
 const SEND_EVENTS: Ask = ask(EVENTS, &["create", "patch"]);
-/// After a conflict, patching the object itself reads its version again. Without the permission,
-/// the whole reconcile is repeated instead.
+/// After a conflict, patching the object itself rereads its version. Without the permission, the
+/// whole reconcile is repeated instead.
 const LOOK_AGAIN: Ask = weak(Strength::Optional, ask(Of::Argument(0), &["get"]));
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
@@ -201,7 +200,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Cached", "by", &[], Value(Receiver)),
     row("Written", "object", &[], Value(Receiver)),
     row("Written", "into_object", &[], Value(Receiver)),
-    // rbuilder: managers. The scaffold has a role of its own for leader election.
+    // rbuilder: managers. The scaffold has a separate role for leader election.
     row("Manager", "new", &[weak(Strength::Possible, ask(Fixed("coordination.k8s.io", "leases"), &["get", "create", "update"])), weak(Strength::Possible, ask(Fixed("", "events"), &["create", "patch"])), weak(Strength::Possible, SEND_EVENTS), weak(Strength::Possible, ask(Fixed("authentication.k8s.io", "tokenreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("authorization.k8s.io", "subjectaccessreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("", "secrets"), &["create", "get", "list", "watch", "update"])), weak(Strength::Possible, ask(Fixed(ADMISSION, "mutatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed(ADMISSION, "validatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed("apiextensions.k8s.io", "customresourcedefinitions"), CERTIFICATE))], Known("Manager", Any)),
     row("Manager", "with_config", &[], Known("Manager", Any)),
     row("Manager", "with_client", &[], Known("Manager", Any)),
@@ -257,7 +256,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "create", &[ask(Receiver, &["create"])], Value(Receiver)),
     row("Api", "delete", &[ask(Receiver, &["delete"])], Nothing),
     row("Api", "delete_collection", &[ask(Receiver, &["deletecollection"])], Nothing),
-    // Applying creates objects. Other patches don't, which we mark as `Ty::Change`.
+    // Applying creates objects. Other patches don't; these are marked as `Ty::Change`.
     row("Api", "patch", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "patch_metadata", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "replace", &[ask(Receiver, &["update"])], Value(Receiver)),
@@ -329,7 +328,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("", "kube::runtime::wait::delete::delete_and_finalize", &[ask(Inside(0), &["delete", "list", "watch"])], Nothing),
 ];
 
-/// Functions of the types above that need no permission.
+/// Functions of the types above that require no permission.
 #[cfg(test)]
 #[rustfmt::skip]
 const QUIET: &[(&str, &[&str])] = &[
@@ -377,7 +376,7 @@ const QUIET: &[(&str, &[&str])] = &[
     ("Api", &["namespace", "resource_url"]),
 ];
 
-/// A call without a row returns the receiver if it's on one of these.
+/// Calls on these return the receiver unless there is a row.
 const BUILDERS: [&str; 7] = [
     "Controller",
     "Watch",
@@ -408,7 +407,7 @@ pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("kube", "Recorder", "Recorder"),
 ];
 
-/// Finds the name that this table has for a type. `path` has to be canonical.
+/// Finds the name of a type in this table. `path` has to be canonical.
 pub(crate) fn find_type(path: &str) -> Option<&'static str> {
     let (crate_name, _) = path.split_once("::")?;
     let crate_name = if crate_name.starts_with("kube") {
@@ -500,7 +499,7 @@ mod tests {
             .filter(|(on, name)| ours.contains(&on.as_str()) && !listed(on, name))
             .collect();
         assert!(missing.is_empty(), "add rows to CALLS or QUIET: {missing:?}");
-        // `extend` is part of the trait `Extend`.
+        // `extend` belongs to the trait `Extend`.
         let known = CALLS
             .iter()
             .filter(|row| ours.contains(&row.on) && row.name != "extend");

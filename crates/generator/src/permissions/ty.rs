@@ -1,7 +1,7 @@
 //! Types of values, as far as they matter for permissions.
 //!
-//! References, pointers, `Option`, `Result` and lists have the type of their content, because we
-//! only want to know the kind of an object.
+//! References, pointers, `Option`, `Result` and lists have the type of their content: all that
+//! matters is the kind of an object.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
@@ -25,11 +25,11 @@ pub(super) enum Ty {
     /// A type in the [table](super::table), with the kind and the state from its type arguments.
     Known(&'static str, Box<Known>),
     Tuple(Vec<Ty>),
-    /// A string literal, since it may name a subresource.
+    /// A string literal, which may name a subresource.
     Text(String),
-    /// A kube patch that changes objects, but never creates one.
+    /// A kube patch that changes objects but never creates one.
     Change,
-    /// The types of its parameters and of its result.
+    /// The types of the parameters and of the result.
     Closure(Vec<Ty>, Box<Ty>),
     Function(FunctionId),
 }
@@ -38,7 +38,7 @@ pub(super) enum Ty {
 pub(super) struct Known {
     pub(super) kind: Ty,
     pub(super) state: Ty,
-    /// True if it's for another cluster than the manager's own.
+    /// True for another cluster than the manager's own.
     pub(super) is_remote: bool,
 }
 
@@ -67,7 +67,7 @@ impl Ty {
     }
 }
 
-/// We treat these like their last argument.
+/// Types that are treated like their last argument.
 const TRANSPARENT: [&str; 26] = [
     "Arc",
     "Rc",
@@ -127,7 +127,7 @@ fn read(package: &Package, ty: &TypeRef, scope: Scope<'_>, depth: usize) -> Ty {
     }
 }
 
-/// Reads `impl Future<Output = T>` and `impl Iterator<Item = T>`.
+/// Parses `impl Future<Output = T>` and `impl Iterator<Item = T>`.
 fn read_other(package: &Package, text: &str, ty: &TypeRef, scope: Scope<'_>, depth: usize) -> Ty {
     let parts = ["Output", "Item"]
         .into_iter()
@@ -136,7 +136,7 @@ fn read_other(package: &Package, text: &str, ty: &TypeRef, scope: Scope<'_>, dep
     let Some(inner) = inner else {
         return Ty::Unknown;
     };
-    // The type ends where the angle bracket around it closes.
+    // The type ends at the closing angle bracket around it.
     let mut open = 0i32;
     let end = inner.char_indices().find(|(_, character)| {
         open += i32::from(*character == '<') - i32::from(*character == '>');
@@ -170,7 +170,7 @@ pub(super) fn read_path(
         }
     }
     let name = segments.last().map_or("", String::as_str);
-    // Crates have many aliases of `Result`, so go by the name.
+    // Crates define many aliases of `Result`, so go by the name.
     if name.ends_with("Result") || name == "Either" {
         return args
             .first()
@@ -206,7 +206,7 @@ pub(super) fn read_path(
             return read(package, &alias.target, inner, depth + 1);
         }
         Target::External(path) => path,
-        // We can't see into a glob of kube or the library, so the type may be from there.
+        // The items of a glob of kube or the library aren't known, so the type may come from there.
         Target::Missing(globs) => {
             let is_ours = |glob: &&String| glob.starts_with("kube") || glob.starts_with("rbuilder");
             match globs.iter().find(is_ours) {

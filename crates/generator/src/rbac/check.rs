@@ -1,8 +1,8 @@
-//! Checks rules against the package's own kinds. `rbuilder-syntax` has checked them against the
-//! built-in resources of Kubernetes.
+//! Checks rules against the package's own kinds. `rbuilder-syntax` has already checked them against
+//! Kubernetes' built-in resources.
 //!
-//! A rule that grants nothing is an error. If it may be meant for another project or version, we
-//! only warn.
+//! A rule that grants nothing is an error, or just a warning if it may be meant for another project
+//! or version.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::{CustomResource, Diagnostic, RbacRule, resources};
@@ -11,7 +11,7 @@ use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Rules that can't be about a kind of the package are not checked.
+/// Rules that can't be about the package's own kinds are not checked.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
     if package.rules.is_empty() {
         return;
@@ -21,7 +21,7 @@ pub(super) fn check_rules(package: &Package, report: &mut Report) {
         return;
     }
     for PlacedRule { file, rule } in &package.rules {
-        // It may be about a kind in any group.
+        // May refer to a kind in any group.
         if rule.groups.iter().any(|group| group == "*") {
             continue;
         }
@@ -66,7 +66,7 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagn
     judge_subresource(&named, rule, plural, part?)
 }
 
-/// Reports a subresource that no version of the kind has.
+/// Reports a subresource that doesn't exist in any version of the kind.
 fn judge_subresource(
     versions: &[&CustomResource],
     rule: &RbacRule,
@@ -75,7 +75,7 @@ fn judge_subresource(
 ) -> Option<Diagnostic> {
     let has_status = versions.iter().any(|kind| kind.status.is_some());
     let has_scale = versions.iter().any(|kind| kind.scale.is_some());
-    // Nobody serves `finalizers`. It only exists for authorization, to control who may block the
+    // `finalizers` is never served. It exists only for authorization, to control who may block the
     // deletion of an owner.
     let known: Vec<&str> = [("status", has_status), ("scale", has_scale), ("finalizers", true)]
         .into_iter()
@@ -112,7 +112,7 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
     )
 }
 
-/// Reports the plural of a kind in a misspelled group, or in one that cannot have it.
+/// Reports the plural of a kind in a group that is misspelled or can't have it.
 fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let own = &kinds.iter().find(|own| own.plural == plural)?.kind.group;
     let is_meant = |group: &String| {

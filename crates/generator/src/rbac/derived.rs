@@ -1,4 +1,4 @@
-//! `#[rbac(derived)]` stands for the permissions that the code needs.
+//! Derives the rules for `#[rbac(derived)]` from the code.
 
 use rbuilder_syntax::RbacRule;
 
@@ -9,8 +9,8 @@ use crate::permissions::{Needs, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Returns the rules for all `#[rbac(derived)]` markers, and reports permissions that we cannot
-/// derive.
+/// Returns the rules for all `#[rbac(derived)]` markers, and reports permissions that can't be
+/// derived.
 pub(super) fn derive_rules(package: &Package, needs: &Needs, report: &mut Report) -> Vec<RbacRule> {
     let mut markers = package
         .rules

@@ -13,51 +13,51 @@ use crate::report::{Concern, Report};
 use crate::sources::Sources;
 use crate::{Calls, FileRange, Options, Product, cargo};
 
-/// A role that we have drafted from the calls in the source.
+/// A role drafted from the calls in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DraftedRole {
-    /// The markers, by group and resource. They don't repeat what markers in the source grant
-    /// already.
+    /// The markers, by group and resource. Permissions already granted by markers in the source are
+    /// left out.
     pub markers: Vec<DraftedMarker>,
-    /// The code that we failed to follow, by place.
+    /// Code that couldn't be followed, by place.
     pub unfollowed: Vec<Unfollowed>,
 }
 
 /// A marker with the permissions that calls need on one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftedMarker {
-    /// The API group, which is `""` for the core group.
+    /// The API group. `""` is the core group.
     pub group: String,
     /// The plural, with the subresource if there is one, e.g. `deployments/status`.
     pub resource: String,
     /// The verbs, in the order of the API documentation.
     pub verbs: Vec<&'static str>,
-    /// The whole attribute, `#[rbac(…)]`.
+    /// The entire attribute, `#[rbac(…)]`.
     pub text: String,
-    /// The calls that need the permissions, by place.
+    /// The calls that need these permissions, by place.
     pub calls: Vec<DraftedCall>,
 }
 
-/// A call that needs these permissions.
+/// A call that needs permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftedCall {
-    /// The name of the function that is called.
+    /// The name of the called function.
     pub name: String,
-    /// Where that name is in the source.
+    /// Where the name occurs in the source.
     pub place: FileRange,
 }
 
-/// A part of the source that may need more permissions than the draft has.
+/// A part of the source that may need more permissions than drafted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// Where the call is, or the part of a file.
+    /// The place of the call, or a part of a file.
     pub place: FileRange,
-    /// What we don't know about it.
+    /// What is unknown about the call.
     pub message: String,
 }
 
-/// Drafts markers with the permissions that all selected packages need for their calls of kube and
-/// the library. [`Options::products`] and [`Options::calls`] have no effect.
+/// Drafts markers with the permissions that the calls of kube and the library in all selected
+/// packages need. [`Options::products`] and [`Options::calls`] have no effect.
 pub fn draft_role(sources: &dyn Sources, options: &Options) -> DraftedRole {
     let mut report = Report::default();
     let options = Options {
@@ -96,7 +96,7 @@ fn collect(sources: &dyn Sources, options: &Options, report: &mut Report) -> Opt
     Some(collected.package)
 }
 
-/// The verbs that calls need, and the place and name of each call.
+/// The required verbs, and the place and name of each call.
 type Found<'n> = (BTreeSet<&'static str>, BTreeSet<(Place, &'n str)>);
 
 fn draft_markers(package: &Package, needs: &Needs, files: &Files) -> Vec<DraftedMarker> {
@@ -173,7 +173,7 @@ fn describe(unseen: &Unseen) -> Option<String> {
     }
 }
 
-/// Adds errors about manifests and files that we failed to read, since calls may be in there.
+/// Adds errors about unreadable manifests and files, which may contain calls.
 fn add_unread(report: Report, unfollowed: &mut Vec<Unfollowed>) {
     let about_reading = |concerns: &BTreeSet<Concern>| concerns.contains(&Concern::Run);
     for (diagnostic, concerns) in report.into_sorted() {

@@ -1,8 +1,8 @@
 //! Compares the rules with the permissions that the code needs.
 //!
-//! We warn about a missing permission at the call that needs it. An unnecessary one is a note at
-//! its marker, unless code that we don't follow may need it. If a program has no markers at all, it
-//! has a role of its own, which we don't read.
+//! A missing permission is a warning at the call that needs it. An unnecessary one is a note at its
+//! marker, unless code that isn't followed may need it. A program without any markers has a
+//! handwritten role, which isn't read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,9 @@ pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
     if package.rules.is_empty() || needs.is_empty() {
         return;
     }
-    // A derived rule has all permissions that we know of, and its marker reports what we don't
-    // know.
+    // A derived rule has all known permissions, and its marker reports the unknown ones.
     if !package.rules.iter().any(|placed| placed.rule.derived) {
-        // A rule that we failed to read may allow what seems to be missing.
+        // A rule that couldn't be read may allow what seems to be missing.
         if !package.has_unread_rules {
             report_missing(package, needs, report);
         }
@@ -67,7 +66,7 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Reports calls if the source doesn't tell their kind.
+/// Reports calls whose kind the source doesn't determine.
 fn report_unseen(needs: &Needs, report: &mut Report) {
     for unseen in &needs.unseen {
         if let Some(what) = describe_unseen(unseen) {
@@ -79,7 +78,7 @@ fn report_unseen(needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Returns `None` if we only suspect that the call needs more than we know.
+/// Returns `None` if it's a mere suspicion that the call needs more permissions.
 pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
     let call = &unseen.call;
     let verbs = unseen.verbs.join("`, `");
@@ -141,7 +140,7 @@ pub(super) fn hides_calls(gap: &Gap) -> bool {
         || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
 }
 
-/// If the program writes roles, it needs every permission that it grants.
+/// A program that writes roles needs every permission that it grants.
 fn grants_permissions(needs: &Needs) -> bool {
     needs.known.iter().any(|need| {
         let is_write = need
@@ -152,9 +151,9 @@ fn grants_permissions(needs: &Needs) -> bool {
     })
 }
 
-/// Returns true if the code needs the permission. If we can't tell, we assume that it does.
+/// Returns true if the code needs the permission, or if that is unknown.
 fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
-    // We cannot compare wildcards, or verbs that aren't requests such as `escalate`.
+    // Wildcards, and verbs that aren't requests such as `escalate`, can't be compared.
     if !REQUEST_VERBS.contains(&verb) || group == "*" || resource.contains('*') {
         return true;
     }
@@ -162,7 +161,7 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
     let main = resource.split('/').next().unwrap_or(resource);
     let is_of = |need: &Need| {
         let is_part = need.rule_resource() == resource;
-        // Whoever may list or watch objects can read each of them.
+        // Permission to list or watch objects includes reading each of them.
         let is_read = verb == "get"
             && need.resource.plural == main
             && need.verbs.iter().any(|verb| matches!(*verb, "list" | "watch"));
@@ -176,8 +175,8 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
         })
 }
 
-/// Returns true if the rule grants the permission, whatever the names and namespaces of the objects
-/// are.
+/// Returns true if the rule grants the permission, regardless of the names and namespaces of the
+/// objects.
 pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
     let group = |group: &String| {
         group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
@@ -193,6 +192,6 @@ pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bo
     rule.groups.iter().any(group)
         && rule.resources.iter().any(resource)
         && rule.verbs.iter().any(|allowed| allowed == "*" || allowed == verb)
-        // The API server does not know the name yet when an object is created.
+        // When an object is created, the API server does not know its name yet.
         && (rule.resource_names.is_empty() || verb != "create")
 }

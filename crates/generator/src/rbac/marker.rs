@@ -1,4 +1,4 @@
-//! Markers for permissions that the code needs.
+//! Formats markers for permissions that the code needs.
 
 use crate::package::Package;
 use crate::permissions::Need;
@@ -20,7 +20,7 @@ impl Permission {
         }
     }
 
-    /// Formats it like kubectl, e.g. `deployments.apps` or `pods`.
+    /// Formats the resource like kubectl, e.g. `deployments.apps` or `pods`.
     pub(super) fn describe(&self) -> String {
         let Permission { group, resource, .. } = self;
         match (group.is_empty(), resource.split_once('/')) {
@@ -40,8 +40,8 @@ pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: O
     format!("#[rbac(groups = \"{group}\", resources = \"{resource}\", verbs = [{verbs}]{namespace})]")
 }
 
-/// If all markers for the package's own kinds have the same namespace, a new one should have it,
-/// too.
+/// Returns the namespace for a new marker, if all markers for the package's own kinds have the same
+/// one.
 pub(super) fn find_namespace<'a>(package: &'a Package, permission: &Permission) -> Option<&'a str> {
     if !permission.is_namespaced {
         return None;

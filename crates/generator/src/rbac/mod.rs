@@ -1,7 +1,7 @@
 //! Generates roles from `#[rbac(…)]` markers.
 //!
-//! `rbuilder-syntax` parses and checks each marker on its own. Here we combine the markers of all
-//! packages into one ClusterRole, and a Role for each namespace that a marker names.
+//! `rbuilder-syntax` parses and checks each marker on its own. This module combines the markers of
+//! all packages into one ClusterRole, and a Role for each namespace named in a marker.
 
 mod check;
 mod derived;
@@ -24,7 +24,7 @@ use crate::{Options, OutputFile, yaml};
 pub use draft::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
 pub use normalize::{PolicyRule, normalize};
 
-/// The role that a rule belongs to. Sorts like the output, with ClusterRoles first.
+/// The role that a rule belongs to. Sorted as in the output: ClusterRoles first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RoleKey<'a> {
     namespace: Option<&'a str>,
@@ -47,11 +47,11 @@ impl<'a> RoleKey<'a> {
     }
 }
 
-/// Checks the arguments of a marker before it's written into source.
+/// Validates the arguments of a marker before it's written into source.
 ///
 /// # Errors
 ///
-/// Fails with the first error that the marker would cause.
+/// Returns the first error that the marker would cause.
 pub fn check_marker(arguments: &str) -> Result<(), String> {
     let source = rbuilder_reader::token::lex(arguments).map_err(|error| error.message)?;
     let mut session = Session::default();
@@ -65,7 +65,7 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
 
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
-    // Without a rule, there's nothing to compare the calls with.
+    // Without rules, there's nothing to compare the calls with.
     let needs = match package.rules.is_empty() {
         true => permissions::Needs::default(),
         false => permissions::find_needs(package),

@@ -1,9 +1,9 @@
 //! Merges rules without changing what they grant.
 //!
-//! Like controller-gen, we merge rules that differ in a single list: first by verbs, then by
-//! resources, names and groups. That way, projects that migrate keep their rules. Unlike
-//! controller-gen, we never replace another rule when merging, and we repeat it until nothing
-//! changes. So no permission is lost, and the order of markers does not matter.
+//! Like controller-gen, merges rules that differ in a single list: first by verbs, then by
+//! resources, names and groups. This keeps the rules of projects that migrate. Unlike
+//! controller-gen, merging never replaces another rule and repeats until a fixed point, so no
+//! permission is lost and the order of markers does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use rbuilder_syntax::RbacRule;
 
 type Names = BTreeSet<String>;
 
-/// A rule of a role, whose lists are sorted and have no duplicates.
+/// A rule of a role. Its lists are sorted and free of duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
-    /// `apiGroups`, where `""` is the core group.
+    /// `apiGroups`. `""` is the core group.
     pub groups: Names,
-    /// `resources`, which may have subresources (e.g. `pods/log`).
+    /// `resources`, possibly with subresources (e.g. `pods/log`).
     pub resources: Names,
-    /// `resourceNames`, which is empty if the rule is about all objects.
+    /// `resourceNames`. Empty if the rule applies to all objects.
     pub resource_names: Names,
-    /// `nonResourceURLs`. If there are any, the three lists above are empty.
+    /// `nonResourceURLs`. Excludes the three lists above.
     pub urls: Names,
-    /// `verbs`. If `*` is one of them, there are no others.
+    /// `verbs`. `*` is never combined with others.
     pub verbs: Names,
 }
 
-/// Returns rules that grant the same as `rules` do, in the order of controller-gen.
+/// Merges rules without changing what they grant. The result is in controller-gen's order.
 pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<PolicyRule> {
     let mut out: Vec<PolicyRule> = rules.into_iter().flat_map(single_resources).collect();
     loop {
@@ -42,7 +42,7 @@ pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<Polic
     out
 }
 
-/// Selects the list that rules are merged in.
+/// Selects the list to merge rules by.
 type List = fn(&mut PolicyRule) -> &mut Names;
 
 fn verbs(rule: &mut PolicyRule) -> &mut Names {
@@ -71,7 +71,7 @@ fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
     for mut rule in rules {
         let members = std::mem::take(list(&mut rule));
         joined
-            // Keep empty and other lists apart, because a rule without resource names is for all
+            // Keep empty lists apart from others: a rule without resource names applies to all
             // objects.
             .entry((rule, members.is_empty()))
             .or_default()
@@ -116,14 +116,14 @@ fn core_is_empty(group: &str) -> String {
     }
 }
 
-/// `*` includes the other verbs, so drop them.
+/// `*` includes the other verbs.
 fn keep_wildcard_alone(verbs: &mut Names) {
     if verbs.contains("*") {
         verbs.retain(|verb| verb == "*");
     }
 }
 
-/// controller-gen compares rules by this text, which puts URLs first, then the core group.
+/// controller-gen compares rules by this text, which sorts URLs first, then the core group.
 fn sort_key(rule: &PolicyRule) -> String {
     let join = |names: &Names| names.iter().map(String::as_str).collect::<Vec<_>>().join("&");
     [&rule.groups, &rule.resources, &rule.resource_names, &rule.urls]

@@ -1,4 +1,4 @@
-//! Finds the attribute arguments around a place.
+//! Finds the attribute arguments that enclose a place.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ pub(super) struct Group {
     /// Without the delimiters.
     pub(super) inner: Range<usize>,
     pub(super) args: Vec<Argument>,
-    /// The attribute that the group belongs to. `None` in e.g. `#[kube(scale(…))]`, where another
-    /// group is around it.
+    /// The attribute that the group belongs to, or `None` for a nested group such as `(…)` in
+    /// `#[kube(scale(…))]`.
     pub(super) attribute: Option<Range<usize>>,
 }
 
@@ -20,13 +20,12 @@ pub(super) struct Group {
 pub(super) struct Argument {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    /// What follows `=`.
+    /// The value after `=`.
     pub(super) value: Option<Range<usize>>,
 }
 
 impl Group {
-    /// Returns `None` if several arguments have this name, because we can't tell which one is
-    /// meant.
+    /// Returns `None` if several arguments have this name, as any of them could be meant.
     pub(super) fn find(&self, name: &str) -> Option<&Argument> {
         let mut found = self.args.iter().filter(|arg| arg.name == name);
         let first = found.next()?;
@@ -40,15 +39,14 @@ impl Group {
     }
 }
 
-/// Returns the groups around a place, with the innermost last. There are none if the place isn't in
-/// an attribute.
+/// Returns the groups that enclose a place, innermost last. Empty outside of attributes.
 pub(super) fn groups_around(source: &str, place: &Range<usize>) -> Vec<Group> {
     let Ok(tokens) = lex(source) else {
         return Vec::new();
     };
     let mut groups = Vec::new();
     let mut cursor = tokens.cursor();
-    // The attribute whose brackets are around the place.
+    // The attribute whose brackets enclose the place.
     let mut attribute = None;
     while let Some((inner, delimiter, outer)) = find_group(cursor, place) {
         if delimiter == Delimiter::Bracket && is_attribute(source, outer.start) {
@@ -72,7 +70,8 @@ pub(super) fn groups_around(source: &str, place: &Range<usize>) -> Vec<Group> {
     groups
 }
 
-/// Finds the group at this level that is around a place: its content, its delimiter and its range.
+/// Finds the group at this level that encloses a place. Returns its content, its delimiter and its
+/// range.
 fn find_group<'a>(
     mut cursor: Cursor<'a>,
     place: &Range<usize>,
@@ -130,14 +129,14 @@ fn read_arguments(mut cursor: Cursor<'_>) -> Vec<Argument> {
     args
 }
 
-/// Returns the start of the function around a place. It's before `pub`, `async` and `fn`, but after
-/// the attributes.
+/// Returns the start of the function that encloses a place: before `pub`, `async` and `fn`, but
+/// after the attributes.
 pub(super) fn function_start(source: &str, place: &Range<usize>) -> Option<usize> {
     const QUALIFIERS: [&str; 6] = ["pub", "default", "const", "async", "unsafe", "extern"];
     let tokens = lex(source).ok()?;
     let mut cursor = tokens.cursor();
     loop {
-        // Where the qualifiers of the current item start.
+        // The start of the current item's qualifiers.
         let mut start: Option<Span> = None;
         let mut function = None;
         let (inner, delimiter) = loop {
@@ -149,7 +148,7 @@ pub(super) fn function_start(source: &str, place: &Range<usize>) -> Option<usize
                 Kind::Ident if QUALIFIERS.contains(&cursor.text()) => {
                     start = start.or(Some(cursor.span()));
                     cursor.skip();
-                    // For example, the `(crate)` of `pub(crate)`.
+                    // E.g. the `(crate)` of `pub(crate)`.
                     cursor.group(Delimiter::Paren);
                 }
                 Kind::Ident if cursor.is_word("fn") => {

@@ -6,7 +6,7 @@ use super::arguments::{Argument, Group, function_start, groups_around};
 use super::words::{count_items, replace_word};
 use super::{Found, Replacement};
 
-/// Sets `{name}` to `{value}`. This is the argument at the place, or one in its list.
+/// Sets `{name}`, the argument at the place or one in its list, to `{value}`.
 pub(super) fn set_value(found: &Found<'_>) -> Option<Replacement> {
     let (name, value) = (found.get("name")?, found.get("value")?);
     let arg = argument_at(found)?;
@@ -38,8 +38,7 @@ pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     let (name, value) = (found.get("name")?, found.get("value")?);
     let group = groups_around(found.source, &found.place).pop()?;
     let range = group.find(name)?.value.clone()?;
-    // Do so only if both are lists with a single item. Otherwise, the other items need the old
-    // value.
+    // Only safe if both are lists with a single item: other items would need the old value.
     let is_single = |place: &Range<usize>| count_items(&found.at(place.clone())) == Some(1);
     let resources = group.find("resources")?.value.clone()?;
     (is_single(&range) && is_single(&resources)).then(|| Replacement {
@@ -48,7 +47,7 @@ pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Sets the operations of a webhook, as long as it is for a single resource.
+/// Sets the operations of a webhook, provided that it is for a single resource.
 pub(super) fn set_operations(found: &Found<'_>) -> Option<Replacement> {
     let group = groups_around(found.source, &found.place).pop()?;
     let resources = group.args.iter().find(|arg| arg.name == "resources");
@@ -78,7 +77,7 @@ pub(super) fn split_group(found: &Found<'_>) -> Option<Replacement> {
     }
 }
 
-/// Turns `"3"` into `3`.
+/// Converts `"3"` to `3`.
 pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     let (written, value) = (found.get("found")?, found.get("value")?);
     let plain = written.trim_matches('"');
@@ -122,7 +121,7 @@ pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Moves the argument to an attribute `{attribute}` of its own.
+/// Moves the argument to a separate attribute `{attribute}`.
 pub(super) fn move_argument(found: &Found<'_>) -> Option<Replacement> {
     let attribute = found.get("attribute")?;
     let groups = groups_around(found.source, &found.place);
@@ -174,7 +173,7 @@ pub(super) fn remove_argument(found: &Found<'_>) -> Option<Replacement> {
     remove(found, &groups, position)
 }
 
-/// Removes `{name}`, which is either around the place or next to it.
+/// Removes `{name}`, an argument around the place or next to it.
 pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     let name = found.get("name")?;
     let mut groups = groups_around(found.source, &found.place);
@@ -185,7 +184,7 @@ pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
         }
         let beside = group.args.iter().position(|arg| arg.name == name);
         if let Some(beside) = beside {
-            // Next to several items, the others may depend on the argument.
+            // With several items, the others may depend on the argument.
             return (count_items(found) == Some(1)).then(|| remove(found, &groups, beside))?;
         }
         groups.pop();
@@ -193,7 +192,7 @@ pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     None
 }
 
-/// Removes a code from `allow(…)`. The last one goes together with the entire marker.
+/// Removes a code from `allow(…)`, or the entire marker along with the last code.
 pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     let mut groups = groups_around(found.source, &found.place);
     let group = groups.last()?;
@@ -207,7 +206,7 @@ pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     remove(found, &groups, position)
 }
 
-/// Removes an argument, and whatever would be empty without it.
+/// Removes an argument, and everything that would be empty without it.
 fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replacement> {
     let (group, around) = groups.split_last()?;
     let range = if group.args.len() > 1 {
@@ -224,7 +223,7 @@ fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replac
     })
 }
 
-/// Returns the range of an argument with one of its commas, unless there is a comment in between.
+/// Returns the range of an argument and one adjacent comma, unless there is a comment in between.
 fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usize>> {
     let own = &group.args[position].range;
     let (range, between) = match (group.args.get(position + 1), position.checked_sub(1)) {
@@ -239,7 +238,7 @@ fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usi
     (!between.contains("//") && !between.contains("/*")).then_some(range)
 }
 
-/// Returns the whole line of an attribute, or just the attribute if there is more on the line.
+/// Returns the whole line of an attribute, or just the attribute if it shares the line.
 fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     let start = source[..attribute.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[attribute.end..]
@@ -256,8 +255,8 @@ fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns the blanks before a position. `None` if there is anything else on its line, except for a
-/// byte order mark.
+/// Returns the blanks before a position, or `None` if there is anything else before it on the line,
+/// except for a byte order mark.
 fn indentation(source: &str, at: usize) -> Option<&str> {
     let start = source[..at].rfind('\n').map_or(0, |at| at + 1);
     let before = source[start..at].trim_start_matches('\u{feff}');
@@ -297,7 +296,7 @@ pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
             text: attribute.to_owned(),
         });
     }
-    // A helper attribute has to come after its derive.
+    // A helper attribute must come after its derive.
     let derive = end + item.derive?;
     let between = found.source[end..derive].trim_start_matches(['\r', '\n', ' ', '\t']);
     Some(Replacement {
@@ -306,7 +305,7 @@ pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Returns the start of a `//` or `///` comment. `None` for other comments.
+/// Returns the start of a `//` or `///` comment, or `None` for other comments.
 fn comment_start(found: &Found<'_>) -> Option<usize> {
     let before = &found.source[..found.place.start];
     let is_line = |slashes: &&str| found.placed().starts_with(*slashes) || before.ends_with(*slashes);
@@ -320,7 +319,7 @@ fn comment_start(found: &Found<'_>) -> Option<usize> {
 
 /// What comes after a comment.
 struct Following<'s> {
-    /// The end of the last line that is a derive.
+    /// The end of the last line with a derive.
     derive: Option<usize>,
     /// The first line that is neither a comment nor an attribute.
     line: &'s str,

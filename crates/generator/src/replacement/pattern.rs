@@ -1,6 +1,6 @@
 //! Patterns for messages and help, with names for the parts that vary.
 
-/// What the named parts of a pattern matched. We don't keep parts without a name, i.e. `{}`.
+/// The text matched by the named parts of a pattern. Unnamed parts (`{}`) are dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Captures<'t> {
     list: Vec<(&'static str, &'t str)>,
@@ -17,8 +17,8 @@ impl<'t> Captures<'t> {
     }
 }
 
-/// Matches a whole text with a pattern such as ``unknown verb `{old}` ``. Each part is as short as
-/// possible, and ends before the next literal text of the pattern.
+/// Matches an entire text against a pattern such as ``unknown verb `{old}` ``. Each part is as
+/// short as possible and ends before the next literal text of the pattern.
 pub(super) fn capture<'t>(pattern: &'static str, text: &'t str) -> Option<Captures<'t>> {
     let mut captures = Captures::default();
     let (first, mut pattern) = pattern.split_once('{').unwrap_or((pattern, ""));

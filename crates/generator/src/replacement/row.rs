@@ -1,4 +1,4 @@
-//! Rows of tables of replacements.
+//! Rows of replacement tables.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::Diagnostic;
 /// Returns `None` if the source does not determine the replacement.
 type Edit = fn(&Found<'_>) -> Option<Replacement>;
 
-/// A message and a help text, with the edit that they call for.
+/// A combination of message and help, with the edit that it calls for.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The pattern of the message. A part that differs is `{name}` if the edit needs it, and `{}`
-    /// if not.
+    /// The pattern of the message. Varying parts are `{name}` if the edit needs them, and `{}`
+    /// otherwise.
     pub message: &'static str,
-    /// The pattern of the help. It's empty if the message has none.
+    /// The pattern of the help. Empty if the message has no help.
     pub help: &'static str,
     edit: Edit,
-    /// True if `{old}` has to be a misspelling of `{new}`. Help also suggests names that are less
-    /// similar, and we'd rather not pick one of these for the user.
+    /// True if `{old}` has to be a misspelling of `{new}`. Help also suggests less similar names,
+    /// which shouldn't be chosen on behalf of the user.
     is_for_misspellings: bool,
 }
 
@@ -43,8 +43,8 @@ pub(super) const fn misspelling(message: &'static str, help: &'static str, edit:
 }
 
 impl Row {
-    /// Returns the replacement for a diagnostic about `source`. It's `None` if the diagnostic
-    /// doesn't match the row, or if the source doesn't tell us what to write.
+    /// Returns the replacement for a diagnostic about `source`, or `None` if the diagnostic doesn't
+    /// match the row or the source doesn't determine the replacement.
     pub fn apply(&self, diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
         source.get(diagnostic.place.range.clone())?;
         let mut captures = capture(self.message, &diagnostic.message)?;
@@ -61,25 +61,25 @@ impl Row {
             return None;
         }
         let replacement = (self.edit)(&found)?;
-        // Help with this character only shows part of what to write.
+        // Help with this character only shows part of the text to write.
         let is_complete = !replacement.text.contains('…');
         (is_complete && source.get(replacement.range.clone()) != Some(&replacement.text))
             .then_some(replacement)
     }
 }
 
-/// A diagnostic that matches a row.
+/// A diagnostic that matched a row.
 #[derive(Debug)]
 pub struct Found<'s> {
     captures: &'s Captures<'s>,
     /// The text of the file.
     pub source: &'s str,
-    /// The place of the diagnostic, which is a valid range of `source`.
+    /// The place of the diagnostic, a valid range of `source`.
     pub place: Range<usize>,
 }
 
 impl<'s> Found<'s> {
-    /// Returns what a named part of the message or the help says.
+    /// Returns the text of a named part of the message or the help.
     pub fn get(&self, name: &str) -> Option<&'s str> {
         self.captures.get(name)
     }

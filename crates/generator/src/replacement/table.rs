@@ -11,7 +11,7 @@ use super::words::{
     replace_plural, replace_subresource, replace_variable, replace_word,
 };
 
-/// We take the first row that results in a replacement.
+/// The first row that yields a replacement wins.
 pub(super) const ROWS: &[Row] = &[
     // Names in lists.
     misspelling("{}unknown {}`{old}`{}", "did you mean `{new}`?", replace_item),

@@ -10,7 +10,7 @@ use super::*;
 use crate::codes::ExamplePlace::{self, Field, Items, Keys, KindChange, Types};
 use crate::{Code, Options, SourceSet, generate};
 
-/// (where it goes, source with the mistake, source after the replacement).
+/// (where it goes, source with the mistake, source after the replacement)
 type Example = (ExamplePlace, &'static str, &'static str);
 
 const RBAC: &[Example] = &[
@@ -341,8 +341,8 @@ fn diagnostics(files: &[(&'static str, String); 2]) -> Vec<Diagnostic> {
     generate(&sources, &Options::default()).diagnostics
 }
 
-/// Like the command, applies replacements until there are none left. Returns the messages that had
-/// one.
+/// Like the command, applies replacements until there are none left. Returns the messages with a
+/// replacement.
 fn fix(files: &mut [(&'static str, String); 2]) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for _ in 0..9 {

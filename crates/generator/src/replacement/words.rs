@@ -7,7 +7,7 @@ use rbuilder_reader::token::{Kind, LiteralKind, lex};
 
 use super::{Found, Replacement};
 
-/// False if the two names aren't similar enough, as help may suggest such names, too.
+/// Returns false if the two names aren't similar enough: help may suggest such names, too.
 pub(super) fn is_misspelled(found: &Found<'_>) -> bool {
     let words = found.get("old").zip(found.get("new"));
     words.is_some_and(|(old, new)| is_misspelling(old, new))
@@ -23,7 +23,7 @@ pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces the only variable `{old}` in an expression. Fields of that name don't count.
+/// Replaces the only variable `{old}` in an expression. Fields with this name don't count.
 pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let text = found.placed();
@@ -54,7 +54,7 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
-/// Finds the places of a word. Within a longer word, it doesn't count.
+/// Finds the occurrences of a word. Parts of longer words don't count.
 fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
@@ -67,7 +67,7 @@ fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> +
 
 pub(super) fn replace_item(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
-    // We'd have to escape it in the literal.
+    // Would have to be escaped in the literal.
     if new.contains('"') {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn replace_plural(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces `{plural}/{old}` with `{plural}/{new}`, or just with `{new}` if that is the plural.
+/// Replaces `{plural}/{old}` with `{plural}/{new}`, or with just `{new}` if that is the plural.
 pub(super) fn replace_subresource(found: &Found<'_>) -> Option<Replacement> {
     let (plural, old, new) = (found.get("plural")?, found.get("old")?, found.get("new")?);
     let wrong = format!("{plural}/{old}");
@@ -100,7 +100,7 @@ pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| (item == old).then(String::new))
 }
 
-/// Removes all but the first of equal items. We compare operations without regard to case.
+/// Removes all but the first of equal items. Operations are compared case-insensitively.
 pub(super) fn remove_repeated(found: &Found<'_>) -> Option<Replacement> {
     let old = found.get("old")?;
     let is_old = |item: &str| item == old || item.to_uppercase() == old;
@@ -121,16 +121,16 @@ pub(super) fn keep_wildcard(found: &Found<'_>) -> Option<Replacement> {
 
 #[derive(Debug)]
 struct Item {
-    /// Without blanks around it.
+    /// Excludes surrounding blanks.
     range: Range<usize>,
-    /// What to remove along with the item: the entire literal, if there is nothing else in it.
+    /// The range to remove along with the item: the entire literal if it contains nothing else.
     outer: Range<usize>,
-    /// The literal that the item is in, counted from 0.
+    /// Index of the literal that contains the item.
     literal: usize,
 }
 
-/// Edits the items at the place. `edit` returns `None` to leave an item alone. If the new text is
-/// empty, or another item has it already, we remove the item.
+/// Edits the items at the place. `edit` returns `None` to leave an item unchanged. An item is
+/// removed if the new text is empty or equal to another item.
 fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -> Option<Replacement> {
     let items = read_items(found)?;
     let text = |item: &Item| &found.source[item.range.clone()];
@@ -154,7 +154,7 @@ fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -
     join(found, &edits)
 }
 
-/// Combines the edits into a single replacement, from the first edit to the last.
+/// Combines the edits into a single replacement that spans from the first edit to the last.
 fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacement> {
     let mut splices: Vec<(Range<usize>, &str)> = Vec::new();
     for (position, (item, new)) in edits.iter().enumerate() {
@@ -175,7 +175,7 @@ fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacemen
     Some(Replacement { range: whole, text })
 }
 
-/// Along with an item, we have to remove the separator between it and a neighbor that stays.
+/// Includes the separator between the item and a neighbor that stays.
 fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Range<usize>> {
     let item = edits[position].0;
     let is_kept = |new: &Option<&str>| *new != Some("");
@@ -200,7 +200,7 @@ fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Ran
     }
 }
 
-/// The place is either a string or an array of strings.
+/// Parses the place, which is either a string or an array of strings.
 fn read_items(found: &Found<'_>) -> Option<Vec<Item>> {
     let tokens = lex(found.placed()).ok()?;
     let mut cursor = tokens.cursor();

@@ -8,7 +8,7 @@ pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     PRIMITIVES.iter().copied().find(|primitive| *primitive == name)
 }
 
-/// Returns the full path of a primitive, or of a type that is in std's prelude.
+/// Returns the full path of a primitive or of a type in std's prelude.
 pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     Some(match name {
         "Option" => "std::option::Option",
@@ -19,20 +19,20 @@ pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A generic type whose schema comes from its arguments.
+/// A generic type whose schema depends on its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constructor {
     Option,
-    /// serde writes it like the value in it.
+    /// Serialized like its content.
     Pointer,
-    /// `NonZero<T>` means the same as a named type, e.g. `NonZeroU8`.
+    /// `NonZero<T>` is equivalent to a named type, e.g. `NonZeroU8`.
     NonZero,
     List,
     Set,
     Map,
 }
 
-/// `path` is canonical.
+/// `path` must be canonical.
 pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     Some(match path {
         "std::option::Option" => Constructor::Option,
@@ -60,7 +60,7 @@ pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     })
 }
 
-/// For these types, a webhook handles the argument, e.g. the object in an `AdmissionRequest`.
+/// Types for which a webhook handles the argument, e.g. the object in an `AdmissionRequest`.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
         find_constructor(path),
@@ -71,14 +71,14 @@ pub(crate) fn is_transparent(path: &str) -> bool {
     )
 }
 
-/// Returns true if we know this type, including those that we know to have no schema.
+/// Returns true if this type is known, including types known to have no schema.
 pub(super) fn is_read(path: &str) -> bool {
     find_constructor(path).is_some()
         || rbuilder_schema::refused(path).is_some()
         || rbuilder_schema::is_known(path)
 }
 
-/// We know the types of these crates by name, so we never read their source.
+/// Types of these crates are known by name, so their source is never read.
 const KNOWN_CRATES: &[&str] = &[
     "bytes",
     "chrono",
@@ -101,10 +101,10 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Guesses what Rust code calls a crate, if we don't read its manifest.
+/// Guesses the name of a crate in Rust code when its manifest isn't read.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
-        // The library isn't named after the package.
+        // The library and the package have different names.
         "rbuilder-runtime" => "rbuilder".to_owned(),
         _ => package.replace('-', "_"),
     }
@@ -114,7 +114,7 @@ pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)
 }
 
-/// Path prefixes, and where they lead.
+/// Path prefixes and their targets.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),
     ("rbuilder::k8s_openapi", "k8s_openapi"),
@@ -151,10 +151,10 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("std::prelude::v1", ""),
 ];
 
-/// Replaces re-exports by what they refer to, so that each type has only one path.
+/// Replaces re-exports by their targets, so that each type has only one path.
 pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
-    // One re-export may lead to another, but chains are short.
+    // A re-export may lead to another one, but chains are short.
     for _ in 0..4 {
         let moved = REEXPORTS.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?;

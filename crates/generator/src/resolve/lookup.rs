@@ -1,4 +1,4 @@
-//! Looks up a path from a module. We follow Rust's rules for the type namespace, but ignore
+//! Looks up a path from a module. Follows Rust's rules for the type namespace, but ignores
 //! visibility.
 
 use rbuilder_reader::TypeKind;
@@ -12,7 +12,7 @@ use crate::package::{
 
 use super::external;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Type(TypeId),
@@ -23,15 +23,15 @@ pub(crate) enum Target {
     Opaque(Owner),
     /// An item in another crate, by canonical path.
     External(String),
-    /// An item in another crate, whose source we cannot read.
+    /// An item in another crate whose source can't be read.
     Unavailable(Obstacle),
-    /// The item may be in a gap, so we don't know.
+    /// Unknown, because the item may be in a gap.
     Hidden(GapId),
-    /// We found nothing. These globs of other crates may define the name.
+    /// Not found. These globs of other crates may define the name.
     Missing(Vec<String>),
 }
 
-/// Looks up a path in the type namespace. All modules on the way must have been read.
+/// Looks up a path in the type namespace. All modules along the path must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
@@ -65,11 +65,11 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
     }
 }
 
-/// What we find before everything has been read: an item, or what to read first.
+/// The result of a lookup before everything has been read: an item, or what to read first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Unread(ModuleId),
-    /// This dependency of the package must be read first. The name is the one in source.
+    /// This dependency of the package must be read first, given by its name in the source.
     Locked(PackageId, String),
     Type(TypeId),
     Alias(AliasId),
@@ -83,10 +83,10 @@ pub(crate) enum Found {
 pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
-    // A glob of an unread module may define the name as well, so read that one first.
+    // A glob of an unread module may also define the name, so read that module first.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
-        // The object consists of its spec and status.
+        // An object consists of its spec and status.
         (None, Some(Step::Type(id) | Step::Root(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
         (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
@@ -97,13 +97,13 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
     }
 }
 
-/// What a path in the value namespace leads to.
+/// The target of a path in the value namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueTarget {
     Value(ValueId),
     /// A variant, or an associated function or constant.
     Of(Owner, String),
-    /// A type whose name is its constructor.
+    /// A type whose name is also its constructor.
     Type(TypeId),
     External(String),
 }
@@ -119,7 +119,7 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// Users cannot edit published packages.
+    /// Returns true if the owner is in a published package, which users cannot edit.
     pub(crate) fn is_published(&self, package: &Package) -> bool {
         let module = match self {
             Owner::Type(id) | Owner::Root(id) => package.item(*id).module,
@@ -140,7 +140,7 @@ pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String
     search.owner(step, 0)
 }
 
-/// What a path in a call leads to.
+/// The target of a path in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionTarget {
     Function(FunctionId),
@@ -148,7 +148,7 @@ pub(crate) enum FunctionTarget {
     External(String),
 }
 
-/// Looks up a function of which we follow the calls.
+/// Looks up a function whose calls are followed.
 pub(crate) fn find_function(
     package: &Package,
     module: ModuleId,
@@ -168,12 +168,12 @@ enum Step {
     Locked(LockedStep),
 }
 
-/// A path into a published crate that we haven't read.
+/// A path into a published crate that hasn't been read.
 #[derive(Clone, Debug)]
 struct LockedStep {
-    /// The package that depends on it.
+    /// The package with the dependency.
     package: PackageId,
-    /// The name of the dependency in the source of that package.
+    /// The name of the dependency in that package's source.
     name: String,
     path: Vec<String>,
 }
@@ -192,28 +192,29 @@ impl LockedStep {
     }
 }
 
-/// Limits the steps of one lookup. They multiply if a module with a glob is itself behind a glob.
+/// Limits the steps of one lookup. They multiply if a module with a glob is itself reached through
+/// a glob.
 const MAX_STEPS: usize = 4096;
-/// An import may lead to another import, and so on.
+/// Limits chains of imports.
 const MAX_DEPTH: usize = 100;
 
 struct Search<'a> {
     package: &'a Package,
     steps: usize,
-    /// The names that we are looking up, outermost first. Imports can form cycles.
+    /// The names being looked up, outermost first. Imports can form cycles.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
-    /// Set while we look up the path of such a glob, since this must not try open globs again.
+    /// Set while looking up the path of an open glob, which must not try open globs again.
     is_opening: bool,
-    /// True if globs of published crates count although we haven't read these crates.
+    /// True if globs of published crates count even though these crates haven't been read.
     admits_locked: bool,
-    /// The first unread module on the way.
+    /// The first unread module along the path.
     unread: Option<ModuleId>,
-    /// A gap that may declare the name, such as a file with a syntax error. It takes precedence
-    /// over what we find, because we can't be sure of that.
+    /// A gap that may declare the name, e.g. a file with a syntax error. Takes precedence over an
+    /// item found elsewhere, which may be the wrong one.
     unread_gap: Option<GapId>,
-    /// Macros and generated files that may declare these names. They only count if we find nothing
-    /// else.
+    /// Macros and generated files that may declare these names. Only considered if nothing else is
+    /// found.
     macros: Vec<(GapId, String)>,
 }
 
@@ -232,7 +233,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a path, and if that fails, tries globs of published crates that we haven't read.
+    /// Looks up a path. If that fails, tries globs of published crates that haven't been read.
     fn path_or_locked(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
         let step = self.path(module, segments);
         if step.is_some() || self.unread.is_some() {
@@ -272,7 +273,7 @@ impl<'a> Search<'a> {
         self.walk(step, rest)
     }
 
-    /// Returns the module itself, or the one that contains the function if it's a body.
+    /// Returns the module itself or, for a body, the module that contains the function.
     fn around(&self, mut module: ModuleId) -> ModuleId {
         while let Some(parent) = self.outside_of_body(module) {
             module = parent;
@@ -280,14 +281,13 @@ impl<'a> Search<'a> {
         module
     }
 
-    /// Returns the parent of a body, where we look up names that the body does not declare.
+    /// Returns the parent of a body, in which names not declared by the body are looked up.
     fn outside_of_body(&self, module: ModuleId) -> Option<ModuleId> {
         let this = self.package.module(module);
         this.parent.filter(|_| this.is_body)
     }
 
-    /// Looks up a path in the value namespace, i.e. a function, a constant, a variant or a
-    /// constructor.
+    /// Looks up a path in the value namespace: a function, a constant, a variant or a constructor.
     fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
         let (last, prefix) = segments.split_last()?;
         if depth > MAX_DEPTH {
@@ -393,7 +393,8 @@ impl<'a> Search<'a> {
             Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
             _ => {}
         }
-        // If we cannot evaluate the condition of a glob, better find nothing than a wrong value.
+        // Better to find nothing than a wrong value, so skip globs whose condition can't be
+        // evaluated.
         let mut decided = this.globs.iter().filter(|glob| glob.undecided.is_none());
         decided.find_map(|glob| match self.path(module, &glob.path)? {
             Step::Module(id) if id != module => self.value_in(id, name, depth + 1),
@@ -430,7 +431,7 @@ impl<'a> Search<'a> {
         Some(step)
     }
 
-    /// Looks up a name in Rust's order, i.e. in the module and its globs, among the crates, in the
+    /// Looks up a name in Rust's order: in the module and its globs, then among the crates, in the
     /// prelude, and among the primitive types.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         if let Some(parent) = self.outside_of_body(module) {
@@ -444,7 +445,7 @@ impl<'a> Search<'a> {
             .or_else(|| self.through_open_globs(module, name))
     }
 
-    /// The module may declare it, import it, or get it from a glob.
+    /// Looks up a name that the module declares, imports, or gets from a glob.
     fn member(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.steps += 1;
         let is_circle = self
@@ -481,8 +482,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Records an import of this name under a condition that we cannot evaluate, since another
-    /// import may define the name instead.
+    /// Records an import of this name under a condition that can't be evaluated: another import may
+    /// define the name instead.
     fn note_undecided(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         let mut gaps = package.module(module).gaps.iter();
@@ -508,7 +509,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the first macro or generated file that may declare the name that we looked for.
+    /// Returns the first macro or generated file that may declare the name being looked up.
     fn find_macro(&self) -> Option<GapId> {
         let mut macros = self.macros.iter();
         let found = macros.find(|(id, name)| self.package.gap(*id).may_declare(name));
@@ -519,8 +520,8 @@ impl<'a> Search<'a> {
     fn import(&mut self, module: ModuleId, name: &str, path: &[String]) -> Option<Step> {
         match path.split_first() {
             Some((first, rest)) if first == name => {
-                // `use name;` does not declare the name itself, so it must be a crate or come from
-                // a glob.
+                // `use name;` does not declare the name itself, so `name` must be a crate or come
+                // from a glob.
                 let step = self
                     .extern_crate(module, first)
                     .or_else(|| self.through_globs(module, name))?;
@@ -537,9 +538,8 @@ impl<'a> Search<'a> {
 
     /// Looks up a name in the globs of a module.
     ///
-    /// If we cannot evaluate the condition of a glob, we aren't sure of what we find there. This
-    /// doesn't matter if another glob has the name, too: Rust rejects ambiguous globs, so both lead
-    /// to the same item.
+    /// Results from a glob whose condition can't be evaluated are uncertain. This doesn't matter if
+    /// another glob has the name, too: Rust rejects ambiguous globs, so both lead to the same item.
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let globs = &self.package.module(module).globs;
         let decided = globs.iter().filter(|glob| glob.undecided.is_none());
@@ -556,8 +556,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Prefers a module that declares the name to one that imports it. The import must be private
-    /// then, because Rust rejects ambiguous globs.
+    /// Prefers a module that declares the name to one that imports it. In that case the import must
+    /// be private, because Rust rejects ambiguous globs.
     fn through<'g>(
         &mut self,
         globs: impl Iterator<Item = &'g Glob>,
@@ -569,8 +569,8 @@ impl<'a> Search<'a> {
         let mut locked = None;
         for glob in globs {
             let (step, is_import) = match self.path(module, &glob.path) {
-                // The prelude wins over globs of published crates, no matter if we have read them.
-                // The limit on steps stops recursive globs.
+                // The prelude wins over globs of published crates, whether or not these have been
+                // read. The limit on steps stops recursive globs.
                 Some(Step::Module(id))
                     if self.is_of_published(id, module) && external::prelude_path(name).is_some() =>
                 {
@@ -603,8 +603,8 @@ impl<'a> Search<'a> {
             && self.package.module(id).package != self.package.module(other).package
     }
 
-    /// Looks up a name in a module of k8s-openapi. We know all of its types, so a glob is as good
-    /// as an explicit import.
+    /// Looks up a name in a module of k8s-openapi. All of its types are known, so a glob works like
+    /// an explicit import.
     fn kubernetes(&self, mut path: Vec<String>, name: &str) -> Option<Step> {
         path.push(name.to_owned());
         let canonical = external::canonical_path(&path);
@@ -612,7 +612,7 @@ impl<'a> Search<'a> {
         has.then_some(Step::External(path))
     }
 
-    /// Looks up a name in globs of other crates, where we can only find types that we know.
+    /// Looks up a name in globs of other crates, which can only yield known types.
     fn through_open_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         // The path of a glob may start with a name that only this glob could import.
         if std::mem::replace(&mut self.is_opening, true) {
@@ -641,7 +641,7 @@ impl<'a> Search<'a> {
             }
             Some(_) => return None,
         };
-        // We know all types of std and of k8s-openapi's modules, so these globs cannot hide
+        // All types of std and of k8s-openapi's modules are known, so these globs cannot hide
         // anything.
         let is_known = self.package.kubernetes.has(&external::canonical_path(&path));
         if !is_known && path.first().is_some_and(|first| first != "std") {
@@ -678,7 +678,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Neither a keyword, nor the empty segment of a leading `::`.
+/// Excludes keywords and the empty segment of a leading `::`.
 fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "crate" | "self" | "super")
 }

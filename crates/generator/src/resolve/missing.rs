@@ -1,7 +1,8 @@
-//! Help for types that we cannot find, because of a missing import or a misspelled name.
+//! Help for types that can't be found, because of a missing import or a misspelled name.
 //!
-//! We look for the name in the modules of the run and among the types with a built-in schema, then
-//! for similar names in scope. We suggest imports only from crates that the package depends on.
+//! The name is looked up in the modules of the run and among the types with a built-in schema, then
+//! compared with the names in scope. Only imports from crates that the package depends on are
+//! suggested.
 
 use rbuilder_diagnostic::suggest::{find_nearest, is_one_slip, list_names};
 
@@ -11,11 +12,11 @@ use crate::package::{Dependency, Module, ModuleId, Name, Package};
 use super::external;
 use super::lookup::{Owner, Target, lookup_path};
 
-/// How many imports we suggest.
+/// Maximum number of suggested imports.
 const MAX_IMPORTS: usize = 2;
 
-/// Modules of other crates with built-in schemas. Likely ones come first. Types of k8s-openapi with
-/// generated schemas have a lookup of their own.
+/// Modules of other crates with built-in schemas, the most likely ones first. Types of k8s-openapi
+/// with generated schemas have a separate lookup.
 const KNOWN_MODULES: &[&str] = &[
     "std::collections",
     "std::sync",
@@ -41,7 +42,7 @@ const KNOWN_MODULES: &[&str] = &[
     "ordered_float",
 ];
 
-/// Types that are common in APIs. If one of them is misspelled, we recognize it even without an
+/// Types that are common in APIs. A misspelling of one of them is recognized even without an
 /// import.
 const COMMON: &[&str] = &[
     "BTreeMap",
@@ -59,7 +60,7 @@ const COMMON: &[&str] = &[
 ];
 
 /// Returns an unread part of the source that mentions the name. The type may be declared or
-/// imported there, so we rather report the syntax error than a missing type.
+/// imported there, so the syntax error is a better report than a missing type.
 pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Option<GapId> {
     let name = segments.last()?;
     let own = package.modules.iter().filter(|module| !module.is_foreign);
@@ -88,7 +89,7 @@ fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> O
     }
 }
 
-/// Suggests a dependency, if we have the schemas of the crate.
+/// Suggests a dependency on a crate with built-in schemas.
 fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let krate = match name {
         "k8s_openapi" | "ordered_float" => name.replace('_', "-"),
@@ -98,7 +99,7 @@ fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<Stri
         .then(|| format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml"))
 }
 
-/// Returns true if we have the schemas of this crate and the package just doesn't depend on it.
+/// Returns true if the crate has built-in schemas, but isn't a dependency of the package.
 fn is_missing_crate(package: &Package, module: ModuleId, name: &str) -> bool {
     let mut known = KNOWN_MODULES.iter().map(|path| path.split("::").next());
     name != "std" && known.any(|known| known == Some(name)) && !depends_on(package, module, name)
@@ -118,7 +119,7 @@ fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<Str
     (!lines.is_empty()).then(|| format!("add {}", lines.join(" or ")))
 }
 
-/// Returns the paths of types with this name, if they are nearest to the module.
+/// Returns the paths of the types with this name that are nearest to the module.
 fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     let here = path_below_root(package, from).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -154,7 +155,7 @@ fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Looks at what the module itself declares, i.e. without following imports.
+/// Looks only at the module's own declarations, without following imports.
 fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
     if module.is_body || module.is_unread {
         return None;
@@ -193,7 +194,7 @@ fn ancestors(package: &Package, module: ModuleId) -> impl Iterator<Item = Module
     std::iter::successors(Some(module), |module| package.module(*module).parent)
 }
 
-/// Returns what `from` calls the crate of a module, and the path of the module in that crate.
+/// Returns the name of the module's crate in `from`, and the path of the module in that crate.
 fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(String, Vec<String>)> {
     let root = package.module(module).root;
     let below = path_below_root(package, module)?;
@@ -263,7 +264,7 @@ fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
 }
 
 fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<String> {
-    // Skip the name itself, since a broken import may have brought it into scope.
+    // Skip the name itself: a broken import may have brought it into scope.
     let others = names_in_scope(package, module).filter(|other| *other != name);
     if let Some(near) = find_nearest(name, others) {
         return Some(format!("did you mean `{near}`?"));
@@ -274,7 +275,7 @@ fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<Strin
     Some(format!("did you mean {}?{import}", list_names([*near])))
 }
 
-/// Names that come from a glob are among them if we have read its module.
+/// Includes names from a glob if its module has been read.
 fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
     let this = package.module(module);
     let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());

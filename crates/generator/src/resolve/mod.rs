@@ -1,7 +1,7 @@
 //! Resolves names: imports, globs, re-exports, aliases, generics, other crates and std's prelude.
 //!
-//! The result is a [`Ty`], with all that a schema needs to know about the type. We never guess: if
-//! a name cannot be found, we report the place where it is used.
+//! The result is a [`Ty`], with all that a schema needs to know about the type. Nothing is guessed:
+//! a name that can't be found is reported where it is used.
 
 mod external;
 mod lookup;
@@ -37,8 +37,8 @@ pub(crate) enum Ty {
     Set(Box<Ty>),
     Map(Box<Ty>, Box<Ty>),
     Array(Box<Ty>, u64),
-    /// A type with a handwritten `impl JsonSchema`. This is the function that returns the schema,
-    /// with the type arguments.
+    /// A type with a handwritten `impl JsonSchema`: the function that returns the schema, and the
+    /// type arguments.
     Written(ValueId, Vec<Ty>),
     /// The object that kube generates from this spec.
     Root(TypeId),
@@ -56,8 +56,7 @@ impl Ty {
     }
 }
 
-/// Associated functions and constants, by type and name. Those of `impl Default` are called
-/// `default`.
+/// Associated functions and constants, by type and name. `impl Default` is listed as `default`.
 pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
 
 pub(crate) fn find_schema_function(associated: &Associated, owner: Owner) -> Option<ValueId> {
@@ -76,10 +75,10 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
 }
 
-/// A cycle of aliases exceeds this.
+/// Only a cycle of aliases exceeds this.
 const MAX_ALIASES: usize = 64;
 
-/// How many parts a type may have, with aliases and type arguments substituted. Arguments can
+/// Maximum number of parts in a type, with aliases and type arguments substituted. Arguments can
 /// double at each alias or type, so the number could grow exponentially.
 const MAX_PARTS: usize = 1024;
 
@@ -87,13 +86,14 @@ pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
     pub(crate) report: &'a mut Report,
     pub(crate) associated: Rc<Associated>,
-    /// True if the current type derives `CrdSchema`, since help depends on that.
+    /// True if the current type derives `CrdSchema`. Help depends on it.
     pub(crate) is_ours: bool,
-    /// Where the status type is written, while we resolve it. Users cannot put an attribute there.
+    /// The place of the status type, while it is being resolved. Users cannot put an attribute
+    /// there.
     pub(crate) status: Option<Place>,
     aliases: usize,
     depth: usize,
-    /// How many parts the outermost type has so far.
+    /// Number of parts in the outermost type so far.
     parts: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Resolver<'a> {
     /// Returns `None` after reporting an error.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         if self.depth == 0 {
-            // This is the outermost type, so start to count from the beginning.
+            // This is the outermost type, so restart the count.
             self.parts = 0;
         }
         self.depth += 1;
@@ -185,7 +185,7 @@ impl<'a> Resolver<'a> {
             Target::Opaque(owner)
                 if let Some(function) = find_schema_function(&self.associated, owner.clone()) =>
             {
-                // Resolve all of them before we give up, so that every error is reported.
+                // Resolve all arguments before giving up, so that every error is reported.
                 let args: Vec<Option<Ty>> = args.iter().map(|arg| self.resolve(arg, scope)).collect();
                 Some(Ty::Written(function, args.into_iter().collect::<Option<_>>()?))
             }
@@ -210,8 +210,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports that there is no such type. If a syntax error may be the cause, we report that error
-    /// instead.
+    /// Reports a missing type, or a syntax error that may be the cause.
     fn report_missing<T>(
         &mut self,
         segments: &[String],
@@ -253,7 +252,7 @@ impl<'a> Resolver<'a> {
         Some(args.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    /// An error in a type only matters once something needs the type.
+    /// Errors in a type only matter once the type is needed.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
@@ -269,7 +268,7 @@ impl<'a> Resolver<'a> {
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
     }
 
-    /// Resolves the whole object of a kind, as the field of another type.
+    /// Resolves the object of a kind as the type of a field.
     fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
         let model = self.package.item(id).model.as_ref();
         let mode = model
@@ -287,8 +286,8 @@ impl<'a> Resolver<'a> {
             }
             _ => {}
         }
-        // Under `derive(CrdSchema)`, this is an error: kube's schema of the object lacks
-        // `metadata`, so the API server would prune it, and serde could not read the object.
+        // An error under `derive(CrdSchema)`: kube's schema of the object lacks `metadata`, so the
+        // API server would prune it, and serde could not read the object.
         let spec = model.map_or("", |model| &model.ident);
         let lack = match mode {
             Some(SchemaMode::Derived) => "whose schema has no `metadata`",
@@ -331,7 +330,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Pairs type parameters with the arguments, or with their defaults.
+    /// Pairs type parameters with their arguments or defaults.
     fn bind(
         &mut self,
         name: &str,

@@ -8,15 +8,15 @@ use super::{Instance, Schemas};
 use crate::advice;
 use crate::place::Place;
 
-/// The largest CRD, in bytes of JSON. kube-apiserver rejects larger requests, and no flag changes
-/// that.
+/// The maximum size of a CRD, in bytes of JSON. kube-apiserver rejects larger requests, and no flag
+/// changes that.
 pub(crate) const MAX_BYTES: usize = 3 << 20;
 
-/// What all slots of a type may have together. This is more than [`MAX_BYTES`], because variants
-/// can share fields, which makes the result smaller than the sum.
+/// Limit for all slots of a type together. Larger than [`MAX_BYTES`], because variants can share
+/// fields, which makes the result smaller than the sum.
 const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 
-/// How many members `anyOf` and similar lists may have in all slots of a type, since each type that
+/// Maximum number of members of `anyOf` and similar lists in all slots of a type. Each type that
 /// uses them copies them.
 const MAX_ALTERNATIVES: usize = 16 * 1024;
 
@@ -30,7 +30,7 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// The schema alone must not exceed the limit for a CRD.
+    /// Fails if the schema alone exceeds the limit for a CRD.
     pub(super) fn check_size_of(&mut self, instance: &Instance, schema: &Schema, place: Place) -> Option<()> {
         match schema.weight().structure as usize > MAX_BYTES {
             true => self.refuse_size(instance, place),
@@ -40,7 +40,7 @@ impl Schemas<'_> {
 
     fn refuse_size(&mut self, (id, args): &Instance, place: Place) -> Option<()> {
         let item = self.package().item(*id);
-        // Arguments may be the reason for the size, so point at the use of a generic type.
+        // The size may be due to the arguments, so point at the use of a generic type.
         let place = match &item.model {
             Some(Type { span, .. }) if args.is_empty() => Place {
                 file: item.file,

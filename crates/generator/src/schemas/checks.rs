@@ -1,5 +1,5 @@
-//! Checks on types while we build their schemas: invalid or unknown defaults, serde implementations
-//! that differ from the fields, `null` that serde rejects, and recursion.
+//! Checks on types while their schemas are built: invalid or unknown defaults, serde
+//! implementations that differ from the fields, `null` that serde rejects, and recursion.
 
 use std::ops::Range;
 
@@ -50,16 +50,16 @@ impl Schemas<'_> {
         }
     }
 
-    /// Returns true if there has been an error in an attribute of the field or newtype, since an
-    /// error in the schema is usually a consequence of that.
+    /// Returns true if an attribute of the field or newtype already has an error: an error in the
+    /// schema is usually a consequence.
     pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
-        // The attributes of a field are between it and the field before it.
+        // A field's attributes are between it and the previous field.
         let before = match *site {
             Site::Field(0) => Site::Container,
             Site::Field(position) => Site::Field(position - 1),
             Site::VariantField(variant, 0) => Site::Variant(variant),
             Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
-            // For another struct, an error in the schema need not be the fault of an attribute.
+            // For other structs, an error in the schema need not be caused by an attribute.
             Site::Container if let Shape::Transparent(slot) = model.container.shape => {
                 return self
                     .report()
@@ -71,7 +71,7 @@ impl Schemas<'_> {
         self.report().has_error_within(file, attributes)
     }
 
-    /// Reports types whose JSON may differ from their fields, because of a handwritten serde
+    /// Reports types whose JSON may differ from their fields, due to a handwritten serde
     /// implementation or another derive.
     pub(super) fn check_serde(&mut self, id: TypeId, model: &Type) -> Option<()> {
         let item = self.package().item(id);
@@ -151,8 +151,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// Reports a type with just one of `from` and `into`, since it reads something else than it
-    /// writes, unless both types have the same fields.
+    /// Reports a type with just one of `from` and `into`: it reads something else than it writes,
+    /// unless both types have the same fields.
     pub(super) fn check_one_way(&mut self, model: &Type, scope: Scope<'_>) -> Option<()> {
         let Some(one_way) = &model.one_way else {
             return Some(());
@@ -191,8 +191,8 @@ impl Schemas<'_> {
     pub(super) fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
         let mut circle: Vec<TypeId> = self.open[start..].iter().map(|(open, _)| *open).collect();
-        // A type that contains itself with other arguments is a single step, as in
-        // `rbuilder-syntax`.
+        // As in `rbuilder-syntax`, a type that contains itself with other arguments is a single
+        // step.
         circle.dedup();
         circle.push(*id);
         let names: Vec<&str> = circle.iter().map(|id| self.name(*id)).collect();
@@ -207,7 +207,7 @@ impl Schemas<'_> {
 
     /// Reports types that are nested too deeply.
     pub(super) fn refuse_depth(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
-        // A type that contains itself with ever larger arguments gets here as well.
+        // A type that contains itself with ever larger arguments ends up here as well.
         if self.open.iter().any(|(open, _)| *open == instance.0) {
             return self.refuse_recursion(instance, place);
         }
@@ -226,7 +226,7 @@ fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     model.start as usize..end.range().start
 }
 
-/// Returns the span of a marker, or of the item that it's on if we don't find it there.
+/// Returns the span of a marker, or of its item if the marker isn't found there.
 pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
     let owner = span_of(model, &part.site);
     let marker = part.marker.and_then(|name| model.marker_span(owner, name));

@@ -1,4 +1,4 @@
-//! Builds the schemas of resolved types, once for each item and its type arguments.
+//! Builds the schemas of resolved types, once per item and type arguments.
 
 mod bounds;
 mod checks;
@@ -35,12 +35,12 @@ type Instance = (TypeId, Vec<Ty>);
 
 type Call = (ValueId, Vec<Ty>);
 
-/// Type arguments can grow without end, as in `struct P<T> { next: P<Vec<T>> }`.
+/// Type arguments can grow indefinitely, as in `struct P<T> { next: P<Vec<T>> }`.
 const MAX_DEPTH: usize = 64;
 
 const OBJECT_META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta";
 
-/// A cached result. Its errors apply to everyone who uses it.
+/// A cached result. Its errors are charged to everything that uses it.
 #[derive(Clone)]
 struct Made<T> {
     result: T,
@@ -49,17 +49,17 @@ struct Made<T> {
 
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
-    /// `None` after an error, which has been reported.
+    /// `None` after an error that has been reported.
     made: BTreeMap<Instance, Made<Option<Slot>>>,
-    /// Which of serde's traits a type implements by hand.
+    /// The serde traits that a type implements by hand.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
     /// Types with a nullable schema, although serde accepts `null` only in an `Option`.
     need_option: BTreeSet<TypeId>,
-    /// By module and spelling, because most fields have one of a few types.
+    /// Keyed by module and spelling, since most fields have one of a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
     /// For types with a handwritten `json_schema`.
     written: BTreeMap<Call, Made<Option<Arc<Schema>>>>,
-    /// Items whose schemas we are building, outermost first.
+    /// Items whose schemas are being built, outermost first.
     open: Vec<Instance>,
     open_functions: Vec<Call>,
 }
@@ -134,8 +134,8 @@ impl<'a> Schemas<'a> {
             file: scope.file,
             span: ty.span,
         };
-        // Do not cache if there are type parameters, because they stand for different types each
-        // time, and each use reports its own error.
+        // Do not cache types with type parameters: these are instantiated differently each time,
+        // and each use reports its own error.
         let spelling = if scope.bindings.is_empty() {
             spelling(ty)
         } else {
@@ -166,8 +166,8 @@ impl<'a> Schemas<'a> {
         Some(slot)
     }
 
-    /// Drops cached schemas of types in the file of a finished kind. They are large in total, and
-    /// other kinds rarely use them. If one does, we build them again.
+    /// Drops cached schemas of types in the file of a finished kind. They are large in total and
+    /// rarely used by other kinds, in which case they are rebuilt.
     pub(crate) fn forget(&mut self, id: TypeId) {
         let package = self.package();
         let kind = package.item(id);
@@ -183,7 +183,7 @@ impl<'a> Schemas<'a> {
             optional: false,
         };
         Some(match ty {
-            // serde writes `Some(None)` and `None` alike.
+            // serde serializes `Some(None)` and `None` alike.
             Ty::Option(inner) => Slot {
                 optional: true,
                 ..self.value(inner, place)?
@@ -213,8 +213,7 @@ impl<'a> Schemas<'a> {
                 let (key, value) = (self.value(key, place), self.value(value, place));
                 let key = key?.schema;
                 self.check_map_key(&key, place)?;
-                // The keys of an enum become fields, and the API server drops a field that is
-                // `null`.
+                // Enum keys become fields, and the API server drops a field that is `null`.
                 let value = if key.enumeration.is_empty() {
                     inside(value?)
                 } else {
@@ -270,7 +269,7 @@ impl<'a> Schemas<'a> {
         if self.open_functions.len() >= MAX_DEPTH {
             return self.error(place, "the schemas of functions are nested too deeply", "");
         }
-        // A placeholder, which only counts towards the depth.
+        // A placeholder that only counts towards the depth.
         self.open_functions.push((ValueId(usize::MAX), Vec::new()));
         let value = SchemaReader::new(self).of_path(id, &function.path, bindings, place);
         self.open_functions.pop();
@@ -281,7 +280,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// A function must return a structural schema, since a CRD cannot have another one.
+    /// A function must return a structural schema, since nothing else is allowed in a CRD.
     fn structural(&mut self, value: &Value, (file, span): (FileId, Span)) -> Option<Schema> {
         match handwritten::structural_schema(value) {
             Ok(schema) => Some(schema),
@@ -375,7 +374,7 @@ impl<'a> Schemas<'a> {
             });
         }
         self.check_serde(*id, model)?;
-        // Try every slot, so that one error does not hide the next.
+        // Try every slot, so that one error doesn't hide the next.
         let slots = model.slots.iter().enumerate().map(|(position, ty)| {
             match model.schema_functions.get(&position) {
                 Some(function) => self.of_function(*id, function, &bindings),
@@ -411,10 +410,10 @@ impl<'a> Schemas<'a> {
                 },
                 optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
             }),
-            // What we failed to parse may be the cause of these errors.
+            // These errors may be caused by what failed to parse.
             Err(_) if model.is_incomplete => None,
             Err(diagnostics) => {
-                // Errors in the markers of a field have been reported there.
+                // Errors in the markers of a field have already been reported there.
                 let untold: Vec<_> = diagnostics
                     .into_iter()
                     .filter(|diagnostic| !self.is_reported(model, &diagnostic.place.site, item.file))
@@ -431,8 +430,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// kube's derive generates the metadata fields, so add them. Without them, such a CRD would
-    /// lose embedded metadata that the program's own CRD keeps.
+    /// Adds the metadata fields, as kube's derive does. Otherwise such a CRD would lose embedded
+    /// metadata that the program's own CRD keeps.
     fn keep_object_meta(&mut self, model: &Type, scope: Scope<'_>, slots: &mut [Slot]) {
         for (slot, ty) in slots.iter_mut().zip(&model.slots) {
             if is_bare(&slot.schema) {
@@ -450,7 +449,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns the values that serde uses for absent fields, as long as the schema uses them as
+    /// Returns the values that serde uses for absent fields, provided that the schema uses them as
     /// defaults.
     fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
         let item = self.package().item(id);
@@ -460,7 +459,7 @@ impl<'a> Schemas<'a> {
             return Vec::new();
         }
         let associated = Rc::clone(&self.resolver.associated);
-        // Discard what the evaluator reports, because it may not matter here.
+        // Discard the evaluator's reports, which may not matter here.
         let attempt = self.report().begin_attempt();
         let mut evaluator = Evaluator::new(&mut self.resolver, &associated);
         let values = evaluator.absent_values(id, args, &fields);
@@ -478,8 +477,8 @@ impl<'a> Schemas<'a> {
         values
     }
 
-    /// Returns the schema of an enum that `serde_repr` writes as numbers. `derive(CrdSchema)` can't
-    /// see that derive, so we only do this for types with other derives.
+    /// Returns the schema of an enum that `serde_repr` serializes as numbers. Only for types with
+    /// other derives: `derive(CrdSchema)` can't see that derive.
     fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr"));
@@ -487,7 +486,7 @@ impl<'a> Schemas<'a> {
         let integer = known(model.repr.as_deref()?)?;
         Some(Arc::new(Schema {
             description: model.container.description.as_deref().map(Arc::from),
-            // The `enum` says more than the bounds of the integer.
+            // The `enum` is more specific than the bounds of the integer.
             minimum: None,
             maximum: None,
             enumeration: numbers.iter().map(|number| Value::from(*number)).collect(),
@@ -524,7 +523,7 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
 }
 
 fn spelling(ty: &TypeRef) -> Option<String> {
-    // Most types fit, so this rarely reallocates.
+    // Large enough for most types, so this rarely reallocates.
     let mut out = String::with_capacity(48);
     spell(ty, &mut out).then_some(out)
 }

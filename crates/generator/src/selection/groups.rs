@@ -1,21 +1,20 @@
-//! API groups of well-known projects. A program in Rust declares a kind in one of these groups only
-//! to use it.
+//! API groups of well-known projects. A Rust program declares a kind in one of these groups only to
+//! use it.
 
 use std::sync::LazyLock;
 
-/// One line per group, sorted. The columns are the group or a suffix such as `*.dapr.io`, the
+/// One sorted line per group. The columns are the group or a suffix such as `*.dapr.io`, the
 /// project that owns it, and the repository with its CRDs.
 ///
-/// We list a group if a project that isn't written in Rust publishes its CRDs, because a Rust type
-/// in there can only be a binding. If a project does own such a group, it can claim it in PROJECT
-/// or in `[package.metadata.rbuilder]`.
+/// A group is listed if a project that isn't written in Rust publishes its CRDs, because a Rust
+/// type in that group can only be a binding. A project that does own such a group can claim it in
+/// PROJECT or in `[package.metadata.rbuilder]`.
 ///
-/// The list just improves messages. [Signs](super::signs) recognize kinds of other projects as
-/// well.
+/// The list just improves messages: [signs](super::signs) also recognize kinds of other projects.
 const GROUPS: &str = include_str!("groups.tsv");
 
-/// Returns the project that an API group belongs to, e.g. `cert-manager` for `cert-manager.io`. We
-/// only know projects that publish their CRDs and aren't written in Rust.
+/// Returns the project that owns an API group, e.g. `cert-manager` for `cert-manager.io`. Only
+/// covers projects that publish their CRDs and aren't written in Rust.
 pub fn find_group_owner(group: &str) -> Option<&'static str> {
     let is_end = |row: &&Row| {
         row.group
@@ -35,7 +34,7 @@ struct Row {
     repository: &'static str,
 }
 
-/// Suffixes come first, since `*` sorts before letters.
+/// Suffixes come first, because `*` sorts before letters.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let row = |line: &'static str| {
         let mut cells = line.split('\t');

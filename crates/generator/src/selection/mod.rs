@@ -1,9 +1,9 @@
 //! Selects the kinds that get a CRD, i.e. those of this project.
 //!
 //! A program that uses objects of another project declares their kind with the same derive as its
-//! own kinds, usually with only a few of the fields. We must not generate a CRD from such a
-//! binding, because applying it would replace the real one. A note names each kind that we skip by
-//! default. We never skip a kind that a flag, `Cargo.toml` or PROJECT claims for the project.
+//! own kinds, usually with only a few of the fields. No CRD must be generated from such a binding,
+//! because applying it would replace the real one. Each kind skipped by default is named in a note.
+//! A kind that a flag, `Cargo.toml` or PROJECT claims for the project is never skipped.
 
 mod groups;
 mod report;
@@ -20,14 +20,14 @@ use crate::Options;
 use crate::cargo::{NamedKind, Selection};
 use crate::package::{PackageId, Skipped};
 
-/// What the PROJECT file says about whose kinds are whose.
+/// The owners of kinds according to the PROJECT file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKinds {
-    /// The domain of the project, which its API groups end in.
+    /// The domain of the project: its API groups end in it.
     pub domain: String,
     /// The group and the kind of each API that the project defines.
     pub own: Vec<(String, String)>,
-    /// The group and the kind of each API that the project uses and another project defines.
+    /// The group and kind of each API that the project uses but another project defines.
     pub foreign: Vec<(String, String)>,
 }
 
@@ -54,21 +54,21 @@ fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
     kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
-/// Tells whether the struct of a kind asks for a schema.
+/// Whether the struct of a kind asks for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
-    /// It has `schema = "disabled"`, and no derive that generates a schema.
+    /// `schema = "disabled"`, without a derive that generates a schema.
     No,
 }
 
 pub(crate) struct Selector {
-    /// The kinds that the command line names.
+    /// The kinds named on the command line.
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
     committed: BTreeSet<String>,
-    /// Of each package, from `[package.metadata.rbuilder]`.
+    /// Indexed by package, from `[package.metadata.rbuilder]`.
     of_package: Vec<Selection>,
 }
 
@@ -87,9 +87,8 @@ impl Selector {
         self.of_package.push(selection);
     }
 
-    /// Returns true if a setting claims the kind for the project. This may be the command line,
-    /// `Cargo.toml`, PROJECT, or a CRD that exists already. Only ask for kinds that
-    /// [`Selector::skips`] does not skip.
+    /// Returns true if a setting claims the kind for the project: the command line, `Cargo.toml`,
+    /// PROJECT, or an existing CRD. Only valid for kinds that [`Selector::skips`] does not skip.
     pub(crate) fn is_claimed(&self, package: PackageId, resource: &CustomResource) -> bool {
         let project = self.project.as_ref();
         !self.kinds.is_empty()
@@ -139,8 +138,7 @@ pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
-/// Compares a kind with a name, which may be `Kind`, `Kind.group`, or `*.group` for all kinds of a
-/// group.
+/// Compares a kind with a name: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }

@@ -1,4 +1,5 @@
-//! Reports skipped kinds, kinds in other domains, and names in `only` and `skip` that no kind has.
+//! Reports skipped kinds, kinds in other domains, and names in `only` and `skip` that match no
+//! kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +19,8 @@ use crate::{Diagnostic, FileRange};
 const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
-    /// `find_standing` returns all markers in the source. We only call it if a name is wrong,
-    /// because it is slow.
+    /// `find_standing` returns all markers in the source. It is slow, so it's only called if a name
+    /// is wrong.
     pub(crate) fn report(
         &self,
         package: &Package,
@@ -27,11 +28,11 @@ impl Selector {
         report: &mut Report,
     ) {
         let mut said = BTreeSet::new();
-        // Warn once per group, since its kinds usually belong to the same project.
+        // Warn once per group, because the kinds of a group usually belong to the same project.
         let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
         let mut doubtful: Vec<Doubtful<'_>> = Vec::new();
         for (place, package_id, resource, skipped) in kinds(package) {
-            // A kind may have several versions, so mention it only once.
+            // Mention a kind with several versions only once.
             if said.insert((&resource.group, &resource.kind, skipped.is_some())) {
                 match skipped {
                     Some(Skipped::Seems(sign)) => doubtful.push(Doubtful {
@@ -65,7 +66,7 @@ impl Selector {
     ) {
         let CustomResource { kind, group, .. } = resource;
         let why = match skipped {
-            // The user has asked for it, or it's part of the note about doubtful kinds.
+            // Skipped on request, or included in the note about doubtful kinds.
             Skipped::Flag | Skipped::Listed | Skipped::Disowned | Skipped::Seems(_) => return,
             Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
             Skipped::Foreign(owner) => format!("the group `{group}` belongs to {owner}"),
@@ -83,8 +84,8 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Returns true if the kind is outside of the project's domain and no setting says whether it
-    /// belongs to the project.
+    /// Returns true if the kind is outside of the project's domain and no setting decides whether
+    /// it belongs to the project.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
         let project = self.project.as_ref().filter(|_| !is_chosen);
@@ -174,7 +175,7 @@ impl Selector {
         if unknown.is_empty() {
             return;
         }
-        // The kind may be behind a disabled feature. We don't see it then, but may still name it.
+        // The kind may be behind a disabled feature and thus invisible, but may still be named.
         let standing = find_standing();
         for Unknown {
             name,
@@ -204,7 +205,7 @@ struct Doubtful<'a> {
     sign: Sign,
 }
 
-/// There may be many of them, so report them in a single note.
+/// Reports all of them in a single note, since there may be many.
 fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Report) {
     let Some(first) = doubtful.first() else { return };
     let mut by_sign: BTreeMap<Sign, Vec<String>> = BTreeMap::new();
@@ -248,7 +249,7 @@ fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Repo
 
 struct Unknown<'a> {
     name: &'a str,
-    /// Where we expect the kind.
+    /// The folder where the kind is expected.
     folder: &'a str,
     problem: Diagnostic,
     known: Vec<&'a CustomResource>,
@@ -279,7 +280,7 @@ fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Returns the items of an `only` that selects the current kinds and one more group.
+/// Returns the items for an `only` with the current kinds and one more group.
 fn example(package: &Package, group: &str) -> String {
     examples(package, [group])
 }

@@ -1,4 +1,4 @@
-//! Checks that need all webhooks of a run.
+//! Checks across all webhooks of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::package::Package;
 use crate::place::Place;
 use crate::report::Report;
 
-/// Drops the webhooks of a module that we have read twice, because two targets share it.
+/// Drops webhooks that were read twice, because two targets share a module.
 pub(super) fn drop_second_readings(entries: &mut Vec<Entry<'_>>) {
     let mut places = BTreeSet::new();
     entries.retain(|entry| places.insert(entry.at(entry.webhook.span)));
@@ -48,8 +48,8 @@ fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// Each path must have a single handler. A function counts as one, no matter how many markers it
-/// has.
+/// Each path must have a single handler. A function counts as one handler, regardless of its number
+/// of markers.
 fn check_paths(entries: &[Entry<'_>], report: &mut Report) {
     let mut functions: BTreeMap<(&str, Option<&str>, Option<&str>), Place> = BTreeMap::new();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! Prints webhook configurations like controller-gen.
+//! Prints webhook configurations in the format of controller-gen.
 
 use rbuilder_syntax::{LabelSelector, WebhookKind};
 use serde_json::{Map, Value, json};
@@ -19,10 +19,10 @@ pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     }
 }
 
-/// The name of a match condition about the namespace of the manager. The first string in its
-/// expression, `'system'`, is a placeholder for that namespace.
+/// The name of match conditions on the manager's namespace. The first string in the expression,
+/// `'system'`, is a placeholder for the namespace.
 pub const MANAGER_NAMESPACE: &str = "manager-namespace";
-/// Kustomizations select the configurations with such a condition by this annotation.
+/// Kustomizations select configurations with such a condition by this annotation.
 const ANNOTATION: &str = "rbuilder.dev/manager-namespace";
 
 fn configuration(entries: &[Entry<'_>]) -> Value {
@@ -42,13 +42,13 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
     })
 }
 
-/// Returns true if something (e.g. a Kustomization) has to replace the namespace.
+/// Returns true if the namespace has to be replaced, e.g. by a Kustomization.
 fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);
     let mut named = conditions
         .filter(|condition| condition.name == MANAGER_NAMESPACE)
         .peekable();
-    // Every such condition needs a placeholder, since kustomize fails without one.
+    // Every such condition needs a placeholder: kustomize fails without one.
     named.peek().is_some() && named.all(|condition| condition.expression.contains('\''))
 }
 

@@ -1,7 +1,7 @@
 //! Generates webhook configurations from `#[webhook(…)]` markers.
 //!
-//! `rbuilder-syntax` parses and checks each marker on its own. Here we fill in omitted arguments
-//! from the type of the handler, and check the webhooks of all packages together.
+//! `rbuilder-syntax` parses and checks each marker on its own. This module fills in omitted
+//! arguments from the type of the handler, and checks the webhooks of all packages together.
 
 mod check;
 mod manifest;
@@ -52,7 +52,7 @@ pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<O
         .iter()
         .filter_map(|handler| complete(package, handler, report))
         .collect();
-    // Like controller-gen, sort by name, so that moving a handler does not change the output.
+    // Like controller-gen, sort by name so that moving a handler doesn't change the output.
     entries.sort_by(|a, b| key(a).cmp(&key(b)));
     check::drop_second_readings(&mut entries);
     check::check_webhooks(package, &entries, report);
@@ -63,7 +63,7 @@ fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
     (entry.webhook.kind, entry.configuration, &entry.name)
 }
 
-/// Fills in what the marker omits.
+/// Fills in omitted arguments.
 fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
     let webhook = &handler.webhook;
     let missing: Vec<&str> = [
@@ -78,7 +78,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     .collect();
     let kind = match find_subject(package, handler) {
         Subject::Found(kind) => Some(kind),
-        // The marker says it all, so we can do without the kind.
+        // The marker is complete, so the kind isn't needed.
         _ if missing.is_empty() => None,
         Subject::Hidden(gap) => {
             let gap = package.gap(gap);
@@ -169,7 +169,7 @@ fn name(what: WebhookKind, kind: &Kind) -> String {
     format!("{letter}{}-{}.kb.io", kind.kind.to_lowercase(), kind.version)
 }
 
-/// controller-runtime and rbuilder's runtime serve the kind at this path.
+/// The path at which controller-runtime and rbuilder's runtime serve the kind.
 fn path(what: WebhookKind, kind: &Kind) -> String {
     let verb = match what {
         WebhookKind::Mutating => "mutate",
@@ -179,7 +179,7 @@ fn path(what: WebhookKind, kind: &Kind) -> String {
     format!("/{verb}-{group}-{}-{}", kind.version, kind.kind.to_lowercase())
 }
 
-/// Keeps the order. `core` becomes the empty group.
+/// Replaces `core` with the empty group, keeping the order.
 fn groups(written: Vec<String>) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     for group in written {

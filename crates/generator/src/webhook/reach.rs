@@ -1,8 +1,9 @@
-//! Reports webhooks that nobody calls, or that get objects which their handler does not accept.
+//! Reports webhooks that are never called, or called with objects that their handler does not
+//! accept.
 //!
-//! We compare them with the built-in resources of Kubernetes and with the package's own kinds. If a
-//! webhook matches nothing, that's an error. If it may be meant for another project or version, we
-//! warn.
+//! Webhooks are compared with the built-in resources of Kubernetes and with the package's own
+//! kinds. A webhook that matches nothing is an error, or just a warning if it may be meant for
+//! another project or version.
 
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, Diagnostic, resources};
@@ -30,8 +31,8 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
 fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let webhook = entry.webhook;
     let kind = entry.kind.as_ref()?;
-    // Versions of a kind can be alike, and built-in kinds have moved between groups, so only warn
-    // about these.
+    // Versions of a kind can be alike, and built-in kinds have moved between groups, so a mismatch
+    // there is only a warning.
     let is_own = own(kinds, &kind.group, &kind.plural).is_some();
     let certain = if is_own {
         Severity::Error
@@ -76,7 +77,7 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// Own kinds should have the subresources that a webhook names.
+/// Checks that a webhook's subresources exist in own kinds.
 fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     entry.resources.iter().find_map(|resource| {
         let (plural, part) = split(resource);
@@ -86,7 +87,7 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnos
         if named.is_empty() {
             return None;
         }
-        // `finalizers` only exists for authorization, so there are no requests for it.
+        // `finalizers` only exists for authorization; there are no requests for it.
         let has = |part: &str| {
             named.iter().any(|kind| match part {
                 "status" => kind.status.is_some(),
@@ -147,7 +148,7 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic>
         .filter_map(|resource| Some((resource, operations(kinds, entry, resource)?)))
         .filter(|(_, operations)| !operations.iter().any(|operation| asked.contains(operation)))
         .collect();
-    // It's only an error if the webhook is never called at all.
+    // Only an error if the webhook is never called at all.
     let severity = match never.len() == entry.resources.len() {
         true => Severity::Error,
         false => Severity::Warning,
@@ -183,7 +184,8 @@ fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k Cu
     Some(found.kind)
 }
 
-/// Returns whether the resource is namespaced, or `None` if we don't know or the groups differ.
+/// Returns whether the resource is namespaced, or `None` if that is unknown or differs between the
+/// groups.
 fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
         let own = own(kinds, group, plural).map(|kind| kind.namespaced);

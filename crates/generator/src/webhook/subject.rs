@@ -1,4 +1,4 @@
-//! Finds the kind that a handler takes, which is the first of its parameters that has one.
+//! Finds the kind that a handler takes: the kind of the first parameter that has one.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,20 +12,20 @@ use rbuilder_syntax::kubernetes::{self, Kind};
 /// Aliases and wrappers can form cycles.
 const MAX_DEPTH: usize = 16;
 
-/// How many types we visit for one handler. An alias can mention another one twice.
+/// Maximum number of types visited for one handler. An alias can mention another one twice.
 const MAX_STEPS: usize = 1000;
 
 pub(super) enum Subject {
     Found(Kind),
-    /// A parameter may have a kind that a gap hides from us.
+    /// The kind of a parameter may be hidden in a gap.
     Hidden(GapId),
-    /// A parameter has a type that doesn't exist, with its name as written.
+    /// A parameter has a nonexistent type, given by its name as written.
     Unknown(String, Span),
     Missing,
 }
 
-/// Finds the kind in the signature. It may be within a reference, `Arc`, `Box`, `Option` or
-/// `AdmissionRequest`, and `self` has the type of the `impl`.
+/// Finds the kind in the signature, possibly within a reference, `Arc`, `Box`, `Option` or
+/// `AdmissionRequest`. `self` has the type of the `impl`.
 pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,
@@ -50,7 +50,7 @@ struct Search<'a> {
     steps: Cell<usize>,
     /// The first gap that may hide a type.
     hidden: Cell<Option<GapId>>,
-    /// The first type that we could not resolve.
+    /// The first type that couldn't be resolved.
     unknown: RefCell<Option<(String, Span)>>,
 }
 
@@ -72,7 +72,7 @@ impl Search<'_> {
             Target::Root(id) => self.custom(id),
             Target::Alias(id) => {
                 let alias = self.package.alias(id);
-                // With `type Shared<T> = Arc<T>`, only we know what `T` is.
+                // With `type Shared<T> = Arc<T>`, the argument `T` is only known here.
                 self.kind(&alias.target, alias.module, depth + 1)
                     .or_else(argument)
             }
@@ -103,7 +103,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns `None` if it may be a type parameter, such as `T` or `T::Object`.
+/// Returns `None` for a possible type parameter, such as `T` or `T::Object`.
 fn named_type(segments: &[String]) -> Option<&str> {
     match segments {
         [name] if name.len() > 1 => Some(name),

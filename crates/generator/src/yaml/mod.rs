@@ -1,18 +1,19 @@
 //! Prints YAML like Go's `sigs.k8s.io/yaml`, which controller-gen and kubectl use.
 //!
 //! Keys are sorted as in Go, lists are not indented below their key, text with line breaks becomes
-//! a `|-` block, and long plain text is folded at 80 columns. We quote text that YAML 1.1 parsers read
-//! as a boolean, number, null or date. `tests/yaml.rs` compares the output with recorded Go output.
+//! a `|-` block, and long plain text is folded at 80 columns. Text that YAML 1.1 parsers read as a
+//! boolean, number, null or date is quoted. `tests/yaml.rs` compares the output with recorded Go
+//! output.
 //!
 //! There are three deliberate differences from Go:
 //!
-//! - We quote the keys `<<` and `=`. Go writes them plain, and then cannot parse them.
-//! - We quote text that other YAML 1.1 parsers read as a number or timestamp, or reject:
+//! - The keys `<<` and `=` are quoted. Go writes them plain, and then cannot parse them.
+//! - Text that other YAML 1.1 parsers reject or read as a number or timestamp is quoted:
 //!   `2001-01-01T00:00:00` and `2001-02-30`.
-//! - We escape Unicode line separators.
+//! - Unicode line separators are escaped.
 //!
-//! [`to_string`] prints a JSON value. Large documents use `write_document` instead, where each value
-//! is a `Node` that is filled once, so that nothing has to be copied.
+//! [`to_string`] prints a JSON value. Large documents use `write_document` instead, where each
+//! value is a `Node` that is filled once, so that nothing has to be copied.
 
 mod number;
 mod order;
@@ -23,7 +24,7 @@ use serde_json::{Number, Value};
 pub(crate) use order::sort_keys;
 use scalar::{Place, push_spaces};
 
-/// Prints a single document, without the `---` line.
+/// Prints a single document, without a `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
     write_document(&mut out).value(value);
@@ -38,7 +39,7 @@ pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     }
 }
 
-/// Where in the output a value goes. Each method writes the value and ends the line.
+/// The position of a value in the output. Each method writes the value and ends the line.
 pub(crate) struct Node<'o> {
     out: &'o mut String,
     indent: usize,
@@ -47,7 +48,7 @@ pub(crate) struct Node<'o> {
 
 #[derive(Clone, Copy)]
 enum After {
-    /// Nothing, because the value starts the document.
+    /// Nothing: the value starts the document.
     Nothing,
     /// `key:`
     Key,
@@ -78,7 +79,7 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
-    /// Writes a string that is known to need no quotes.
+    /// Writes a string known not to need quotes.
     pub(crate) fn word(self, word: &'static str) {
         debug_assert!(scalar::is_plain(word), "{word}");
         self.plain(word);
@@ -143,7 +144,7 @@ impl Node<'_> {
     }
 }
 
-/// A map that is being written. The caller adds the entries in Go's order.
+/// A map being written. The caller adds the entries in Go's order.
 pub(crate) struct Entries<'o> {
     out: &'o mut String,
     indent: usize,
@@ -173,7 +174,7 @@ impl Entries<'_> {
         self.node(After::Indicator)
     }
 
-    /// Like [`Entries::key`], for a key that is known to need no quotes.
+    /// Like [`Entries::key`], for a key known not to need quotes.
     pub(crate) fn word(&mut self, key: &'static str) -> Node<'_> {
         debug_assert!(scalar::is_plain(key), "{key}");
         self.begin();

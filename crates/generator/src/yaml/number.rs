@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rbuilder_schema::go::general;
 use serde_json::Number;
 
-/// Writes whole numbers below 9.2e18 as integers (`1.0` becomes `1`). All others are in Go's
+/// Writes whole numbers below 9.2e18 as integers (`1.0` becomes `1`), and all others in Go's
 /// shortest form.
 pub(super) fn write_number(out: &mut String, number: &Number) {
     match (number.as_u64(), number.as_f64()) {

@@ -7,7 +7,7 @@
 pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
     if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
-        // Keys with letters alone are sorted by bytes.
+        // Purely alphabetic keys are sorted by bytes.
         return keys.sort_unstable_by(|(a, _), (b, _)| a.as_ref().cmp(b.as_ref()));
     }
     let mut merged = Vec::with_capacity(keys.len());
@@ -24,7 +24,7 @@ pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
 }
 
 fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)], merged: &mut Vec<(K, V)>) {
-    // Keys are mostly sorted already, so it's often enough to append one list to the other.
+    // Keys are mostly sorted already, so appending one list to the other is often enough.
     let in_order = match (left, right) {
         ([.., last], [first, ..]) => !before(first.0.as_ref(), last.0.as_ref()),
         _ => true,

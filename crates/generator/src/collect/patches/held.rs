@@ -32,7 +32,7 @@ const PASSING: [&str; 13] = [
 pub(super) struct Held {
     /// The paths of the kinds, as written.
     pub(super) kinds: Rc<BTreeSet<Vec<String>>>,
-    /// If so, changing the value itself does not change the CRDs in it.
+    /// Changing a list itself does not change the CRDs in it.
     pub(super) is_list: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Finder<'a> {
         let mut kinds = BTreeSet::new();
         while !items.is_end() {
             let mut ahead = items;
-            // If there's more before the comma, it's a larger expression, which could be anything.
+            // More tokens before the comma make it a larger expression, which could be anything.
             if let Some(held) = self.held_by(&mut ahead)
                 && (ahead.is_end() || ahead.is_punct(b','))
             {

@@ -1,8 +1,8 @@
 //! Finds code that modifies the CRD from `crd()` before it writes or applies it.
 //!
-//! We generate manifests from types and attributes, so they lack such changes. The search looks at one
-//! function body at a time, and tracks the variables that contain a CRD, a list of CRDs, or a CRD as
-//! JSON. For example, in
+//! Manifests are generated from types and attributes, so they lack such changes. The search goes
+//! through one function body at a time, tracking the variables that contain a CRD, a list of CRDs,
+//! or a CRD as JSON. For example, in
 //!
 //! ```text
 //! let mut crd = Cup::crd();
@@ -11,9 +11,9 @@
 //! value["spec"]["preserveUnknownFields"] = json!(false);
 //! ```
 //!
-//! `value` contains the CRD of `Cup`, and the last line changes a field that our manifest has. The
-//! second line doesn't count, because no manifest has a resource version. Neither do changes to a copy
-//! of a field, such as `crd.spec.names.kind.clone()`.
+//! `value` contains the CRD of `Cup`, and the last line changes a field of our manifest. The second
+//! line doesn't count, because no manifest has a resource version. Changes to a copy of a field,
+//! such as `crd.spec.names.kind.clone()`, don't count either.
 
 mod held;
 #[cfg(test)]
@@ -34,10 +34,10 @@ use crate::sources::is_in_file;
 /// The call, as rustfmt writes it.
 const CALL: &str = "crd()";
 
-/// We copy the sets of CRDs in variables, which could take long for larger bodies.
+/// Longer bodies are skipped: the sets of CRDs in variables are copied, which could take long.
 const MAX_BODY: usize = 1 << 18;
 
-/// Methods that modify their receiver. Those whose names end in `_mut` do so as well.
+/// Methods that modify their receiver, besides those whose names end in `_mut`.
 const CHANGING: [&str; 13] = [
     "insert",
     "push",
@@ -54,11 +54,11 @@ const CHANGING: [&str; 13] = [
     "dedup",
 ];
 
-/// Methods that remove something and return it. We only count them if nobody uses the result,
-/// because programs often call them just to read a part.
+/// Methods that remove something and return it. They count only if the result is unused, because
+/// programs often call them just to read a part.
 const REMOVING: [&str; 5] = ["remove", "swap_remove", "pop", "take", "drain"];
 
-/// `ResourceExt` has these for metadata that no manifest contains.
+/// Methods of `ResourceExt` for metadata that no manifest contains.
 const SERVER_MANAGED: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
 
 pub(super) fn may_patch(text: &str) -> bool {
@@ -111,8 +111,8 @@ struct Finder<'a> {
     held: BTreeMap<&'a str, Held>,
     found: Vec<(Vec<String>, Span)>,
     known: BTreeSet<Vec<String>>,
-    /// The kinds of the latest change, because programs often change the same variable several
-    /// times in a row.
+    /// The kinds of the latest change. Programs often change the same variable several times in a
+    /// row.
     latest: Option<Rc<BTreeSet<Vec<String>>>>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Finder<'a> {
         Some((name.text, value))
     }
 
-    /// Parses `mut name in` of a loop, whose variable holds the CRDs of the list.
+    /// Parses `mut name in` of a `for` loop, whose variable holds the CRDs of the list.
     fn for_loop(&mut self, cursor: &mut Cursor<'a>) {
         let mut ahead = *cursor;
         ahead.eat_word("mut");
@@ -198,8 +198,8 @@ impl<'a> Finder<'a> {
         self.declare(Some((name.text, held)));
     }
 
-    /// Parses the `..` of a struct update. The struct is a CRD with other fields if its base is
-    /// one.
+    /// Parses the `..` of a struct update. If the base is a CRD, so is the struct, but with other
+    /// fields.
     fn base(&mut self, cursor: &mut Cursor<'a>) {
         cursor.eat_pair(b'.', b'.');
         let start = *cursor;
@@ -212,7 +212,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses `&` or `&mut`. Whoever borrows a CRD, or a part of one, mutably can modify it.
+    /// Parses `&` or `&mut`. A mutable borrow of a CRD, or of a part of one, can modify it.
     fn borrow(&mut self, cursor: &mut Cursor<'a>) {
         let start = *cursor;
         cursor.eat(b'&');
@@ -313,13 +313,13 @@ impl<'a> Finder<'a> {
 
 #[derive(Default)]
 struct Part<'a> {
-    /// The fields on the way, including keys of JSON objects.
+    /// The fields along the path, including keys of JSON objects.
     fields: Vec<&'a str>,
     is_indexed: bool,
 }
 
 impl Part<'_> {
-    /// False for what only the API server sets, i.e. the status and most of the metadata.
+    /// False for what only the API server sets: the status and most of the metadata.
     fn is_in_manifest(&self) -> bool {
         match self.fields.as_slice() {
             ["status", ..] => false,

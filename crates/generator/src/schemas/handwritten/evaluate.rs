@@ -51,7 +51,7 @@ const WRAPPERS: &[&str] = &[
     "into",
 ];
 
-/// Types whose `new` and `default` are empty.
+/// Types with an empty `new` and `default`.
 const MAPS: &[&str] = &["BTreeMap", "HashMap", "IndexMap", "Map", "Schema"];
 const LISTS: &[&str] = &["BTreeSet", "HashSet", "IndexSet", "Set", "Vec"];
 
@@ -169,7 +169,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Evaluates one of the structs that schemas consist of in schemars 0.8.
+    /// Evaluates one of the structs that make up a schema in schemars 0.8.
     fn structure(
         &mut self,
         written: &StructExpr<'_>,
@@ -252,7 +252,7 @@ impl SchemaReader<'_, '_> {
             return function.unread(expr.span, "it is nested too deeply");
         };
         self.spend(function.size(), expr.span, function)?;
-        // Work on a copy, so that variables of the block don't leak out of it.
+        // Work on a copy so that variables of the block don't leak out.
         let mut inner = function.clone();
         let value = self.statements(&statements, expr.span, &mut inner)?;
         let has_items = statements.iter().any(|part| matches!(part, Statement::Item(_)));
@@ -320,8 +320,8 @@ impl SchemaReader<'_, '_> {
             (name, [] | [_]) if SAME.contains(&name) || legacy::is_accessor(name) => {
                 self.value(receiver, function)
             }
-            // With a value, the default doesn't matter. With `null`, we don't know which of them
-            // applies.
+            // With a value, the default doesn't matter. With `null`, it's unclear whether the
+            // default applies.
             ("unwrap_or_default", []) | ("unwrap_or" | "unwrap_or_else", [_]) => {
                 match self.value(receiver, function)? {
                     Value::Null => unknown(expr, function),
@@ -362,8 +362,8 @@ impl SchemaReader<'_, '_> {
 fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()> {
     let mut values = values.into_iter();
     let (first, second) = (values.next()?, values.next());
-    // `Default::default()` is evaluated to `null`. Only now we see whether it's an object or a
-    // list.
+    // `Default::default()` evaluates to `null`. Only at this point is it clear whether it's an
+    // object or a list.
     if place.is_null() {
         *place = match (&second, &first) {
             (Some(_), _) | (None, Value::Object(_)) => Value::Object(Map::new()),

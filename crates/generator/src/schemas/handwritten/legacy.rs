@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// In `schemars::schema`, these have keywords as fields.
+/// Structs in `schemars::schema` whose fields are keywords.
 const STRUCTS: &[&str] = &[
     "SchemaObject",
     "RootSchema",
@@ -18,7 +18,7 @@ pub(super) fn is_schema_struct(name: &str) -> bool {
     STRUCTS.contains(&name)
 }
 
-/// The fields in here are keywords of the outer schema.
+/// Structs whose fields are keywords of the outer schema.
 const FLATTENED: &[&str] = &[
     "metadata",
     "subschemas",
@@ -34,12 +34,12 @@ pub(super) fn is_flattened(field: &str) -> bool {
     FLATTENED.contains(&field)
 }
 
-/// E.g. `object()`, which returns a part of the schema to change and creates it if necessary.
+/// E.g. `object()`, which returns part of the schema for modification, creating it if necessary.
 pub(super) fn is_accessor(method: &str) -> bool {
     FLATTENED.contains(&method) && method != "extensions" && method != "schema"
 }
 
-/// Returns the keyword that a field is for, e.g. `maxLength` for `max_length`.
+/// Returns the keyword for a field, e.g. `maxLength` for `max_length`.
 pub(super) fn key(field: &str) -> String {
     match field {
         "instance_type" => "type".to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn key(field: &str) -> String {
     }
 }
 
-/// schemars 0.8 stores bounds as floats, so turn whole ones into integers.
+/// Converts whole numbers to integers, because schemars 0.8 stores bounds as floats.
 pub(super) fn whole_number(value: Value) -> Value {
     match value.as_f64() {
         #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64

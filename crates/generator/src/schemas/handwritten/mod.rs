@@ -1,10 +1,10 @@
 //! Evaluates functions that return a schema, either for `schema_with` or in a handwritten
 //! `impl JsonSchema`.
 //!
-//! Most of them write a schema as literals, take the schema of a type, or add to it, so we can
-//! evaluate them without running any code. We report the first statement that we don't support, and
-//! do without the schema. `derive(CrdSchema)` calls the functions instead. Both front ends convert
-//! the result with `crates/schema/src/import/`.
+//! Most of them write a schema as literals, take the schema of a type, or add to it, so they can be
+//! evaluated without running any code. The first unsupported statement is reported, and the schema
+//! is left out. `derive(CrdSchema)` calls the functions instead. Both front ends convert the result
+//! with `crates/schema/src/import/`.
 
 mod evaluate;
 mod legacy;
@@ -24,11 +24,11 @@ use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_v
 
 const MAX_DEPTH: usize = 16;
 
-/// How many JSON values we create for one schema. A function can double a value with each
-/// statement, so there has to be a limit.
+/// Maximum number of JSON values created for one schema. A function can double a value with each
+/// statement.
 const MAX_PARTS: usize = 500_000;
 
-/// A part of a function that we cannot evaluate.
+/// A part of a function that can't be evaluated.
 struct Unread {
     place: Place,
     what: String,
@@ -40,9 +40,9 @@ type Read<T> = Result<T, Unread>;
 #[derive(Clone, PartialEq)]
 enum Variable {
     Value(Value),
-    /// A reference to a part of another variable, as its name and the keys.
+    /// A reference to part of another variable, given by its name and the keys.
     Part(String, Vec<String>),
-    /// Not a schema, or we failed to evaluate it.
+    /// Not a schema, or evaluation failed.
     Unknown,
 }
 
@@ -82,7 +82,7 @@ impl Function<'_> {
         values.sum()
     }
 
-    /// Returns where to look up names in the body.
+    /// Returns the scope for names in the body.
     fn body_scope(&self) -> Scope<'_> {
         Scope {
             module: self.item.body_module(),
@@ -90,7 +90,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns where to look up the `Self` type. The items of the body aren't in scope there.
+    /// Returns the scope for the `Self` type, which excludes the items of the body.
     fn outer_scope(&self) -> Scope<'_> {
         Scope {
             file: self.item.file,
@@ -159,7 +159,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         self.of_function(function, &inner)
     }
 
-    /// Finds `Type::json_schema`, which is not a free function.
+    /// Finds `Type::json_schema`, an associated function.
     fn find_of_type(&mut self, names: &[&str], _: &Expr<'_>, scope: Scope<'_>) -> Option<ValueId> {
         let (last, prefix) = names.split_last()?;
         let prefix: Vec<String> = prefix.iter().map(|name| (*name).to_owned()).collect();
@@ -188,7 +188,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         match self.call(function, bindings, None) {
             Ok(value) => Some(value),
             Err(unread) => {
-                // The error has been reported already if there is no reason.
+                // Without a reason, the error has already been reported.
                 if !unread.what.is_empty() {
                     let message = format!(
                         "cannot read the schema that this function returns: {}",
@@ -253,10 +253,10 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                         Some((of, path)) => Variable::Part(of, path),
                         None => match self.value(value, function) {
                             Ok(value) => Variable::Value(value),
-                            // We have reported that we could not resolve a type, so stop. For
-                            // anything else, the variable may turn out to be unused.
+                            // A type that couldn't be resolved has been reported, so stop. After
+                            // any other error, the variable may turn out to be unused.
                             Err(unread) if unread.what.is_empty() => return Err(unread),
-                            // Might be `let _ = schema.insert(…)`.
+                            // E.g. `let _ = schema.insert(…)`.
                             Err(_) => {
                                 if self.change(value, function).is_err() {
                                     function.forget_changed(value);
@@ -327,7 +327,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         })
     }
 
-    /// Counts the values that we create against [`MAX_PARTS`].
+    /// Charges newly created values against [`MAX_PARTS`].
     fn spend(&mut self, parts: usize, at: Span, function: &Function<'_>) -> Read<()> {
         self.parts = self.parts.saturating_add(parts);
         if self.parts > MAX_PARTS {
@@ -360,7 +360,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Reads a schema that must be structural. The error says why it isn't.
+/// Reads a schema that must be structural. The error is the reason why it isn't.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();

@@ -20,8 +20,8 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// An expression with one of these probably changes a variable that it mentions. We look for
-/// assignments separately.
+/// An expression containing one of these probably changes a variable that it mentions. Assignments
+/// are detected separately.
 const CHANGES: &[&str] = &[
     "&mut",
     ".append(",
@@ -37,8 +37,7 @@ const CHANGES: &[&str] = &[
 ];
 
 impl Function<'_> {
-    /// Forgets the variables that an expression may have changed, since we don't support the
-    /// expression.
+    /// Forgets the variables that an unsupported expression may have changed.
     pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
         if !assigns(expr.text) && !CHANGES.iter().any(|part| expr.text.contains(part)) {
             return;
@@ -46,7 +45,7 @@ impl Function<'_> {
         let mut named: Vec<String> = Vec::new();
         for word in words(expr.text) {
             match self.variables.get(word) {
-                // Changing a reference changes the variable that it points into.
+                // Changing a reference changes the referenced variable.
                 Some(Variable::Part(of, _)) => named.extend([word.to_owned(), of.clone()]),
                 Some(Variable::Value(_)) => named.push(word.to_owned()),
                 Some(Variable::Unknown) | None => {}
@@ -98,7 +97,7 @@ impl Function<'_> {
         path.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// Returns a part to change, and creates it if it doesn't exist.
+    /// Returns a mutable part, creating it if it doesn't exist.
     pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
         let Variable::Value(value) = self.variables.get_mut(of)? else {
             return None;
@@ -141,7 +140,7 @@ fn assigns(text: &str) -> bool {
     (0..bytes.len()).any(is_sign)
 }
 
-/// Returns the text of a literal, which may be converted to a `String`.
+/// Returns the text of a literal, possibly one converted to a `String`.
 pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

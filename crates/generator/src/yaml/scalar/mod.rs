@@ -11,17 +11,17 @@ pub(super) enum Place {
     },
 }
 
-/// After this column, text is folded at the next space.
+/// Text beyond this column is folded at the next space.
 const WIDTH: usize = 80;
 
-/// Returns true if the key can be on one line with its value. Any other key needs `? key`.
+/// Returns true if the key fits on one line with its value. Any other key needs `? key`.
 pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Returns true if a string certainly can be plain and on a single line, as a key or as a value.
+/// Returns true if a string can certainly be plain and on a single line, as a key or as a value.
 /// This fast path covers most keys and many values. Booleans, nulls and other special words have at
-/// most five letters, so they don't get here.
+/// most five letters, so they never take it.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     (6..=128).contains(&bytes.len())
@@ -76,8 +76,8 @@ impl Traits {
             indicator: starts_as_syntax(text),
             ..Traits::default()
         };
-        // Few strings have a special byte. Don't leave the loop early, so that the compiler can
-        // vectorize it.
+        // Few strings have a special byte. Without an early exit, the compiler can vectorize the
+        // loop.
         if !bytes.iter().fold(false, |found, &byte| found | is_telling(byte)) {
             return traits;
         }
@@ -120,7 +120,7 @@ fn is_telling(byte: u8) -> bool {
     !matches!(byte, b' '..=b'~') || byte == b':' || byte == b'#'
 }
 
-/// These bytes never need quotes in a word that starts with a letter.
+/// Bytes that never need quotes in a word that starts with a letter.
 const IS_OF_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -131,7 +131,7 @@ const IS_OF_WORD: [bool; 256] = {
     table
 };
 
-/// Returns true if a parser would take the start of the text for syntax.
+/// Returns true if a parser would interpret the start of the text as syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };
@@ -151,7 +151,7 @@ fn is_printable(c: char) -> bool {
 /// Breaks long lines at single spaces. For plain text, `quote` is empty.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
-    // Where the text starts that we have yet to write. We copy runs as a whole.
+    // The start of the text yet to be written. Runs are copied as a whole.
     let mut start = 0;
     let is_quoted = !quote.is_empty();
     if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
@@ -166,7 +166,7 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
 }
 
-/// Returns the space where we break the line that starts with `text[start..]` at `column`.
+/// Returns the space at which to break the line that starts with `text[start..]` at `column`.
 fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let behind = start + bytes_in_columns(&text[start..], (WIDTH + 1).saturating_sub(column), is_quoted);
@@ -174,7 +174,7 @@ fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option
     spaces.find(|at| folds(bytes, *at, is_quoted))
 }
 
-/// Returns how many bytes fill `columns` columns. A shorter text counts as a whole.
+/// Returns how many bytes fill `columns` columns, or the length of a shorter text.
 fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
     match text.as_bytes().get(..columns) {
         // Most text is ASCII, with a column for each byte.
@@ -192,13 +192,13 @@ fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
     text.len()
 }
 
-/// Returns the column where a value starts, and the indentation of its further lines. `None` if it
-/// fits on one line.
+/// Returns the column at which a value starts and the indentation of continuation lines, or `None`
+/// if it fits on one line.
 fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Option<(usize, usize)> {
     let Place::Value { indent } = place else {
         return None;
     };
-    // Most values are a single word, so don't compute a column for them.
+    // Most values are a single word; don't compute a column for them.
     if !text.contains(' ') {
         return None;
     }
@@ -208,14 +208,14 @@ fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Opt
     (column + longest > WIDTH).then_some((column, indent))
 }
 
-/// Returns true if the line can be broken at this space. It can't be if another space is next to
-/// it, or at either end of quoted text.
+/// Returns true if the line can be broken at this space, i.e. it isn't next to another space or at
+/// either end of quoted text.
 fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
     let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
     previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
 }
 
-/// Within single-quoted text, a single quote has to be doubled.
+/// Writes a run, doubling single quotes within single-quoted text.
 fn write_run(out: &mut String, run: &str, is_quoted: bool) {
     let mut rest = run;
     while is_quoted && let Some(at) = rest.find('\'') {
@@ -239,7 +239,7 @@ fn write_double(out: &mut String, text: &str, place: Place) {
             {
                 break_line(out, indent);
                 column = indent;
-                // Escape a second space, since a parser would take it for indentation.
+                // Escape a second space, which a parser would otherwise take for indentation.
                 if next == Some(' ') {
                     out.push('\\');
                     column += 1;
@@ -286,10 +286,10 @@ fn write_escaped(out: &mut String, c: char) {
     out.push(short);
 }
 
-/// Writes a literal block. The chomping indicator says what becomes of the line breaks at the end.
+/// Writes a literal block. The chomping indicator determines how trailing line breaks are treated.
 fn write_block(out: &mut String, text: &str, indent: usize) {
     out.push('|');
-    // Without an indentation indicator, parsers would take leading blanks for the indentation.
+    // Without an indentation indicator, parsers would treat leading blanks as indentation.
     if text.starts_with([' ', '\n']) {
         out.push('2');
     }

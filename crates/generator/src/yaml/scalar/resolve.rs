@@ -1,7 +1,7 @@
-//! How YAML 1.1 parsers read a plain scalar. This covers go-yaml as well as stricter parsers.
+//! How YAML 1.1 parsers, both go-yaml and stricter ones, read a plain scalar.
 
-/// Returns true if parsers would read `text` as a boolean, null, number, timestamp or merge key
-/// unless we quote it.
+/// Returns true if parsers would read an unquoted `text` as a boolean, null, number, timestamp or
+/// merge key.
 pub(super) fn is_not_a_string(text: &str) -> bool {
     is_word(text)
         || match text.as_bytes()[0] {
@@ -12,7 +12,7 @@ pub(super) fn is_not_a_string(text: &str) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    // Words count in lower case, in upper case and capitalized, so `yEs` is a string.
+    // Words may be in lower case, in upper case or capitalized, so `yEs` is a string.
     let is_cased_as_words_are = || {
         let rest = text.get(1..).unwrap_or_default().as_bytes();
         rest.iter().all(u8::is_ascii_lowercase) || text.bytes().all(|b| b.is_ascii_uppercase())
@@ -38,8 +38,8 @@ fn is_number(text: &str) -> bool {
     is_prefixed_integer(text) || is_float(text)
 }
 
-/// E.g. `0x1F`, `0o17` or `0b1`. There's no need to look for bare digits and `017`, because they
-/// already match as floats.
+/// E.g. `0x1F`, `0o17` or `0b1`. Bare digits and `017` need no check, because they already match as
+/// floats.
 fn is_prefixed_integer(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let radix = match unsigned.as_bytes() {
@@ -86,7 +86,7 @@ fn is_sexagesimal(text: &str) -> bool {
 }
 
 /// A date, possibly with a time. The day need not exist, because some parsers would reject the
-/// whole file then.
+/// whole file in that case.
 fn is_moment(text: &str) -> bool {
     let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
     let (date, rest) = text.split_at(end);
@@ -104,7 +104,7 @@ fn is_date(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// After the date there is `T` or a blank, the time, and an optional zone.
+/// Matches `T` or a blank, a time, and an optional zone.
 fn is_time_and_zone(text: &str) -> bool {
     let text = text.trim_start_matches(['T', 't', ' ', '\t']);
     let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());
