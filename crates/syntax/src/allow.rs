@@ -1,8 +1,8 @@
 //! `allow(…)` suppresses warnings about an item, by code.
 //!
-//! The generator applies it, because most warnings need more than one item. It also has the table
-//! of codes: the derive is compiled in every build of an operator, and does not need the texts.
-//! Here we only know the numbers, so that both reject an unknown code.
+//! The generator applies it, because most warnings need more than one item. The generator also has
+//! the table of codes: the derive is compiled in every build of an operator and does not need the
+//! texts. This module only has the numbers, so that both reject an unknown code.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::{Attribute, Span, TypeRef};
@@ -11,21 +11,21 @@ use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::report_duplicate;
 
-/// The last number of each subject, e.g. 112 for `RB0112`. A test in the generator compares them
-/// with its table.
+/// The highest number for each subject, e.g. 112 for `RB0112`. A test in the generator compares the
+/// numbers with its table.
 const LAST_NUMBERS: [u16; 10] = [112, 208, 312, 411, 510, 607, 707, 805, 908, 1008];
 
-/// Gives the reason in `allow(…)`.
+/// The argument of `allow(…)` that gives the reason.
 const REASON: &str = "reason";
 
-/// A code whose warnings and notes we suppress within an item.
+/// A code whose warnings and notes are suppressed within an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
     /// The code, e.g. `RB0306`.
     pub code: String,
-    /// Where the marker has the code.
+    /// The location of the code in the marker.
     pub span: Span,
-    /// The item, field or variant that has the marker, with its attributes.
+    /// The item, field or variant with the marker, including its attributes.
     pub scope: Span,
 }
 
@@ -37,11 +37,11 @@ pub fn codes() -> impl Iterator<Item = String> {
         .map(|number| format!("RB{number:04}"))
 }
 
-/// Checks that a word is a code.
+/// Checks that `word` is a code.
 ///
 /// # Errors
 ///
-/// Returns a help text that tells what to write instead.
+/// Returns a help text that suggests what to write instead.
 pub fn check_code(word: &str) -> Result<(), String> {
     let upper = word.to_uppercase();
     let mut similar = None;
@@ -89,7 +89,7 @@ pub(crate) fn read_allow(arg: &Arg<'_>, scope: Span, session: &mut Session) {
     }
 }
 
-/// Returns a span from the attributes and the name of a field or variant to the last type in it.
+/// Returns a span from the attributes and the name of a field or variant up to its last type.
 pub(crate) fn scope_of<'t>(
     attrs: &[Attribute<'_>],
     name: Span,

@@ -1,6 +1,6 @@
 //! Parses the arguments of `#[kube(…)]`, `#[crd(…)]`, `#[rbac(…)]` and `#[serde(…)]`.
 //!
-//! We don't know here what any of the names mean.
+//! The meaning of the names is up to the callers.
 
 use rbuilder_reader::token::Cursor;
 pub(crate) use rbuilder_reader::{Arg, ArgValue, Literal};
@@ -10,11 +10,11 @@ use serde_json::{Number, Value};
 
 use crate::Session;
 
-/// Returns an attribute's arguments, and reports a syntax error in them. `#[name]` has none, and
-/// `#[name = …]` is an error.
+/// Returns an attribute's arguments and reports syntax errors in them. `#[name]` has no arguments,
+/// and `#[name = …]` is an error.
 ///
-/// Several parts of a parse read the same attribute. Only one of them calls this function, so that
-/// an error is reported once. The others use [`Attribute::args`].
+/// Several parts of a parse read the same attribute. Only one of them should call this function, so
+/// that each error is reported once; the others use [`Attribute::args`].
 pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session) -> &'t [Arg<'a>] {
     if let Form::Value(_) = attr.form() {
         let name = attr.segments().collect::<Vec<_>>().join("::");
@@ -28,7 +28,7 @@ pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session)
     &attr.args().list
 }
 
-/// Like [`check_args`], but doesn't report errors, because someone else does.
+/// Like [`check_args`], but leaves it to another caller to report errors.
 pub(crate) fn list_args<'t, 'a>(
     attrs: &'t [Attribute<'a>],
     names: &'static [&'static str],
@@ -37,7 +37,7 @@ pub(crate) fn list_args<'t, 'a>(
     named.flat_map(|attr| &attr.args().list)
 }
 
-/// Returns the arguments. If there is a syntax error, reports it and returns those before it.
+/// Returns the arguments. At a syntax error, reports it and returns the preceding ones.
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let args = Args::read(cursor);
     report_malformed(&args, session);
@@ -50,7 +50,7 @@ fn report_malformed(args: &Args<'_>, session: &mut Session) {
     }
 }
 
-/// Reads the value of an argument. If it has another type, we report that.
+/// Reads the value of an argument, or reports a value of the wrong type.
 pub(crate) trait ReadArg<'a> {
     /// `name = "…"`
     fn text(&self, session: &mut Session) -> Option<String>;
@@ -76,7 +76,7 @@ pub(crate) trait ReadArg<'a> {
     /// `name(…)`
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// Returns where the argument is, for a rule that comes from it.
+    /// Returns the location of the argument, for a rule that comes from it.
     fn origin(&self) -> Origin;
 }
 
@@ -130,7 +130,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
 
     fn count(&self, session: &mut Session) -> Option<u64> {
         let number = self.number(session)?;
-        // The API server stores counts in Go's `int64`.
+        // The API server stores counts as Go's `int64`.
         let count = number.as_u64().filter(|count| i64::try_from(*count).is_ok());
         if count.is_none() {
             let name = self.name;
@@ -231,7 +231,7 @@ fn is_arithmetic(expr: &Expr<'_>) -> bool {
     matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Negative(_))
 }
 
-/// The generator knows the file, so it fills that in.
+/// Leaves out the file, which only the generator knows.
 pub(crate) fn origin_at(span: Span) -> Origin {
     Origin {
         file: 0,

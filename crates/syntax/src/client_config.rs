@@ -1,5 +1,5 @@
-//! Addresses of admission and conversion webhooks, which we check like the API server checks a
-//! `WebhookClientConfig`.
+//! Addresses of admission and conversion webhooks, validated like a `WebhookClientConfig` in the
+//! API server.
 
 use rbuilder_reader::Span;
 
@@ -37,7 +37,7 @@ fn url_problem(url: &str) -> Option<&'static str> {
     }
 }
 
-/// A host is a name, an IPv4 address, or an IPv6 address in brackets.
+/// A host is a name, an IPv4 address, or a bracketed IPv6 address.
 fn is_host(host: &str) -> bool {
     match host.strip_prefix('[') {
         Some(rest) => rest

@@ -16,8 +16,8 @@ pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns about a field or variant that only exists in some builds, because the manifest describes
-/// just one.
+/// Warns about a field or variant that only exists in some builds: the manifest describes just one
+/// build.
 fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     let Form::List(mut list) = attr.form() else {
         return None;
@@ -33,8 +33,8 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 
-/// Returns the first option of the predicate that differs between profiles or targets. The
-/// predicate is consumed.
+/// Returns the first option of the predicate that differs between profiles or targets. Consumes the
+/// predicate.
 fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     let name = list.any_ident()?.text;
     if list.eat(b'=') {
@@ -52,7 +52,7 @@ fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
 }
 
-/// Returns true if any attribute after the predicate makes a difference to the JSON.
+/// Returns true if any attribute after the predicate affects the JSON.
 fn changes_shape(mut list: Cursor<'_>) -> bool {
     while !list.is_end() {
         if ["serde", "kube", "crd", "schemars", "cfg"]

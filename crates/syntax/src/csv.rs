@@ -1,4 +1,4 @@
-//! `#[csv(…)]` on kinds and fields, which describes them for catalogs and consoles in the
+//! `#[csv(…)]` on kinds and fields: descriptions for catalogs and consoles in the
 //! ClusterServiceVersion.
 //!
 //! To add an argument, add a row here, its value in `crates/schema/src/csv.rs`, and print it in
@@ -113,7 +113,8 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
     }),
 ];
 
-/// Reads `#[csv(…)]` on a field. If it's a bare `#[csv]`, the schema of the field describes it.
+/// Reads `#[csv(…)]` on a field. With a bare `#[csv]`, the description comes from the field's
+/// schema.
 pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
     let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
     let first = attrs.iter().find(|attr| attr.is(CSV))?;
@@ -123,8 +124,8 @@ pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) ->
     }))
 }
 
-/// Reads `#[csv(…)]` on a kind. A bare `#[csv]` is an error, since we describe kinds even without
-/// the attribute.
+/// Reads `#[csv(…)]` on a kind. A bare `#[csv]` is an error: kinds are described even without the
+/// attribute.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
         let is_bare = match attr.form() {
@@ -140,15 +141,15 @@ pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> C
     read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
 }
 
-/// Reports `#[csv(…)]` where it is not allowed. `place` is what the message calls the item.
+/// Reports `#[csv(…)]` where it is not allowed. `place` is the name of the item in the message.
 pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
     if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
         report_misplaced(attr.span(), place, session);
     }
 }
 
-/// Reports `#[csv(…)]` on fields of a kind without a spec, because the path of a descriptor starts
-/// in `spec` or `status`.
+/// Reports `#[csv(…)]` on fields of a kind without a spec: the path of a descriptor starts in
+/// `spec` or `status`.
 pub(crate) fn report_csv_beside_metadata(fields: &[Field], session: &mut Session) {
     for field in fields {
         let origin = field
@@ -188,7 +189,7 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(resource) = read_resource(arg, session) else {
         return;
     };
-    // It's empty if the kind was invalid, which has been reported.
+    // An invalid kind is left empty and has already been reported.
     if !resource.kind.is_empty() && kind.resources.contains(&resource) {
         let message = format!("duplicate `resource` of kind `{}`", resource.kind);
         session.error_help(arg.span, message, "remove one of the two");
@@ -203,7 +204,7 @@ fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     };
     // A ClusterServiceVersion has one entry for each version of a CRD.
     let is_same = |known: &RequiredCrd| known.name == required.name && known.version == required.version;
-    // It's empty if the name was invalid, which has been reported.
+    // An invalid name is left empty and has already been reported.
     if !required.name.is_empty() && kind.required.iter().any(is_same) {
         let message = format!(
             "duplicate `required` of CRD `{}` in version `{}`",

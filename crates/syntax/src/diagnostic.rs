@@ -7,7 +7,7 @@ pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
 /// The diagnostics about a text.
 pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
-/// Words an error because of which we can't parse the text at all.
+/// Rewords a syntax error that prevents the whole text from being parsed.
 pub fn describe_malformed(reason: Diagnostic) -> Diagnostic {
     if reason.is_error() {
         return reason.map_message(|message| format!("syntax error: {message}"));

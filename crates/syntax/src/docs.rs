@@ -1,5 +1,5 @@
-//! Turns doc comments into descriptions. With our derive, we follow controller-gen's rules.
-//! Otherwise we keep the text as schemars does.
+//! Converts doc comments to descriptions, by controller-gen's rules with our derive. Otherwise the
+//! text is kept as schemars does.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -11,14 +11,13 @@ use crate::{Diagnostic, Session};
 /// Returns the description from the doc comments, with a `Deprecated:` paragraph for
 /// `#[deprecated]`.
 ///
-/// With our derive, we drop notes to developers (`TODO`, `TODO: …`, `TODO(name) …`), and a line
-/// that starts with `---` ends the description. We don't look at indented lines or into code fences
-/// for either. Text after `---` causes a warning, because in Markdown that's just a horizontal
-/// rule.
+/// With our derive, notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped, and a line
+/// that starts with `---` ends the description. Indented lines and code fences are exempt from
+/// both. Text after `---` causes a warning, because in Markdown that's just a horizontal rule.
 ///
-/// Line breaks and blank lines within the text stay. We drop the `#` of a heading on the first
-/// line, since tools that display CRDs don't render Markdown. We evaluate `concat!` of literals.
-/// For any other macro we don't know the result, so we warn.
+/// Line breaks and blank lines within the text are kept. The `#` of a heading on the first line is
+/// dropped, since tools that display CRDs don't render Markdown. `concat!` of literals is
+/// evaluated; any other macro causes a warning, because its result is unknown.
 pub(crate) fn read_description(
     attrs: &[Attribute<'_>],
     commented: Commented,
@@ -101,16 +100,16 @@ struct Lines {
     source: SchemaSource,
     commented: Commented,
     at: Span,
-    /// The first line after `---` that isn't empty.
+    /// The first non-empty line after `---`.
     dropped: Option<Span>,
-    /// Go markers aren't part of the text, so they only cause warnings.
+    /// Warnings about Go markers, which aren't part of the text.
     go_markers: Vec<Diagnostic>,
 }
 
 impl Lines {
     /// Adds the text of a `///` line, or of a block comment without its leading stars.
     fn add_text(&mut self, text: &str) {
-        // In `/// text`, the first space isn't part of the text.
+        // The first space in `/// text` isn't part of the text.
         if !text.contains('\n') {
             return self.add(text.strip_prefix(' ').unwrap_or(text).trim_end());
         }
@@ -154,7 +153,7 @@ impl Lines {
 }
 
 fn is_note(line: &str) -> bool {
-    // Not every line that starts with the word is a note, e.g. `TODO is the name of a list`.
+    // Not every line that starts with `TODO` is a note, e.g. `TODO is the name of a list`.
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))
 }

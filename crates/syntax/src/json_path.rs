@@ -1,9 +1,9 @@
-//! JSON paths of printer columns, which we parse like Kubernetes' `jsonpath` package.
+//! JSON paths of printer columns, parsed like Kubernetes' `jsonpath` package.
 //!
-//! If the package cannot parse a path, the API server drops not only this column, but also those
-//! after it. When someone creates a definition, it only checks that the path starts with a dot.
+//! If the package cannot parse a path, the API server drops this column and all columns after it.
+//! When a CRD is created, the API server only checks that the path starts with a dot.
 
-/// A step of a path, from a value into it.
+/// A step of a path, down into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `.name`, after resolving escapes.
@@ -14,15 +14,15 @@ pub(crate) enum Step {
     Any,
 }
 
-/// What filters can compare with.
+/// Comparison operators in filters.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
 /// Parses the path of a printer column.
 ///
 /// # Errors
 ///
-/// Returns a phrase that says what we expected, if the API server cannot parse the path, or could never
-/// find a value with it.
+/// If the API server cannot parse the path, or could never find a value with it, returns a phrase
+/// that describes what was expected.
 pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
         return Err("it must begin with a dot".into());
@@ -91,7 +91,7 @@ fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     } else if inside == "*" {
         steps.push(Step::Any);
     } else if let Some(key) = quoted_key(inside) {
-        // The package parses the key as a path, so dots in it separate fields.
+        // The package parses the key as a path, so dots in the key separate fields.
         steps.extend(parse_steps(&format!(".{key}"))?);
     } else if is_slice(inside) {
         steps.push(Step::Elements);
@@ -108,8 +108,7 @@ fn quoted_key(inside: &str) -> Option<&str> {
     (!key.contains('\'')).then_some(key)
 }
 
-/// Matches an index or a slice, i.e. up to three integers with colons in between, which may all be
-/// missing.
+/// Matches an index or a slice: up to three integers separated by colons, all of them optional.
 fn is_slice(inside: &str) -> bool {
     let is_index = |part: &str| {
         let digits = part.strip_prefix('-').unwrap_or(part);
@@ -118,7 +117,7 @@ fn is_slice(inside: &str) -> bool {
     inside.split(':').count() <= 3 && inside.split(':').all(is_index)
 }
 
-/// Parses a filter whose `[?(` has been read, and returns the rest of the path.
+/// Parses a filter after its `[?(`, and returns the rest of the path.
 fn parse_filter(text: &str) -> Result<&str, String> {
     let mut quote = None;
     let mut before = '\0';
@@ -180,7 +179,7 @@ mod tests {
             (".spec.size", vec![field("spec"), field("size")]),
             (r".a\.b/c", vec![field("a.b/c")]),
             (".a['b']", vec![field("a"), field("b")]),
-            // The package splits the key, and so does `kubectl get -o jsonpath`.
+            // The package splits the key, as does `kubectl get -o jsonpath`.
             (".a['b.c']", vec![field("a"), field("b"), field("c")]),
             (r".a['b\.c']", vec![field("a"), field("b.c")]),
             (".a[0]", vec![field("a"), Step::Elements]),

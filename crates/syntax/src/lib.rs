@@ -1,8 +1,8 @@
 //! Parses Rust source into a model of types and markers.
 //!
-//! The derive and the static generator both call this crate, with one item at a time. That way,
-//! they accept the same items and report the same errors. Nothing in here resolves a path to
-//! another item, or opens a file. Checks that need a second item are in `rbuilder-generator`.
+//! The derive and the static generator both call this crate, with one item at a time, so that they
+//! accept the same items and report the same errors. Nothing in here resolves a path to another
+//! item or opens a file. Checks that need a second item are in `rbuilder-generator`.
 
 mod allow;
 mod args;
@@ -63,10 +63,10 @@ pub use webhook::{
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
 
-/// Returns the path in `#[crd(crate = "…")]`, where the emitted code finds rbuilder instead of at
+/// Returns the path in `#[crd(crate = "…")]`, which the emitted code uses for rbuilder instead of
 /// `::rbuilder`.
 ///
-/// Call it before the markers of the item are parsed, because that skips `crate`.
+/// Must be called before the markers of the item are parsed, because that skips `crate`.
 pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     for attr in attrs.iter().filter(|attr| attr.is("crd")) {
         let Some(arg) = attr.args().list.iter().find(|arg| arg.name == "crate") else {

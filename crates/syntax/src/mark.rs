@@ -1,9 +1,9 @@
-//! Marker tokens. The generator must not miss one of them, wherever in a file it is.
+//! Marker tokens. The generator must not miss any of them, wherever it is in a file.
 
 use crate::Diagnostic;
 use rbuilder_reader::token::{Mark, MarkWords, Tokens, lex_marked};
 
-/// Which marker a token belongs to.
+/// The marker that a token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// `CustomResource` in a `derive(…)`.
@@ -31,7 +31,7 @@ impl MarkKind {
         }
     }
 
-    /// Returns which marker it is that [`lex_file`] has found.
+    /// Returns the kind of a marker found by [`lex_file`].
     pub fn of(mark: &Mark) -> Self {
         match mark.word {
             "rbac" => MarkKind::Rbac,
@@ -41,11 +41,11 @@ impl MarkKind {
     }
 }
 
-/// Splits a file into tokens, and records those of markers as well as comments that are Go markers.
+/// Splits a file into tokens, recording marker tokens and comments that are Go markers.
 ///
 /// # Errors
 ///
-/// Returns an error if the text isn't Rust, as far as tokens can tell.
+/// Returns an error if the text can't be split into Rust tokens.
 pub fn lex_file(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &WORDS)
 }

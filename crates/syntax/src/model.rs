@@ -1,5 +1,5 @@
-//! The model of an item before types are resolved. It owns its values, and refers to the source
-//! only by [`Span`].
+//! The model of an item before types are resolved. Owns its values, and refers to the source only
+//! by [`Span`].
 
 use std::collections::BTreeMap;
 
@@ -13,72 +13,71 @@ use crate::names;
 pub struct Type {
     /// The Rust identifier without `r#`.
     pub ident: String,
-    /// True if we failed to parse a marker. Other errors may be just a consequence of that.
+    /// True if a marker failed to parse, in which case other errors may just be consequences.
     pub is_incomplete: bool,
-    /// True if a marker makes the type nullable. Serde then accepts the `null` only inside of an
+    /// True if a marker makes the type nullable. Serde then accepts `null` only inside of an
     /// `Option`.
     pub needs_option: bool,
     /// The span of the identifier.
     pub span: Span,
-    /// Where the first attribute starts, or the identifier if there are no attributes.
+    /// The start of the first attribute, or of the identifier if there are no attributes.
     pub start: u32,
     /// The type parameters in order, each with its default type.
     pub generics: Vec<(String, Option<TypeRef>)>,
-    /// What it looks like in JSON. The slots in there are indexes into `slots`.
+    /// The JSON representation. Slots are indexes into `slots`.
     pub container: Container,
-    /// The types that the container refers to, the way they are written.
+    /// The types that the container refers to, as written.
     pub slots: Vec<TypeRef>,
-    /// The types of the values in those slots for which `#[schemars(with)]` changes the type in the
-    /// schema, but not the value.
+    /// For slots with `#[schemars(with)]`, which changes the type in the schema but not the value:
+    /// the type of the value.
     pub value_types: BTreeMap<usize, TypeRef>,
-    /// The functions that generate the schemas of some slots for schemars, by slot.
+    /// Functions that generate the schema for schemars, by slot.
     pub schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// Where each `Site` of the container is, i.e. each field of a struct or each variant of an
+    /// The span of each `Site` of the container, i.e. of each field of a struct or variant of an
     /// enum.
     pub sites: Vec<Span>,
-    /// Where the named fields of each variant are.
+    /// The spans of the named fields of each variant.
     pub variant_sites: Vec<Vec<Span>>,
-    /// Where the markers on the type, on its fields and on its variants are.
+    /// The spans of the markers on the type, its fields and its variants.
     pub marker_spans: Vec<MarkerSpan>,
     /// `#[kube(group, version, kind, …)]`, if the type derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
-    /// Set if there is a `from` without an `into` or the other way round, although serde derives
-    /// both directions.
+    /// Set if there is a `from` without an `into` or vice versa, although serde derives both
+    /// directions.
     pub one_way: Option<OneWay>,
-    /// What serde's attributes say about the values of a struct's fields, in the order of the
-    /// fields.
+    /// The values of a struct's fields according to serde's attributes, in the order of the fields.
     pub values: Vec<FieldValue>,
-    /// The same for the named fields of each variant.
+    /// The values of the named fields of each variant.
     pub variant_values: Vec<Vec<FieldValue>>,
-    /// The default of the container, from which absent fields take their values.
+    /// The container's default, which provides the values of absent fields.
     pub whole_default: Option<DefaultSource>,
-    /// True if another type or an explicit schema takes the place of the type in JSON.
+    /// True if another type or an explicit schema replaces the type in JSON.
     pub is_replaced: bool,
-    /// The discriminants of the variants of an enum, provided that we know all of them.
+    /// The discriminants of an enum's variants, provided that all of them are known.
     pub numbers: Option<Vec<i64>>,
     /// The integer type in `#[repr(…)]`.
     pub repr: Option<String>,
-    /// The index of the variant that has `#[default]`.
+    /// The index of the variant with `#[default]`.
     pub default_variant: Option<usize>,
 }
 
-/// Where a marker is.
+/// The location of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerSpan {
-    /// The name of the type, field or variant that has the marker.
+    /// The name of the type, field or variant with the marker.
     pub owner: Span,
     /// The name of the marker or constraint.
     pub name: &'static str,
-    /// Where its value is, or its name if it has no value.
+    /// The span of its value, or of its name if it has no value.
     pub span: Span,
 }
 
 /// A function that returns a schema, as in `#[schemars(schema_with = "path")]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaFunction {
-    /// The path the way it's written, possibly with type arguments.
+    /// The path as written, possibly with type arguments.
     pub path: String,
-    /// Where the path is.
+    /// The span of the path.
     pub span: Span,
 }
 
@@ -87,15 +86,15 @@ pub struct SchemaFunction {
 pub struct AbsentField<'a> {
     /// The field.
     pub field: &'a Field,
-    /// Where its name is.
+    /// The span of the field's name.
     pub span: Span,
-    /// The index of its variant, if it's a field of an enum.
+    /// The index of the variant, for a field of an enum.
     pub variant: Option<usize>,
-    /// Its index among the fields.
+    /// The index among the fields.
     pub position: usize,
-    /// What serde's attributes say about its value.
+    /// The field's value according to serde's attributes.
     pub said: &'a FieldValue,
-    /// What its value is if the field is absent.
+    /// The value if the field is absent.
     pub value: &'a AbsentValue,
 }
 
@@ -110,16 +109,15 @@ impl AbsentField<'_> {
 }
 
 impl Type {
-    /// Returns where a marker on the type, field or variant is whose name is at `owner`. It's
-    /// `None` if the marker isn't written there, e.g. because an attribute of another tool implies
-    /// it.
+    /// Returns the span of a marker on the type, field or variant whose name is at `owner`. `None`
+    /// if the marker isn't written there, e.g. because an attribute of another tool implies it.
     pub fn marker_span(&self, owner: Span, name: &str) -> Option<Span> {
         let mut spans = self.marker_spans.iter();
         let found = spans.find(|marker| marker.owner == owner && marker.name == name)?;
         Some(found.span)
     }
 
-    /// Returns the type of the values in a slot, which isn't always the type of its schema.
+    /// Returns the type of the values in a slot, which can differ from the type of its schema.
     pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
         self.value_types.get(&slot).or_else(|| self.slots.get(slot))
     }
@@ -164,52 +162,52 @@ fn add_absent<'a>(
     }
 }
 
-/// What serde's attributes say about the value of a field.
+/// The value of a field according to serde's attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValue {
-    /// The default of the field, if it's to be part of the schema.
+    /// The default of the field, if it's supposed to be part of the schema.
     pub absent: Option<AbsentValue>,
     /// The function in `skip_serializing_if`.
     pub skip_if: Option<String>,
     /// True if serde never serializes the field.
     pub is_unwritten: bool,
-    /// True if a function serializes the field, because the type does not tell us the JSON then.
+    /// True if a function serializes the field, so that the type does not determine the JSON.
     pub is_opaque: bool,
 }
 
-/// The value that an absent field has.
+/// The value of an absent field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: DefaultSource,
-    /// True if only schemars knows of the default, and serde still requires the field.
+    /// True if only schemars knows of the default and serde still requires the field.
     pub is_shown_only: bool,
 }
 
-/// Where a default comes from.
+/// The source of a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefaultSource {
-    /// The `Default` of the field's type, or that of the struct.
+    /// The `Default` of the field's type, or of the struct.
     Type,
     /// The function with this path.
     Function(String),
-    /// The field of the same name in the default of the container.
+    /// The field of the same name in the container's default.
     Container,
 }
 
 /// A `from` or an `into` that converts in one direction only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWay {
-    /// Where the other type is.
+    /// The span of the other type.
     pub span: Span,
-    /// True if it's the other type that is deserialized.
+    /// True if the other type is the one deserialized.
     pub is_read: bool,
-    /// The names that the type's own fields have in JSON, sorted. It's `None` unless the type is a
-    /// struct with named fields.
+    /// The JSON names of the type's own fields, sorted. `None` unless the type is a struct with
+    /// named fields.
     pub fields: Option<Vec<String>>,
 }
 
-/// The keys of kube-derive, which we parse the same way, and those of `#[crd(…)]`.
+/// The keys of kube-derive, parsed in the same way, and those of `#[crd(…)]`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // kube's keys of the same names
 pub struct CustomResource {
@@ -218,38 +216,38 @@ pub struct CustomResource {
     pub version: String,
     pub kind: String,
     pub kind_span: Span,
-    /// The name of the struct that kube-derive generates, if it isn't the kind.
+    /// The name of the struct that kube-derive generates, if it differs from the kind.
     pub root: Option<String>,
     pub plural: Option<String>,
     pub singular: Option<String>,
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
-    /// True if the fields are at the root of the object, which has no `spec` then.
+    /// True if the fields are at the root of the object instead of in `spec`.
     pub no_spec: bool,
-    /// `#[crd(optional_spec)]`, with which the API server accepts objects that have no spec.
+    /// `#[crd(optional_spec)]`: the API server accepts objects without a spec.
     pub optional_spec: bool,
-    /// `#[crd(root_schema = { … })]`, i.e. keys that the schema of the object has on top of those
-    /// that every kind has.
+    /// `#[crd(root_schema = { … })]`: keys of the object's schema in addition to those that every
+    /// kind has.
     pub root_schema: Option<Box<rbuilder_schema::Schema>>,
-    /// `#[crd(status_subresource = …)]`. Without it, a kind has the subresource if it has a type
-    /// for the status.
+    /// `#[crd(status_subresource = …)]`. By default, a kind has the subresource if it has a status
+    /// type.
     pub status_subresource: Option<bool>,
-    /// The type of the status, the way it's written.
+    /// The type of the status, as written.
     pub status: Option<TypeRef>,
     /// The struct that stackable-versioned generates and then uses as the type of the status.
     pub tracked_status: Option<TrackedStatus>,
     pub scale: Option<Scale>,
     pub print_columns: Vec<PrintColumn>,
-    /// The fields that field selectors can use (`selectable`).
+    /// The fields available in field selectors (`selectable`).
     pub selectable_fields: Vec<SelectableField>,
-    /// The description of the root, which is kube's `doc`.
+    /// The description of the root, from kube's `doc`.
     pub doc: Option<String>,
     pub storage: bool,
-    /// True if `storage` is written out.
+    /// True if `storage` is explicit.
     pub is_storage_written: bool,
     pub served: bool,
-    /// `None` if it isn't deprecated, and `Some(None)` if it is, but without a warning of its own.
+    /// `None` if the version isn't deprecated, and `Some(None)` if it has the default warning.
     pub deprecated: Option<Option<String>>,
     /// The CEL rules at the root.
     pub validations: Vec<rbuilder_schema::Cel>,
@@ -257,28 +255,27 @@ pub struct CustomResource {
     pub labels: Vec<(String, String)>,
     /// `#[crd(conversion(…))]`.
     pub conversion: Option<Conversion>,
-    /// Where the schema in `Kind::crd()` comes from.
+    /// The source of the schema in `Kind::crd()`.
     pub schema_mode: SchemaMode,
-    /// Where kube's key `schema` is, or else the item.
+    /// The span of kube's key `schema`, or of the item without this key.
     pub schema_span: Span,
     /// `#[csv(…)]`.
     pub csv: CsvKind,
 }
 
-/// The struct that stackable-versioned puts around the status of a kind, to store the values that
-/// other versions don't have.
+/// The struct in which stackable-versioned wraps the status of a kind, to store values that other
+/// versions lack.
 #[derive(Clone, Debug)]
 pub struct TrackedStatus {
     /// The name of the struct.
     pub name: String,
-    /// The type that the kind has for its status in the source. It's resolved outside of the
-    /// versions.
+    /// The kind's status type in the source. Resolved outside of the versions.
     pub original: Option<TypeRef>,
-    /// Where that type is, or else the kind.
+    /// The span of that type, or else of the kind.
     pub span: Span,
 }
 
-/// What kube's key `schema` says.
+/// The value of kube's key `schema`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaMode {
     /// The schema is derived from the Rust types.
@@ -286,7 +283,7 @@ pub enum SchemaMode {
     Derived,
     /// The kind has a handwritten `impl JsonSchema`.
     Manual,
-    /// The program doesn't give the kind a schema.
+    /// The program doesn't provide a schema for the kind.
     Disabled,
 }
 
@@ -296,7 +293,7 @@ impl CustomResource {
         self.status_subresource.unwrap_or(self.status.is_some())
     }
 
-    /// Returns which parts the objects of the kind have.
+    /// Returns the parts of the kind's objects.
     pub fn object_parts(&self) -> ObjectParts {
         ObjectParts {
             has_spec: !self.no_spec,
@@ -304,17 +301,15 @@ impl CustomResource {
         }
     }
 
-    /// Returns the singular of the resource. If there is none in the source, it's that of
-    /// kube-derive.
+    /// Returns the singular of the resource, which defaults to kube-derive's.
     pub fn singular_name(&self) -> String {
         self.singular
             .clone()
             .unwrap_or_else(|| names::singular(&self.kind))
     }
 
-    /// Returns the plural of the resource, by which the program refers to it in requests. If there
-    /// is none in the source, it's that of kube-derive, which depends on the singular rather than
-    /// on the kind.
+    /// Returns the plural of the resource, which the program uses in requests. Defaults to
+    /// kube-derive's, which depends on the singular rather than on the kind.
     pub fn plural_name(&self) -> String {
         self.plural
             .clone()
@@ -327,13 +322,13 @@ impl CustomResource {
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
     pub span: Span,
-    /// True if a webhook converts them. Otherwise the API server only changes the version.
+    /// True if a webhook converts objects. Otherwise the API server only changes the version.
     pub webhook: bool,
     pub service_name: String,
     pub service_namespace: String,
     pub service_port: Option<u16>,
     pub path: String,
-    /// If there is a URL, it takes the place of the service.
+    /// Replaces the service.
     pub url: Option<String>,
     pub ca_bundle: Option<String>,
     pub review_versions: Vec<String>,
@@ -347,13 +342,12 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
-    /// Where the paths are, by the name of the field. There are none if the scale is written as
-    /// JSON.
+    /// The spans of the paths, by field name. Empty if the scale is written as JSON.
     pub path_spans: Vec<(&'static str, Span)>,
 }
 
 impl Scale {
-    /// Returns where a path is, or else the whole marker.
+    /// Returns the span of a path, or else of the entire marker.
     pub fn span_of(&self, name: &str) -> Span {
         let found = self.path_spans.iter().find(|(known, _)| *known == name);
         found.map_or(self.span, |(_, span)| *span)
@@ -373,10 +367,10 @@ pub struct PrintColumn {
     pub priority: Option<i32>,
 }
 
-/// A field that field selectors can use.
+/// A field available in field selectors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectableField {
-    /// Where the path is.
+    /// The span of the path.
     pub span: Span,
     /// The path from the root of the object, e.g. `.spec.size`.
     pub json_path: String,
@@ -388,10 +382,10 @@ pub struct SelectableField {
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,
-    /// Where the groups are.
+    /// The span of the groups.
     pub groups_span: Span,
     pub resources: Vec<String>,
-    /// Where the resources are.
+    /// The span of the resources.
     pub resources_span: Span,
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,

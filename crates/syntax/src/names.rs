@@ -1,4 +1,4 @@
-//! Names that other tools derive: field names by serde's `rename_all`, and plurals by kube-derive.
+//! Names derived by other tools: field names by serde's `rename_all`, and plurals by kube-derive.
 
 /// One of the rules of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Case {
     ScreamingKebab,
 }
 
-/// As serde spells them.
+/// Spelled as in serde.
 const CASES: [(&str, Case); 8] = [
     ("lowercase", Case::Lower),
     ("UPPERCASE", Case::Upper),
@@ -27,7 +27,7 @@ const CASES: [(&str, Case); 8] = [
 ];
 
 impl Case {
-    /// Parses a rule the way serde spells it, e.g. `camelCase`.
+    /// Parses a rule in serde's spelling, e.g. `camelCase`.
     pub fn parse(text: &str) -> Option<Case> {
         CASES
             .iter()
@@ -39,7 +39,7 @@ impl Case {
         CASES.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the name of a field in JSON. serde only splits words at `_`, so `http2_url` becomes
+    /// Returns the JSON name of a field. serde only splits words at `_`, so `http2_url` becomes
     /// `http2Url`, and `iPv4` stays `iPv4`.
     pub fn field(self, ident: &str) -> String {
         match self {
@@ -52,8 +52,8 @@ impl Case {
         }
     }
 
-    /// Returns the name of a variant in JSON. For serde, every upper-case letter starts a new word,
-    /// so `HTTPServer` becomes `h-t-t-p-server` in kebab case.
+    /// Returns the JSON name of a variant. To serde, every upper-case letter starts a new word, so
+    /// `HTTPServer` becomes `h-t-t-p-server` in kebab case.
     pub fn variant(self, ident: &str) -> String {
         match self {
             Case::Lower => ident.to_ascii_lowercase(),
@@ -72,12 +72,12 @@ fn pascal(ident: &str) -> String {
     let mut name = String::with_capacity(ident.len());
     let mut rest = Some(ident);
     while let Some(text) = rest {
-        // Names are so short that it would take longer to set up `split`.
+        // Names are so short that setting up `split` would take longer.
         let end = text.bytes().position(|byte| byte == b'_').unwrap_or(text.len());
         let start = name.len();
         name.push_str(&text[..end]);
-        // serde only changes ASCII letters. If the word starts with another character, `get_mut`
-        // returns `None`.
+        // serde only changes ASCII letters. `get_mut` returns `None` if the word starts with
+        // another character.
         if let Some(first) = name.get_mut(start..=start) {
             first.make_ascii_uppercase();
         }
@@ -104,14 +104,13 @@ fn words(ident: &str, separator: char) -> String {
     name
 }
 
-/// Returns the singular that kube-derive uses if a kind has no `singular`. It's the kind in lower
-/// case.
+/// Returns kube-derive's default for `singular`: the kind in lower case.
 pub fn singular(kind: &str) -> String {
     kind.to_ascii_lowercase()
 }
 
-/// Returns the plural that kube-derive makes of the singular if there is no `plural`. It ends in
-/// `es` after a sibilant, in `ies` instead of a `y` after a consonant, and in `s` otherwise.
+/// Returns kube-derive's default for `plural`. It ends in `es` after a sibilant, in `ies` instead
+/// of a `y` after a consonant, and in `s` otherwise.
 pub fn plural(singular: &str) -> String {
     let hisses = ["s", "x", "z", "ch", "sh"];
     if hisses.iter().any(|ending| singular.ends_with(ending)) {

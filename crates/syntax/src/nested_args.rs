@@ -5,12 +5,12 @@ use crate::marker::{describe_cel_args, describe_external_docs_args};
 use crate::table::ArgDoc;
 use crate::webhook::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// An argument that has arguments of its own.
+/// An argument with nested arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedArgs {
-    /// How it's written, e.g. `scale(…)`.
+    /// The form in source, e.g. `scale(…)`.
     pub form: &'static str,
-    /// The arguments in its parentheses.
+    /// The arguments in the parentheses.
     pub args: Vec<ArgDoc>,
 }
 

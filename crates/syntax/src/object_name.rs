@@ -1,4 +1,4 @@
-//! What names of objects, labels and paths must look like for the API server.
+//! The API server's format of object names, labels and paths.
 
 /// An RFC 1123 label, e.g. a namespace or a part of a domain.
 pub(crate) fn is_label(text: &str) -> bool {
@@ -10,15 +10,14 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| is_lower_or_digit(*byte) || *byte == b'-')
 }
 
-/// An RFC 1035 label, e.g. the name of a Service. Unlike other labels, it has to start with a
-/// letter.
+/// An RFC 1035 label, e.g. the name of a Service. Unlike other labels, it must start with a letter.
 pub(crate) fn is_service_name(text: &str) -> bool {
     is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// An RFC 1123 subdomain, e.g. an API group or the name of most objects.
 pub(crate) fn is_subdomain(text: &str) -> bool {
-    // Kubernetes only limits the total length, so a part may have more than 63 characters.
+    // Kubernetes only limits the total length, so a part may exceed 63 characters.
     let is_part = |part: &str| {
         let bytes = part.as_bytes();
         bytes.first().is_some_and(|byte| is_lower_or_digit(*byte))

@@ -1,9 +1,8 @@
-//! Checks each printer column on its own, against the other columns of a version, and against the
+//! Checks each printer column by itself, against the other columns of a version, and against the
 //! schema.
 //!
-//! The checks follow the API server's conversion of table cells. A path to a missing field or a
-//! mismatched type leaves the column empty. A path that cannot be parsed also drops the columns
-//! after it.
+//! The checks follow the API server's conversion of table cells. With a path to a missing field or
+//! a mismatched type, the column stays empty. An unparsable path also drops all columns after it.
 //!
 //! `custom_resource/column.rs` parses a column's arguments, and `json_path.rs` parses its path.
 //! `crates/generator/src/crd/check.rs` calls the checks that need the schema.
@@ -63,7 +62,8 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
             let help = "write a path such as `.status.conditions[?(@.type==\"Ready\")].status`: the API server drops this column and those after it";
             Diagnostic::error(place, format!("`{path}` is not a valid JSON path: {reason}")).help(help)
         } else {
-            // The user may have written it as for `kubectl get -o jsonpath`, e.g. `{.spec.size}`.
+            // The user may have written the path for `kubectl get -o jsonpath`, e.g.
+            // `{.spec.size}`.
             let bare = path.trim_start_matches('$').trim_start_matches(['{', '.']);
             Diagnostic::error(place, format!("`{path}` is not a valid JSON path"))
                 .help(format!("write `.{}`", bare.trim_end_matches('}')))
@@ -72,8 +72,8 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     found
 }
 
-/// Checks the columns of a version against each other and against the schema. Each column on its
-/// own has been checked when it was parsed.
+/// Checks the columns of a version against each other and against the schema. Individual columns
+/// were checked when they were parsed.
 pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (position, column) in columns.iter().enumerate() {
@@ -115,8 +115,8 @@ fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnos
     Some(Diagnostic::warning(column.span, message).help(help))
 }
 
-/// Returns why the column cannot show the values of the field, together with help. We follow the
-/// API server's conversion of table cells.
+/// Returns the reason why the column cannot show the values of the field, and help. Follows the API
+/// server's conversion of table cells.
 fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
     let found = schema.schema_type?;
     let is_shown = match column.column_type.as_str() {
@@ -124,7 +124,7 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
         "number" => matches!(found, SchemaType::Integer | SchemaType::Number),
         "boolean" => found == SchemaType::Boolean,
         "date" => found == SchemaType::String,
-        // The API server shows any value as a string.
+        // The API server displays any value as a string.
         _ => true,
     };
     if !is_shown {
@@ -178,7 +178,7 @@ fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     PathEnd::Schema(schema)
 }
 
-/// The schema of a CRD does not say what is in `metadata`.
+/// A schema for `metadata`, whose contents the schema of a CRD does not describe.
 fn object_meta() -> &'static Schema {
     static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
         let text = |format: Option<&str>| Schema {

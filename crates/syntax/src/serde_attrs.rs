@@ -1,7 +1,7 @@
-//! Reads the serde attributes that make a difference to the JSON of a type, and skips others.
+//! Reads the serde attributes that affect the JSON of a type, and skips the others.
 //!
-//! serde's derive reports mistakes to the compiler. The generator runs without a compiler, so it
-//! reports unknown keys itself.
+//! serde's derive reports mistakes to the compiler. The generator runs without one, so it reports
+//! unknown keys itself.
 
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
@@ -12,7 +12,7 @@ use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session, suggest};
 
-/// What goes for deserializing and for serializing, and where the attribute is.
+/// Separate values for deserializing and serializing, and the location of the attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions<T> {
     pub(crate) read: Option<T>,
@@ -37,7 +37,7 @@ impl<T> Directions<T> {
         if is_duplicate {
             report_duplicate(arg, session);
         }
-        // There may be one `rename` for each direction.
+        // There may be a `rename` for each direction.
         self.read = self.read.take().or(other.read);
         self.written = self.written.take().or(other.written);
         self.span = self.span.or(other.span);
@@ -49,22 +49,22 @@ pub(crate) struct ContainerAttrs {
     rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) rename_all_fields: Directions<Case>,
-    /// serde takes absent fields from this.
+    /// The source of absent fields in serde.
     pub(crate) default: Option<DefaultSource>,
     pub(crate) transparent: bool,
     tag: Option<String>,
     content: Option<String>,
     untagged: bool,
-    /// The type in `from`, `try_from` or `into`, which is what the JSON looks like.
+    /// The type in `from`, `try_from` or `into`, which determines the JSON.
     pub(crate) stands_for: Option<(String, Span)>,
-    /// Kept apart until we know whether there is a `from`.
+    /// Kept separate until it's clear whether there is a `from`.
     into: Option<(String, Span)>,
     pub(crate) denies_unknown: Option<Span>,
-    /// Set if only one direction is converted. True is `from`, false is `into`.
+    /// Set if only one direction is converted: true for `from`, false for `into`.
     pub(crate) is_one_way: Option<bool>,
-    /// schemars' own `default` wins in the schema.
+    /// schemars' own `default`, which wins in the schema.
     pub(crate) shown_default: Option<DefaultSource>,
-    /// Keys that schemars has, but serde doesn't.
+    /// Keys that exist in schemars but not in serde.
     pub(crate) foreign: Foreign,
 }
 
@@ -78,7 +78,7 @@ impl ContainerAttrs {
         }
     }
 
-    /// Returns the field that `tag` adds to a struct. Its value is the name of the struct.
+    /// Returns the field that `tag` adds to a struct, with the struct's name as its value.
     pub(crate) fn struct_tag(&self, ident: &str) -> Option<(String, String)> {
         let name = self.rename.written.as_deref().unwrap_or(ident);
         self.tag.clone().map(|tag| (tag, name.to_owned()))
@@ -89,21 +89,21 @@ impl ContainerAttrs {
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) default: Option<DefaultSource>,
-    /// schemars' own `default` wins in the schema, though serde may still require the field.
+    /// schemars' own `default`, which wins in the schema. serde may still require the field.
     pub(crate) shown_default: Option<DefaultSource>,
     pub(crate) skip: bool,
-    /// serde writes the field, but doesn't read it (`skip_deserializing`).
+    /// serde writes but doesn't read the field (`skip_deserializing`).
     pub(crate) output_only: bool,
-    /// serde reads the field, but doesn't write it (`skip_serializing`).
+    /// serde reads but doesn't write the field (`skip_serializing`).
     pub(crate) input_only: Option<Span>,
     /// The function in `skip_serializing_if`.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
-    /// Set by `with`, `serialize_with` or `deserialize_with`, since the Rust type does not tell us
-    /// the JSON then.
+    /// Set by `with`, `serialize_with` or `deserialize_with`: the Rust type does not determine the
+    /// JSON.
     pub(crate) opaque: Option<Opaque>,
     /// Set by `with` and `deserialize_with`. serde only calls the function for a field that is
-    /// present, so it requires the field even if that is an `Option`.
+    /// present, and therefore requires even an `Option`.
     pub(crate) read_by_function: bool,
     pub(crate) foreign: Foreign,
 }
@@ -112,10 +112,10 @@ pub(crate) struct FieldAttrs {
 #[derive(Clone, Copy)]
 pub(crate) struct Opaque {
     pub(crate) span: Span,
-    /// False if there are only functions for reading, because the type determines what is written
-    /// then.
+    /// False if there are only deserialization functions, so that the type determines the
+    /// serialized JSON.
     pub(crate) writes: bool,
-    /// Set by `with` and `serde_as`. For these, schemars requires a type with a schema, while it
+    /// Set by `with` and `serde_as`. For these, schemars requires a type with a schema, whereas it
     /// ignores single functions.
     pub(crate) is_module: bool,
 }
@@ -146,11 +146,11 @@ impl Opaque {
 /// Keys of `#[schemars(…)]` that describe JSON which serde neither reads nor writes.
 #[derive(Default)]
 pub(crate) struct Foreign {
-    /// serde's names, if schemars has its own.
+    /// serde's names, if schemars has different ones.
     rename: Option<Directions<String>>,
-    /// schemars leaves the field out of the schema.
+    /// schemars omits the field from the schema.
     pub(crate) skip: Option<Span>,
-    /// Other keys, and where they are.
+    /// Other keys with their locations.
     pub(crate) keys: Vec<(String, Span)>,
 }
 
@@ -250,7 +250,7 @@ const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     }),
 ];
 
-/// These keys mean something else to schemars.
+/// Keys with a different meaning in schemars.
 const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ArgRow::once(
         "default",
@@ -302,7 +302,7 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
     }),
 ];
 
-/// These keys mean something else to schemars.
+/// Keys with a different meaning in schemars.
 const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
     ArgRow::once(
         "default",
@@ -399,7 +399,7 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
         "unknown serde attribute `{}`: the schema is made without it",
         arg.name
     );
-    // This is only a warning, because a newer serde may have the key.
+    // Only a warning, because the key may exist in a newer serde.
     let help = match suggest::find_nearest(arg.name, KEYS.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "remove it, unless your serde has it".to_owned(),
@@ -407,10 +407,10 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     session.report(Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// Returns the span of a function that reads or writes a value, if it changes the JSON.
+/// Returns the span of a (de)serialization function, if it changes the JSON.
 fn changes_form(arg: &Arg<'_>) -> Option<Span> {
-    // For example, `singleton_map` of serde_yaml and its successors makes enums in YAML look like
-    // in JSON.
+    // E.g. `singleton_map` of serde_yaml and its successors makes enums in YAML look the same as in
+    // JSON.
     let path = arg.literal().and_then(|literal| literal.value.as_str());
     let keeps_form = path.is_some_and(|path| {
         path.split("::")
@@ -430,15 +430,15 @@ fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
     arg.text(session).map(|text| (text, arg.value_span()))
 }
 
-/// serde's keys, and schemars' keys, which win in the schema.
+/// serde's keys, and schemars' keys, which take precedence in the schema.
 struct Keys<'t, 'a> {
     serde: Vec<&'t Arg<'a>>,
     schemars: Vec<&'t Arg<'a>>,
 }
 
 impl<'t, 'a> Keys<'t, 'a> {
-    /// Errors in `#[schemars(…)]` are reported along with its markers, so this only reports those
-    /// in `#[serde(…)]`.
+    /// Reports errors in `#[serde(…)]` only: those in `#[schemars(…)]` are reported along with its
+    /// markers.
     fn of(attrs: &'t [Attribute<'a>], session: &mut Session) -> Self {
         let serde = attrs.iter().filter(|attr| attr.is("serde"));
         Keys {
@@ -459,8 +459,7 @@ impl<'t, 'a> Keys<'t, 'a> {
         draft.value
     }
 
-    /// Reads serde's keys and then those of schemars. If both tables have a row, the one in `shown`
-    /// wins.
+    /// Reads serde's keys, then schemars'. If both tables have a row, the one in `shown` wins.
     fn read_shown<T>(
         &self,
         read: T,
@@ -480,7 +479,7 @@ impl<'t, 'a> Keys<'t, 'a> {
         draft.value
     }
 
-    /// Clears serde's value of a key that schemars overrides, and returns it.
+    /// Takes serde's value of a key that schemars overrides.
     fn take_renamed<T>(&self, name: &str, to: &mut Directions<T>) -> Option<Directions<T>> {
         let is_told = self.schemars.iter().any(|arg| arg.name == name);
         is_told.then(|| std::mem::take(to))
@@ -516,9 +515,9 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
         (None, Some(_)) => Some(false),
         _ => None,
     };
-    // We describe the type that is read, so `into` only counts without a `from`.
+    // The schema describes the type that is read, so `into` only counts without a `from`.
     read.stands_for = read.stands_for.or(into);
-    // On a type, schemars' `with` says which schema to use.
+    // On a type, schemars' `with` specifies the schema to use.
     for arg in args::list_args(attrs, &["schemars"]) {
         if arg.name == "with" {
             read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
@@ -528,7 +527,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// Removes whitespace, since it doesn't make a difference between types.
+/// Removes whitespace, which is insignificant in types.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -541,10 +540,10 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
         read = keys.read_shown(read, SHOWN_FIELD, FIELD, session);
         keys.note_foreign(&mut read.foreign);
     }
-    // `serde_as` adds `with`, and also `default` if the type is an `Option`.
+    // `serde_as` adds `with`, and also `default` for an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
-    // This is just another way to write `skip`.
+    // Equivalent to `skip`.
     read.skip |= read.input_only.is_some() && read.output_only;
     read.foreign.skip = read.foreign.skip.filter(|_| !read.skip);
     read
@@ -603,7 +602,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// What is missing here comes from the rules of the container.
+    /// Fills gaps from the rules of the container.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),
@@ -613,7 +612,7 @@ impl Directions<Case> {
     }
 }
 
-/// Returns the name that serde reads, and warns if it writes another one.
+/// Returns the name that serde reads, and warns if serde writes a different one.
 pub(crate) fn wire_name(
     ident: &str,
     rename: &Directions<String>,
@@ -622,7 +621,7 @@ pub(crate) fn wire_name(
     session: &mut Session,
 ) -> String {
     let read = pick(&rename.read, rename_all.read, ident, by_case);
-    // Most fields have the same rules in both directions, so we rarely need the second name.
+    // Most fields have the same rules in both directions and don't need the second name.
     let has_two_rules = rename.read != rename.written || rename_all.read != rename_all.written;
     if has_two_rules
         && pick(&rename.written, rename_all.written, ident, by_case) != read
@@ -635,8 +634,8 @@ pub(crate) fn wire_name(
     read
 }
 
-/// Reports keys with which schemars describes other JSON than serde reads. Only call this for types
-/// that derive `Deserialize`, because nobody reads the others.
+/// Reports keys with which schemars describes JSON other than what serde reads. Only for types that
+/// derive `Deserialize`, since other types are never read.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
         let message = format!("`{key}` is set for schemars but not for serde");
@@ -645,7 +644,7 @@ pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     }
 }
 
-/// Reports a field or variant if the schema calls it `shown`, but serde reads another name.
+/// Reports a field or variant called `shown` in the schema if serde reads a different name.
 pub(crate) fn check_foreign_name(
     foreign: &Foreign,
     shown: &Directions<String>,

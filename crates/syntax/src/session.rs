@@ -1,4 +1,5 @@
-//! What all parts of a parse share: diagnostics, constants, and the types that the derive emits.
+//! State shared by all parts of a parse: diagnostics, constants, and the types emitted by the
+//! derive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,41 +8,40 @@ use serde_json::Value;
 
 use crate::{Allow, Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
 
-/// The state of a parse. The generator has one per file, and the derive one per item.
+/// The state of a parse: one per file in the generator, one per item in the derive.
 #[derive(Debug, Default)]
 pub struct Session {
     /// All diagnostics so far.
     pub diagnostics: Diagnostics,
-    /// The codes that `allow(…)` has named so far.
+    /// The codes named in `allow(…)` so far.
     pub allows: Vec<Allow>,
-    /// The current item with its attributes. This is what an `allow(…)` on it applies to.
+    /// The current item with its attributes, i.e. the scope of an `allow(…)` on it.
     pub scope: Span,
     /// Only kept for the derive, which emits them.
     slot_types: Option<Vec<SlotType>>,
-    /// We failed to parse a marker of the last item.
+    /// A marker of the last item failed to parse.
     pub(crate) is_incomplete: bool,
-    /// Which library generates the schema of the last item.
+    /// The library that generates the schema of the last item.
     pub(crate) schema_source: SchemaSource,
-    /// Patterns that we know to be valid. Many fields share a pattern, so there's no need to parse
-    /// it each time.
+    /// Patterns known to be valid. Many fields share a pattern, which needn't be parsed each time.
     good_patterns: BTreeSet<String>,
     /// The values of the program's constants, by path as written in attributes.
     constants: BTreeMap<String, Value>,
-    /// Constants in attributes whose values we don't know.
+    /// Constants in attributes whose values aren't known.
     missing_constants: BTreeSet<String>,
-    /// Which version stackable-versioned generates the items for.
+    /// The version for which stackable-versioned generates the items.
     pub(crate) module_version: Option<ModuleVersion>,
 }
 
-/// The type of a slot the way the derive emits it.
+/// The type of a slot as emitted by the derive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotType {
-    /// The tokens of the item that are in this span.
+    /// The tokens of the item within this span.
     Written(Span),
-    /// A type that a marker names, or one that takes the place of the declared type.
+    /// A type named in a marker, or one that replaces the declared type.
     Text(String),
-    /// The path of a function that returns the schema. There is also the span of the declared type,
-    /// unless there's no such type.
+    /// The path of a function that returns the schema, and the span of the declared type, if there
+    /// is one.
     Function(String, Option<Span>),
 }
 
@@ -54,8 +54,8 @@ impl Session {
         }
     }
 
-    /// Creates a session that knows the values of constants. Their paths are those in the
-    /// attributes of schemars and validators, and the value of a regular expression is its pattern.
+    /// Creates a session with the values of constants, keyed by their paths in the attributes of
+    /// schemars and validators. The value of a regular expression is its pattern.
     pub fn with_constants(constants: BTreeMap<String, Value>) -> Self {
         Session {
             constants,
@@ -63,19 +63,19 @@ impl Session {
         }
     }
 
-    /// Sets the version of all further items, in a module with stackable-versioned's
-    /// `#[versioned]`. They are then read the way they are in that version, and
-    /// `#[versioned(crd(…))]` on a struct counts as `#[kube(…)]`. Returns the version before.
+    /// Sets the version of all further items in a module with stackable-versioned's `#[versioned]`.
+    /// Items are then read as of that version, and `#[versioned(crd(…))]` on a struct counts as
+    /// `#[kube(…)]`. Returns the previous version.
     pub fn set_module_version(&mut self, version: Option<ModuleVersion>) -> Option<ModuleVersion> {
         std::mem::replace(&mut self.module_version, version)
     }
 
-    /// Takes the constants that someone asked for although we don't know their values.
+    /// Takes the constants that were requested but have no known value.
     pub fn take_missing_constants(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.missing_constants)
     }
 
-    /// Returns the value of a constant. If we don't know it, we record that someone asked for it.
+    /// Returns the value of a constant, or records the request if the value is unknown.
     pub(crate) fn constant(&mut self, path: &str) -> Option<Value> {
         let value = self.constants.get(path).cloned();
         if value.is_none() {
@@ -84,8 +84,8 @@ impl Session {
         value
     }
 
-    /// Returns true if it's the derive that is parsing the item. It can see the item's markers, but
-    /// not its other derives.
+    /// Returns true if the derive is parsing the item. It can see the item's markers, but not its
+    /// other derives.
     pub(crate) fn is_of_derive(&self) -> bool {
         self.slot_types.is_some()
     }
@@ -94,8 +94,8 @@ impl Session {
         self.schema_source == SchemaSource::CrdSchema
     }
 
-    /// Takes the slot types of the last item, in the order of the slots. There are none unless the
-    /// session keeps slot types.
+    /// Takes the slot types of the last item, in the order of the slots. Empty unless the session
+    /// keeps slot types.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Reads lists of arguments. A table describes each list, with one row per argument.
+//! Reads argument lists, each described by a table with one row per argument.
 //!
-//! All lists behave the same. An unknown name is an error, with a suggestion from the table. So is
-//! a duplicate, at its second place, and the first value stays. We go on after either error, to
-//! find further mistakes.
+//! All lists behave the same. An unknown name is an error, with a suggestion from the table. A
+//! duplicate is an error at its second place, and the first value is kept. Reading continues after
+//! either error, to find further mistakes.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
@@ -27,7 +27,7 @@ pub(crate) trait Target {
     fn seen(&mut self) -> &mut Seen;
 }
 
-/// `find` looks up the row of an argument, and `report_unknown` reports an argument that has none.
+/// `find` looks up the row of an argument, and `report_unknown` reports an argument without one.
 pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
     args: impl IntoIterator<Item = &'t Arg<'a>>,
     target: &mut T,
@@ -48,7 +48,7 @@ pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
     }
 }
 
-/// The arguments that we have read, and where their values are.
+/// The arguments read so far, with the spans of their values.
 #[derive(Default)]
 pub(crate) struct Seen {
     list: Vec<(&'static str, Span)>,
@@ -59,8 +59,7 @@ impl Seen {
         self.list.iter().any(|(seen, _)| *seen == name)
     }
 
-    /// Returns where the value of an argument is. If the argument is repeated, it's the first
-    /// value.
+    /// Returns the span of an argument's (first) value.
     pub(crate) fn at(&self, name: &str) -> Option<Span> {
         let found = self.list.iter().find(|(seen, _)| *seen == name);
         found.map(|(_, span)| *span)
@@ -89,25 +88,25 @@ pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
-/// An argument in a list, with its entry in the reference and how to read it.
+/// An argument in a list: its entry in the reference, and its parser.
 pub struct ArgRow<T: 'static> {
-    /// What the argument is called.
+    /// The name of the argument.
     pub name: &'static str,
-    /// Describes it in one line.
+    /// A one-line description.
     pub doc: &'static str,
-    /// True if it may be repeated.
+    /// True if the argument may be repeated.
     pub repeatable: bool,
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }
 
-/// What the reference says about an argument.
+/// An argument's entry in the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgDoc {
-    /// What the argument is called.
+    /// The name of the argument.
     pub name: &'static str,
-    /// Describes it in one line.
+    /// A one-line description.
     pub doc: &'static str,
-    /// True if it may be repeated.
+    /// True if the argument may be repeated.
     pub repeatable: bool,
 }
 
@@ -168,12 +167,12 @@ impl<T> Row<Draft<T>> for ArgRow<T> {
     }
 }
 
-/// A value that we are reading arguments into.
+/// A value being filled with arguments.
 #[derive(Default)]
 pub(crate) struct Draft<T> {
     pub(crate) value: T,
     pub(crate) seen: Seen,
-    /// We found an unknown argument, which may be a required one that is misspelled.
+    /// An unknown argument was found, which may be a misspelled required one.
     pub(crate) has_unknown: bool,
 }
 
@@ -192,8 +191,7 @@ impl<T: 'static> Draft<T> {
         }
     }
 
-    /// Reads the arguments of `owner`. `advice` has names from other tools, and what to write
-    /// instead.
+    /// Reads the arguments of `owner`. `advice` maps names from other tools to help.
     pub(crate) fn read(
         &mut self,
         owner: &str,
@@ -224,13 +222,13 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 
-    /// Checks that required arguments are there, and returns whether all of them are. `samples` has
-    /// their names, each with a value to suggest.
+    /// Checks for required arguments and returns whether all of them are present. `samples` has
+    /// their names, each with a suggested value.
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;
         for (name, sample) in samples.iter().filter(|(name, _)| !self.seen.has(name)) {
             is_whole = false;
-            // The unknown argument may be a misspelling of this one.
+            // The unknown argument may be a misspelling of this required one.
             if self.has_unknown {
                 continue;
             }

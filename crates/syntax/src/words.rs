@@ -1,16 +1,16 @@
-//! Lists of words, either as a string in kubebuilder's syntax, or as a Rust array.
+//! Lists of words: either a string in kubebuilder's syntax, or a Rust array.
 
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
-/// Reads a list of words, which is either `"a;b"` or `["a", "b"]`.
+/// Reads a list of words: either `"a;b"` or `["a", "b"]`.
 pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;
     for text in arg.texts(session)? {
         let parts: Vec<&str> = text.split(';').map(str::trim).collect();
-        // The empty string means the core group, so only an item of `groups` may be empty. Next to
-        // a `;`, it is more likely a typo, and would grant access that nobody wanted.
+        // The empty string is the core group, so only an item of `groups` may be empty. Next to a
+        // `;`, it is more likely a typo that would grant unintended access.
         let may_be_empty = arg.name == "groups" && parts.len() == 1;
         is_right &= may_be_empty || parts.iter().all(|part| !part.is_empty());
         words.extend(parts.into_iter().map(str::to_owned));
@@ -26,8 +26,8 @@ pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<Str
     is_right.then_some(words)
 }
 
-/// Reports a list item that contains a separator, such as `"get,list"`, since the user meant two
-/// items. URLs and resource names may contain separators.
+/// Reports a list item that contains a separator, such as `"get,list"`: the user meant two items.
+/// URLs and resource names may contain separators.
 fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> bool {
     const FREE: &[&str] = &["urls", "resource_names"];
     let is_separator = |byte: &u8| matches!(byte, b',' | b' ' | b'\t' | b'\n');

@@ -1,4 +1,4 @@
-//! `printcolumn(…)`, in both kinds of syntax that kube accepts.
+//! `printcolumn(…)`, in both notations that kube accepts.
 
 use serde::Deserialize;
 
@@ -81,7 +81,7 @@ pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
 
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
-    // kube inserts the text into a list, so there may be several objects with commas in between.
+    // kube inserts the text into a list, so it may contain several objects separated by commas.
     let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());
     match several {
         Some(several) => {

@@ -1,4 +1,4 @@
-//! `conversion(…)`, the webhook that converts objects between the versions of a kind.
+//! `conversion(…)`: the webhook that converts objects between the versions of a kind.
 
 use rbuilder_reader::Span;
 
@@ -86,7 +86,7 @@ pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
 
 const STRATEGIES: &[&str] = &["Webhook", "None"];
 
-/// Parses `conversion` or `conversion(…)`. The defaults are those of kubebuilder's scaffold.
+/// Parses `conversion` or `conversion(…)`, with the defaults of kubebuilder's scaffold.
 pub(super) fn read_conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
     let args = match &arg.value {
         ArgValue::Flag => &[],
@@ -156,7 +156,7 @@ fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Ses
     *to = text;
 }
 
-/// A CA bundle has to be PEM certificates that are encoded in base64.
+/// Parses a CA bundle, which must consist of base64-encoded PEM certificates.
 fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     let is_base64 = !text.is_empty()
@@ -165,7 +165,7 @@ fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
             .trim_end_matches('=')
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-    // This is `-----BEGIN` in base64.
+    // `-----BEGIN` in base64.
     if !is_base64 || !text.starts_with("LS0tLS1CRUdJTi") {
         let help = "remove it to let cert-manager inject it, or write a PEM certificate in base64";
         session.error_help(arg.value_span(), "expected a certificate bundle in base64", help);

@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 
-/// Returns the warning. `None` means the API server's default warning.
+/// Returns the warning, or `None` for the API server's default warning.
 pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<String> {
     if matches!(arg.value, ArgValue::Flag) {
         return None;
@@ -29,8 +29,7 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     Some(warning)
 }
 
-/// Like the API server's check, which is Go's `unicode.IsPrint`, except that we also accept
-/// unassigned characters.
+/// Like the API server's check with Go's `unicode.IsPrint`, but also accepts unassigned characters.
 fn is_printable(c: char) -> bool {
     let is_format = matches!(
         c,

@@ -12,7 +12,7 @@ use crate::{SchemaMode, SelectableField, Session, marker};
 /// A key of `#[kube(…)]` or `#[crd(…)]` on a kind.
 pub type ContainerKey = ArgRow<Parts>;
 
-/// The keys that kube-derive has for a kind.
+/// The keys that kube-derive supports on a kind.
 pub const KUBE_KEYS: &[ContainerKey] = &[
     ArgRow::once("group", "API group, a DNS name.", |arg, parts, session| {
         parts.group = arg.text(session)
@@ -192,8 +192,7 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// The keys of `#[crd(…)]` that kube lacks. They only affect the definition of the kind, not its
-/// objects.
+/// The keys of `#[crd(…)]` that kube lacks. They only affect the CRD, not the objects.
 pub const CRD_KEYS: &[ContainerKey] = &[
     ArgRow::repeatable(
         "annotation",
@@ -235,7 +234,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// Like kube, we accept `true`, `false`, just the name, and either word in quotes.
+/// Like kube, accepts `true`, `false`, a bare name, and either word in quotes.
 fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     match arg.literal().and_then(|literal| literal.value.as_str()) {
         Some("true") => Some(true),
@@ -258,12 +257,12 @@ fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     }
 }
 
-/// Reads `status = "path::Status"`. The quotes may be missing.
+/// Reads `status = "path::Status"`, with optional quotes.
 fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let span = arg.value_span();
     let ty = match &arg.value {
         ArgValue::Expr(expr) => match &expr.kind {
-            // The path has lost its type arguments, so parse the text again.
+            // The parsed path has lost its type arguments, so parse the text again.
             ExprKind::Path(_) => TypeRef::parse(expr.text, span),
             _ => None,
         },
@@ -298,7 +297,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
     marker::read_cel_rule(arg, session)
 }
 
-/// Reads JSON, which kube accepts instead of arguments.
+/// Reads JSON, an alternative to arguments in kube.
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut Session) -> Option<T> {
     let text = arg.text(session)?;
     serde_json::from_str(&text)

@@ -33,11 +33,10 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
     None
 }
 
-/// Annotations and labels have the same format of keys, but only the values of labels are
-/// restricted.
+/// Annotations and labels share a key format, but only the values of labels are restricted.
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
-    // The API server also accepts upper case in the domain of an annotation's key, but nobody uses
-    // it.
+    // The API server also accepts upper case in the domain of an annotation key, but nobody uses
+    // that.
     if !object_name::is_label_key(name) {
         let help = "use a name such as `tier`, or a domain and a name such as `example.com/tier`";
         let message = format!("`{name}` is not a valid key of {}", with_article(arg.name));

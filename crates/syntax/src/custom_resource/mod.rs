@@ -1,5 +1,4 @@
-//! The container keys of a kind, i.e. those of kube-derive in `#[kube(…)]`, and our own in
-//! `#[crd(…)]`.
+//! The container keys of a kind: those of kube-derive in `#[kube(…)]`, and our own in `#[crd(…)]`.
 
 mod column;
 mod conversion;
@@ -31,24 +30,23 @@ use crate::{CustomResource, Diagnostic, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
-/// What we have read about a kind so far. Something that is required may still be missing.
+/// The keys of a kind read so far. Required ones may still be missing.
 pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// The other keys, which aren't required.
+    /// The optional keys.
     made: CustomResource,
 }
 
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
-    // The compiler removes `#[derive(…)]` from the item that a derive macro sees. So the derive has
-    // to go by keys that only a kind can have.
+    // The compiler removes `#[derive(…)]` from the item passed to a derive macro, so detect a kind
+    // by keys that only a kind can have.
     has_derive(attrs, "CustomResource")
         || args::list_args(attrs, &["kube"]).any(|arg| matches!(arg.name, "group" | "version" | "kind"))
 }
 
-/// Reads the keys of a kind. Returns `None` if the type isn't a kind, or if it lacks a key that is
-/// required.
+/// Reads the keys of a kind. Returns `None` if the type isn't a kind, or lacks a required key.
 pub(crate) fn parse_custom_resource(
     attrs: &[Attribute<'_>],
     ident: Ident<'_>,
@@ -77,8 +75,8 @@ pub(crate) fn parse_custom_resource(
         } else if attr.is("versioned") && session.module_version.is_some() {
             versioned::read_versioned(attr, ident, owner, &mut draft, session);
         } else if attr.is("crd") {
-            // The other keys are markers, which `marker::parse_container` reads, along with
-            // reporting errors.
+            // `marker::parse_container` reads the other keys, which are markers, and reports
+            // errors.
             draft.read_known(&attr.args().list, CRD_KEYS, session);
         }
     }
@@ -142,7 +140,7 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
     for diagnostic in diagnostics {
         session.report(diagnostic.at(at));
     }
-    // Otherwise the final schema would report the same again.
+    // The final schema would otherwise report the same errors again.
     made.root_schema = None;
 }
 
@@ -206,8 +204,8 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         if session.is_ours() {
             session.error_help(at("scale"), message, help);
         } else {
-            // Only warn, because kube ignores `scale` here, so projects that use kube alone may
-            // well have it.
+            // Only a warning: kube ignores `scale` here, so projects that use kube alone may well
+            // have it.
             session.report(Diagnostic::warning(at("scale"), message).help(help));
             made.scale = None;
         }

@@ -7,12 +7,12 @@ use crate::{CustomResource, Diagnostic, Session};
 
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
     let singular = resource.singular_name();
-    // An invalid singular has been reported already.
+    // An invalid singular has already been reported.
     if resource.plural.is_some() || !is_label(&singular, true) {
         return;
     }
     let plural = resource.plural_name();
-    // kube-derive panics for `y`, and otherwise doesn't check what it derives.
+    // kube-derive panics for `y`, and doesn't validate any other plural it derives.
     if singular == "y" || !is_label(&plural, true) {
         let help = format!("add `plural = \"…\"` next to `kind = \"{}\"`", resource.kind);
         session.error_help(
@@ -30,15 +30,15 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     }
 }
 
-/// The group of a CRD must be a domain with a dot in it, or the API server rejects it.
+/// The API server requires the group of a CRD to be a domain with a dot.
 fn is_crd_group(group: &str) -> bool {
-    // The API server limits the length of the whole name only, not of each label.
+    // The API server only limits the length of the whole name, not of each label.
     group.contains('.')
         && group.len() <= 253
         && group.split('.').all(|label| is_label_of_any_length(label, false))
 }
 
-/// The name of a CRD consists of the plural and the group, e.g. `cups.example.com`.
+/// A CRD is named after the plural and the group, e.g. `cups.example.com`.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
@@ -87,11 +87,11 @@ pub(super) fn check_kind(
     at: Span,
     session: &mut Session,
 ) {
-    // The API server's limit is 63, but the kind of lists has it as well, and ends in `List`.
+    // The API server's limit of 63 also applies to the list kind, which has the suffix `List`.
     const MOST: usize = 59;
     let is_right = check_kind_name(kind, MOST, at, session);
-    // The API server accepts such a kind, and there may be objects of it. If `root` is written, the
-    // name is no accident.
+    // The API server accepts such a kind, and objects may already exist. An explicit `root` shows
+    // that the name is intentional.
     if is_right && !is_upper_case(kind) && made.root.is_none() {
         let message = format!("the kind `{kind}` does not begin with a capital letter");
         let help = format!(
@@ -106,7 +106,7 @@ pub(super) fn check_kind(
     }
 }
 
-/// With `letter_first`, this checks a DNS label as in RFC 1035, and otherwise one as in RFC 1123.
+/// Checks for a DNS label as in RFC 1035 (with `letter_first`) or RFC 1123.
 fn is_label(text: &str, letter_first: bool) -> bool {
     text.len() <= 63 && is_label_of_any_length(text, letter_first)
 }

@@ -1,4 +1,4 @@
-//! `scale(…)`, in both kinds of syntax that kube accepts.
+//! `scale(…)`, in both notations that kube accepts.
 
 use serde::Deserialize;
 

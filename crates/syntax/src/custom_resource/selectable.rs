@@ -1,14 +1,14 @@
-//! `selectable = "…"` lets field selectors use a field.
+//! `selectable = "…"`: makes a field available in field selectors.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use rbuilder_schema::Field;
 
 use crate::{CustomResource, SchemaMode, SelectableField, Session};
 
-/// The help for a path that isn't similar to that of any field.
+/// Help for a path that isn't similar to any field.
 const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
-/// The API server accepts no more than this.
+/// The API server's limit.
 const MAX_SELECTABLE: usize = 8;
 
 pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableField], session: &mut Session) {
@@ -45,8 +45,8 @@ pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableFie
     }
 }
 
-/// Reports selectable fields that the struct doesn't have. The check of the final schema would find
-/// them as well, but it can't run in the compiler.
+/// Reports selectable fields that the struct lacks. The check of the final schema would find them
+/// as well, but can't run in the compiler.
 pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
     let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
     // Another derive, or a handwritten `impl`, may produce a schema with other fields.

@@ -1,4 +1,4 @@
-//! stackable-versioned's `#[versioned(crd(…))]`. Its macro replaces it with `#[kube(…)]`.
+//! stackable-versioned's `#[versioned(crd(…))]`, which its macro replaces with `#[kube(…)]`.
 
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, TypeKind, TypeRef};
@@ -10,10 +10,10 @@ use crate::marker::Owner;
 use crate::model::TrackedStatus;
 use crate::table::{Draft, find_row, read_args};
 
-/// kube does not have these keys, since they are about conversion.
+/// Keys about conversion, which kube does not have.
 const OTHER_KEYS: [&str; 2] = ["skip", "options"];
 
-/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` of earlier releases. The version comes
+/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` in earlier releases. The version comes
 /// from the module, and `kind` defaults to the name of the struct without `Spec`.
 pub(super) fn read_versioned(
     attr: &Attribute<'_>,
@@ -62,7 +62,7 @@ fn track_status(args: &[Arg<'_>], ident: Ident<'_>, draft: &mut Draft<Parts>, se
     let name = format!("{}StatusWithChangedValues", kind_of(ident));
     let made = &mut draft.value.made;
     let span = made.status.as_ref().map_or(ident.span, |status| status.span);
-    // The macro puts a struct around the status, so that struct is what we need.
+    // The macro wraps the status in a struct, which becomes the actual status type.
     let generated = TypeRef {
         kind: TypeKind::Path(vec![name.clone()], Vec::new()),
         span,

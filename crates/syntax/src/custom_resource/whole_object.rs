@@ -1,5 +1,5 @@
-//! Checks the struct of a kind without a spec. It describes the entire object, for which the API
-//! server supports fewer schema keys than for a field, and some field names are reserved.
+//! Checks the struct of a kind without a spec, which describes the entire object. There, the API
+//! server supports fewer schema keys than in a field, and some field names are reserved.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
@@ -7,10 +7,10 @@ use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
 use crate::table::Seen;
 use crate::{CustomResource, FieldValue, Session};
 
-/// Every object has these fields.
+/// Fields present in every object.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Reports a kind without named fields. kube-derive also insists on them, even with `no_spec`.
+/// Reports a kind without named fields. kube-derive requires them even with `no_spec`.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";
@@ -32,7 +32,7 @@ pub(crate) fn drop_fields_of_objects(
             taken.push(position);
         }
     }
-    // Remove them, because the final schema would report them again.
+    // Remove these fields, or the final schema would report them again.
     for position in taken.into_iter().rev() {
         fields.remove(position);
         sites.remove(position);
@@ -42,7 +42,7 @@ pub(crate) fn drop_fields_of_objects(
 
 fn field_of_objects(field: &Field) -> Option<&'static str> {
     let in_json = (!field.flatten).then_some(field.name.as_str());
-    // kube-derive compares the names in Rust.
+    // kube-derive compares Rust names.
     let in_rust = match field.ident.as_str() {
         "api_version" => "apiVersion",
         ident => ident,
@@ -51,8 +51,8 @@ fn field_of_objects(field: &Field) -> Option<&'static str> {
     FIELDS_OF_OBJECTS.into_iter().find(is_taken)
 }
 
-/// Checks the markers on the struct of a kind with `no_spec`, which have to follow the rules for
-/// entire objects.
+/// Checks the markers on the struct of a kind with `no_spec`, to which the rules for entire objects
+/// apply.
 pub(crate) fn check_markers(
     resource: &CustomResource,
     markers: &mut Markers,
@@ -65,8 +65,8 @@ pub(crate) fn check_markers(
     for (name, at) in seen.iter() {
         if let ("schema", Some(schema)) = (name, &mut markers.schema) {
             let is_refused = report_root(schema, resource, at, session);
-            // The user wrote this schema as a whole, so don't take it apart. Just don't report it
-            // again.
+            // The user wrote this schema as a whole, so keep it intact and just mark it as
+            // reported.
             schema.is_reported.0 |= is_refused;
             continue;
         }
@@ -88,8 +88,8 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
     is_refused
 }
 
-/// Returns a schema with nothing but the key of one marker. `None` if it has no key, or one that an
-/// entire object can have.
+/// Returns a schema with just the key of one marker, or `None` if the marker has no key or one that
+/// is valid for an entire object.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
     let mut stated = Schema::default();
     match name {

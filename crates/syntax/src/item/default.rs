@@ -1,9 +1,9 @@
 //! Selects the serde defaults that become part of the schema, for both front ends.
 //!
-//! schemars takes all of them, so types with its derive do so here as well. `derive(CrdSchema)` has
-//! a marker for defaults. Here a bare `#[serde(default)]` only makes a field optional, while a
-//! named function provides a default, like the marker. `#[crd(serde_defaults)]` takes all defaults,
-//! and `#[crd(serde_defaults = false)]` none.
+//! Types with schemars' derive use all serde defaults, as schemars does. `derive(CrdSchema)` has a
+//! marker for defaults: a bare `#[serde(default)]` only makes a field optional, while a named
+//! function provides a default, like the marker. `#[crd(serde_defaults)]` uses all defaults, and
+//! `#[crd(serde_defaults = false)]` none.
 
 use rbuilder_reader::grammar::{GenericKind, Generics};
 use rbuilder_reader::{Attribute, TypeKind, TypeRef, has_derive};
@@ -17,7 +17,7 @@ use crate::{AbsentValue, DefaultSource, Session};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defaults {
     Serde,
-    /// Just those that a named function returns.
+    /// Only those returned by a named function.
     Functions,
     None,
 }
@@ -46,7 +46,7 @@ impl Defaults {
 }
 
 impl Reader<'_, '_> {
-    /// Returns what serde uses if the field is absent, or `None` if that shouldn't be in the
+    /// Returns what serde uses for an absent field, or `None` if it shouldn't be part of the
     /// schema.
     pub(super) fn absent_value(
         &self,
@@ -55,8 +55,8 @@ impl Reader<'_, '_> {
         ty: &TypeRef,
         markers: &Markers,
     ) -> Option<AbsentValue> {
-        // If serde does not write the field, there is no JSON value. If it does not read it, there
-        // is no default.
+        // A field that serde does not write has no JSON value. A field that serde does not read has
+        // no default.
         if attrs.flatten || attrs.output_only || attrs.input_only.is_some() || markers.default.is_some() {
             return None;
         }
@@ -92,8 +92,8 @@ pub(super) fn type_parameters(generics: &Generics<'_>) -> Vec<String> {
     types.map(|parameter| parameter.ident.text.to_owned()).collect()
 }
 
-/// Returns true if a type uses one of these type parameters, since its values may not be
-/// serializable then.
+/// Returns true if a type uses one of these type parameters, so that its values may not be
+/// serializable.
 fn mentions(ty: &TypeRef, names: &[String]) -> bool {
     if names.is_empty() {
         return false;

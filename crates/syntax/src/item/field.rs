@@ -14,7 +14,7 @@ use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
 use crate::{Diagnostic, FieldValue};
 
-/// The fields of a struct or variant. Each list has an entry for every field.
+/// The fields of a struct or variant. Each list has one entry per field.
 #[derive(Default)]
 pub(super) struct ReadFields {
     pub(super) fields: Vec<Field>,
@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
         let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
         let place = field.ident?;
         let ident = place.text.to_owned();
-        // serde always reads a flattened field from the other fields, so it never uses a default.
+        // serde always reads a flattened field from the other fields and never uses a default.
         let has_default = (attrs.default.is_some() || rules.default.is_some()) && !attrs.flatten;
         if let Some(at) = attrs.foreign.skip {
             self.check_hidden(at, &attrs, has_default, &field.ty);
@@ -78,8 +78,7 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        // schemars' `with` does not change what serde does, so values still have the type of the
-        // field.
+        // schemars' `with` does not affect serde: values still have the type of the field.
         let value_type = (read.is_with && !self.is_ours).then(|| field.ty.clone());
         let is_opaque = match attrs.opaque {
             Some(opaque) if !self.is_ours => opaque.writes,
@@ -88,7 +87,8 @@ impl Reader<'_, '_> {
         let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
-            // schemars writes the default by serde, so it doesn't matter which function does that.
+            // schemars serializes the default with serde, so it doesn't matter which function does
+            // that.
             absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !self.is_ours),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),
@@ -125,10 +125,10 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// Warns about a field that serde may leave out when it writes, but requires when it reads. The
-    /// API server or the program itself would reject such an object.
+    /// Warns about a field that serde may omit when serializing, but requires when deserializing.
+    /// The API server or the program itself would reject such an object.
     fn check_written(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef, markers: &Markers) {
-        // All we know of an alias of `Option` is the name of the function.
+        // An alias of `Option` is only recognizable by the name of the function.
         let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");
         if let Some((path, at)) = &attrs.skip_if
             && !(has_default || attrs.output_only || attrs.flatten)
@@ -150,10 +150,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reports a required field that schemars skips, but serde doesn't. The schema lacks it, so the
-    /// API server prunes it.
+    /// Reports a required field that schemars skips but serde doesn't: it is missing from the
+    /// schema, so the API server prunes it.
     fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
-        // A flattened map may be empty, and only the program knows if it needs unknown fields.
+        // A flattened map may be empty, and only the program knows whether it needs unknown fields.
         let takes_rest = attrs.flatten && marker::takes_rest(ty);
         let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only || takes_rest);
         if is_needed && !has_default && self.reads_by_derive() {

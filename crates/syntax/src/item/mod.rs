@@ -36,8 +36,8 @@ fn kind(body: &Body<'_>) -> Kind {
     }
 }
 
-/// Parses a struct or enum. If we can't tell its shape, this returns `None` and there is an error
-/// in the session. There may also be errors if it returns a type.
+/// Parses a struct or enum. Returns `None`, with an error in the session, if its shape is unclear.
+/// There may also be errors along with a type.
 pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
     let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
     session.start_item(if is_ours {
@@ -77,7 +77,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
     let serde = serde_attrs::read_container_attrs(attrs, reader.session);
     reader.check_foreign(&serde.foreign);
     let custom_resource = custom_resource::parse_custom_resource(attrs, ident, reader.session);
-    // It's still a kind if its keys could not be parsed. Otherwise they'd be taken for markers.
+    // A kind even if its keys couldn't be parsed; otherwise they'd be taken for markers.
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
@@ -180,8 +180,8 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
     })
 }
 
-/// Returns the conversion of a type with just one of `from` and `into`, if serde derives the other
-/// direction.
+/// Returns the conversion of a type that has just one of `from` and `into`, with the other
+/// direction derived by serde.
 fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
     let is_read = serde.is_one_way?;
     let own_way = if is_read { "Serialize" } else { "Deserialize" };
@@ -207,7 +207,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
         }
         _ => None,
     };
-    // A derive macro does not see the other derives, so there this finds nothing.
+    // Finds nothing in a derive macro, which does not see the other derives.
     has_derive(attrs, own_way).then_some(OneWay {
         span: *span,
         is_read,
@@ -215,7 +215,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
     })
 }
 
-/// Parses an item, and collects the parts of the model.
+/// Parses an item and collects the parts of the model.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
     ident: &'s str,
@@ -225,7 +225,7 @@ struct Reader<'s, 'a> {
     slots: Vec<TypeRef>,
     /// The functions that return schemas, by slot.
     schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// The types of values that aren't what the schema shows, by slot.
+    /// Types of values that differ from the schema, by slot.
     value_types: BTreeMap<usize, TypeRef>,
     defaults: Defaults,
     type_parameters: Vec<String>,
@@ -235,16 +235,16 @@ struct Reader<'s, 'a> {
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
-    /// The discriminants of the variants so far. `None` once we don't know one of them.
+    /// Discriminants of the variants so far. `None` once one of them is unknown.
     numbers: Option<Vec<i64>>,
 }
 
-/// What a container says about the names of its fields, and when they may be absent.
+/// A container's rules for the names of its fields and for absent fields.
 struct FieldRules {
     rename_all: Directions<Case>,
-    /// serde takes absent fields from this.
+    /// The source of absent fields in serde.
     default: Option<DefaultSource>,
-    /// The same for schemars.
+    /// The source of absent fields in schemars.
     shown_default: Option<DefaultSource>,
 }
 
@@ -319,9 +319,9 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Warns about names in snake case that nobody chose, because serde took them from Rust.
+    /// Warns about snake-case names that serde took from Rust by default.
     fn check_case(&mut self, fields: &[Field], serde: &ContainerAttrs) {
-        // With `rename_all`, someone has made a choice.
+        // `rename_all` means that the case was chosen deliberately.
         if !self.session.is_ours() || serde.rename_all.read.is_some() {
             return;
         }
@@ -371,8 +371,8 @@ impl Reader<'_, '_> {
         self.marker_spans.extend(spans);
     }
 
-    /// Returns true if the type derives `Deserialize`. This only works on source text, because a
-    /// derive macro does not see the other derives.
+    /// Returns true if the type derives `Deserialize`. Only works on source text, because a derive
+    /// macro does not see the other derives.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
     }
@@ -403,12 +403,12 @@ fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     repr.args().list.first().map(|arg| arg.name.to_owned())
 }
 
-/// Returns true for `PhantomData`, since serde ignores such a field in a transparent struct.
+/// Returns true for `PhantomData`, which serde ignores in a transparent struct.
 fn is_phantom(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
-/// Reports a field that e.g. `exactly_one_of` names and that does not exist.
+/// Reports nonexistent fields in e.g. `exactly_one_of`.
 fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,

@@ -1,4 +1,4 @@
-//! Finds markers that give a value another JSON type than serde expects.
+//! Finds markers that change the JSON type of a value from what serde expects.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Markers, SchemaType};
@@ -6,7 +6,7 @@ use rbuilder_schema::{Markers, SchemaType};
 use crate::Session;
 use crate::marker::{self, Kind};
 
-/// If this is false, there's no need to determine the kind of the field.
+/// If false, the kind of the field doesn't matter.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
         || markers.stated().schema_type.is_some()
@@ -14,8 +14,8 @@ pub(super) fn may_retype(markers: &Markers) -> bool {
         || markers.values.is_some()
 }
 
-/// Reports a marker that changes the type of a Rust primitive, list or map, since serde would
-/// reject what the schema accepts.
+/// Reports a marker that changes the type of a Rust primitive, list or map: serde would reject what
+/// the schema accepts.
 pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &mut Session) {
     let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
     if !is_stated && let Some(kind) = retyped(kind, &read.markers) {

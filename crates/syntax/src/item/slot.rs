@@ -1,4 +1,4 @@
-//! A slot stands for the schema of a type that a container refers to.
+//! Slots: each stands for the schema of a type that a container refers to.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::session::SlotType;
 use crate::{Diagnostic, SchemaFunction, Session};
 
 impl Reader<'_, '_> {
-    /// Adds the slot of a type that stands for this one, because of `from`, `try_from` or `into`.
+    /// Adds the slot of a type that replaces this one, due to `from`, `try_from` or `into`.
     pub(super) fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
         match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Adds the slot of a field, whose type may be replaced by a marker.
+    /// Adds the slot of a field, whose type may be overridden by a marker.
     pub(super) fn slot(&mut self, ty: TypeRef, attrs: &FieldAttrs, read: &marker::FieldMarkers) -> usize {
         if let Some((slot, text)) = &read.schema_type {
             return self.add_slot(slot.clone(), || SlotType::Text(text.clone()));
@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
                 );
                 return self.schemaless(&ty);
             }
-            // schemars ignores these functions, so the CRD that the program prints does as well.
+            // schemars ignores these functions, and so does the CRD that the program prints.
             let message = if opaque.writes {
                 "a function serializes this field; its schema describes its type, as that of schemars does"
             } else {
@@ -57,8 +57,8 @@ impl Reader<'_, '_> {
         self.add_slot(ty, || SlotType::Written(span))
     }
 
-    /// A type without a schema still needs a slot, so we put `String` in its place, or an `Option`
-    /// of it if the type is one.
+    /// A type without a schema still needs a slot, so use `String`, or an `Option` of it if the
+    /// type is one.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
@@ -81,14 +81,14 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn add_slot(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {
-        // With another derive, we only check the type if a kind needs it.
+        // With another derive, check the type only if a kind needs it.
         if self.session.is_ours() {
             self.check_type(&slot);
         }
         self.add_unchecked(slot, ty)
     }
 
-    /// Reports types that never have a schema. We check named types once they are resolved.
+    /// Reports types that never have a schema. Named types are checked once they are resolved.
     fn check_type(&mut self, ty: &TypeRef) {
         report_refused(ty, self.session);
         if holds(ty, self.ident) {
@@ -121,8 +121,8 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
     }
 }
 
-/// Returns the path of a fully qualified type in std. A single segment counts as well, since it may
-/// be a primitive type.
+/// Returns the path of a fully qualified type in std. A single segment counts too: it may be a
+/// primitive type.
 fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
     let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;
@@ -133,8 +133,7 @@ fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns true if the type contains the item `ident`, which uses it. We can only look into std's
-/// containers.
+/// Returns true if the type contains the item `ident`. Only std's containers are searched.
 fn holds(ty: &TypeRef, ident: &str) -> bool {
     let (segments, args) = match &ty.kind {
         TypeKind::Array(item, _) => return holds(item, ident),

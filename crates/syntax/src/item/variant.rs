@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
     ) -> Option<Shape> {
         let mut read = Vec::with_capacity(variants.len());
         for variant in variants {
-            // Variants that serde skips have a discriminant as well, so they count.
+            // Skipped variants have a discriminant as well, so count them.
             self.number(&variant);
             let attrs = serde_attrs::read_variant_attrs(&variant.attrs, self.session);
             if attrs.skip {
@@ -56,8 +56,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Records the discriminant of a variant. Unless it's explicit, it is the one after that of the
-    /// previous variant.
+    /// Records the discriminant of a variant: the explicit one, or the successor of the previous
+    /// variant's.
     fn number(&mut self, variant: &VariantItem<'_>) {
         let next = |numbers: &Vec<i64>| numbers.last().map_or(Some(0), |last| last.checked_add(1));
         let number = match (&self.numbers, variant.discriminant) {

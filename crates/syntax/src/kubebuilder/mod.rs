@@ -1,4 +1,5 @@
-//! Go markers such as `// +kubebuilder:…` have no effect in Rust. We tell what to write instead.
+//! Go markers such as `// +kubebuilder:…` have no effect in Rust. This module finds out what to
+//! write instead.
 
 mod schemars;
 
@@ -8,19 +9,19 @@ use rbuilder_schema::{Form, Key};
 use crate::Diagnostic;
 
 enum Spelling<'a> {
-    /// An attribute that takes no value.
+    /// An attribute without a value.
     As(&'a str),
-    /// An attribute with the value for `{}`. It's a number or a boolean, so it needs no quotes.
+    /// An attribute with the value in place of `{}`: a number or a boolean, without quotes.
     Value(&'a str),
-    /// An attribute with the value for `{}`, as a string.
+    /// An attribute with the value in place of `{}`, as a string.
     Text(&'a str),
-    /// An attribute with a list of strings for `{}`.
+    /// An attribute with a list of strings in place of `{}`.
     List(&'a str),
-    /// An attribute with a list of names for `{}`.
+    /// An attribute with a list of names in place of `{}`.
     Names(&'a str),
-    /// An attribute with the arguments for `{}`, as `name = "…"`.
+    /// An attribute with the arguments in place of `{}`, as `name = "…"`.
     Args(&'a str),
-    /// An attribute with the arguments for `{}`, as a JSON object.
+    /// An attribute with the arguments in place of `{}`, as a JSON object.
     Json(&'a str),
     /// Other advice.
     Else(&'a str),
@@ -28,10 +29,10 @@ enum Spelling<'a> {
 
 use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 
-/// The help for markers that start with `items:`.
+/// Help for markers that start with `items:`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
-/// The markers that controller-tools supports, including Kubernetes' own, and how to write them in
+/// The markers supported by controller-tools, including Kubernetes' own, and their equivalents in
 /// Rust. The constraints in `kubebuilder:validation:…` are missing here, because the table of
 /// schema keys has them. On fields and variants, the help says `#[kube(…)]` instead of `#[crd(…)]`.
 #[rustfmt::skip] // one row per line
@@ -100,7 +101,7 @@ const MARKERS: &[(&str, Spelling<'static>)] = &[
     ("versionName", Text("#[kube(version = {})]")),
 ];
 
-/// The library that generates the schema of a type, which decides on the attributes that the type
+/// The library that generates the schema of a type, and thus determines which attributes the type
 /// can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaSource {
@@ -111,7 +112,7 @@ pub enum SchemaSource {
     Schemars,
 }
 
-/// What a comment is about.
+/// The subject of a comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Commented {
     /// A struct, an enum or any other item.
@@ -122,7 +123,7 @@ pub enum Commented {
 }
 
 impl Commented {
-    /// Finds out what a comment is about. `text` is what comes after it, up to the first line that
+    /// Determines the subject of a comment. `text` follows the comment, up to the first line that
     /// is neither a comment nor an attribute.
     pub fn by(text: &str) -> Commented {
         const ITEMS: [&str; 12] = [
@@ -139,8 +140,8 @@ impl Commented {
     }
 }
 
-/// Returns a warning if a line of a comment is a Go marker. Its help only suggests attributes that
-/// the type or its member can have.
+/// Returns a warning if a line of a comment is a Go marker. The help only suggests attributes that
+/// are valid on the type or its member.
 pub fn warn_of_go_marker(
     line: &str,
     span: Span,
@@ -160,7 +161,7 @@ pub fn warn_of_go_marker(
         (None, None) if is_kubebuilder(marker) => UNKNOWN.to_owned(),
         (None, None) => return None,
     };
-    // Some markers are very long, e.g. those with a CEL rule.
+    // Some markers are very long, e.g. with a CEL rule.
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
     let help = match commented {
@@ -170,7 +171,7 @@ pub fn warn_of_go_marker(
     Some(Diagnostic::warning(span, message).help(help))
 }
 
-/// Finds the row of a marker. If several names fit, the longest wins, e.g.
+/// Finds the row of a marker. If several names match, the longest wins, e.g.
 /// `kubebuilder:subresource:scale`.
 fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     let fits = |name: &str| {
@@ -183,8 +184,8 @@ fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     Some((name, spelling))
 }
 
-/// Returns the constraint that a marker sets, together with the name of the marker. For example,
-/// this is `maxItems` for `kubebuilder:validation:MaxItems=9`.
+/// Returns the constraint that a marker sets, and the name of the marker, e.g. `maxItems` for
+/// `kubebuilder:validation:MaxItems=9`.
 fn constraint(marker: &str) -> Option<(&str, &'static Key)> {
     const START: &str = "kubebuilder:validation:";
     let rest = marker.strip_prefix(START)?;
@@ -199,7 +200,7 @@ fn is_kubebuilder(marker: &str) -> bool {
 
 const UNKNOWN: &str = "see docs/markers.md for the markers of rbuilder";
 
-/// Returns what to write for a schema source instead of `spelling`, which is for our derive.
+/// Returns the equivalent of `spelling`, which is for our derive, for a schema source.
 fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &'static Spelling<'static> {
     let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
     | Else(ours)) = spelling;
@@ -210,7 +211,7 @@ fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &
     }
 }
 
-/// Returns an attribute that sets the constraint. For schemars, this is `extend` if it has no
+/// Returns an attribute that sets the constraint. For schemars, this is `extend` if there is no
 /// attribute for the key.
 fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     let ours = spelling_of(key);
@@ -251,7 +252,7 @@ fn spelled(spelling: &Spelling<'_>, value: &str) -> String {
     format!("write `{written}`")
 }
 
-/// Splits a list, which Go markers write as `a;b` or as `{a,b}`.
+/// Splits a list, written as `a;b` or as `{a,b}` in Go markers.
 fn items(value: &str) -> impl Iterator<Item = &str> {
     let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
     inner
@@ -260,20 +261,20 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// Numbers and booleans stay as they are, and anything else becomes a string.
+/// Keeps numbers and booleans as they are, and converts everything else to a string.
 fn literal(value: &str) -> String {
     let value = value.trim();
     let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);
     match value {
         "{}" => "{}".to_owned(),
         _ if is_plain => value.to_owned(),
-        // We don't translate objects, so leave it to the user to fill this in.
+        // Objects aren't translated; leave them for the user to fill in.
         _ if value.starts_with('{') => "…".to_owned(),
         _ => quoted(value),
     }
 }
 
-/// Turns a Go string literal or a bare word into a Rust string literal.
+/// Converts a Go string literal or a bare word to a Rust string literal.
 fn quoted(value: &str) -> String {
     let value = value.trim();
     let between = |quote: char| {
@@ -281,7 +282,7 @@ fn quoted(value: &str) -> String {
             .strip_prefix(quote)
             .and_then(|rest| rest.strip_suffix(quote))
     };
-    // In double quotes, it's the same in Rust.
+    // Double-quoted strings are the same in Rust.
     if between('"').is_some() {
         return value.to_owned();
     }
@@ -293,7 +294,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Turns `a=b,c="d"` into `a = "b", c = "d"`, with names in snake case.
+/// Converts `a=b,c="d"` to `a = "b", c = "d"`, with names in snake case.
 fn arguments(value: &str) -> String {
     let written = named_values(value).into_iter().map(|(name, value)| {
         let mut spelled = String::new();
@@ -308,7 +309,7 @@ fn arguments(value: &str) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-/// Turns `a=b,c="d"` into `{ "a": "b", "c": "d" }`.
+/// Converts `a=b,c="d"` to `{ "a": "b", "c": "d" }`.
 fn json_object(value: &str) -> String {
     let written = named_values(value).into_iter();
     let written = written.map(|(name, value)| format!("\"{name}\": {value}"));
@@ -332,7 +333,7 @@ fn named_values(value: &str) -> Vec<(&str, String)> {
     list
 }
 
-/// Turns `{a,b}` into `a;b`. Other values stay as they are.
+/// Converts `{a,b}` to `a;b`, leaving other values as they are.
 fn items_text(value: &str) -> String {
     let value = value.trim();
     if value.starts_with('{') {
@@ -342,8 +343,7 @@ fn items_text(value: &str) -> String {
     }
 }
 
-/// Returns the end of the value that `text` starts with, which is a comma outside of quotes and
-/// braces.
+/// Returns the end of the value at the start of `text`: a comma outside of quotes and braces.
 fn end_of_value(text: &str) -> usize {
     let mut quote = None;
     let mut depth = 0usize;

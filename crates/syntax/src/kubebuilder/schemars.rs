@@ -1,14 +1,14 @@
-//! How to write Go markers if the schema of a type comes from schemars, since `#[crd(…)]` does not
-//! compile there.
+//! Equivalents of Go markers for types whose schema comes from schemars, where `#[crd(…)]` does not
+//! compile.
 
 use super::Spelling::{self, As, Else, Json, List, Text, Value};
 
-/// Accepts any JSON, no matter what serde writes.
+/// Accepts any JSON, regardless of what serde writes.
 const ANY: Spelling<'static> =
     As("#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]");
 
-/// Attributes of `CrdSchema`, and what to write for schemars. We only use `extend`, which sets a
-/// schema key, where schemars has no attribute.
+/// Attributes of `CrdSchema` and their equivalents in schemars. `extend`, which sets a schema key,
+/// is only used where schemars has no attribute.
 #[rustfmt::skip] // one row per line
 pub(super) const SPELLINGS: &[(&str, Spelling<'static>)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),

@@ -1,8 +1,8 @@
 //! The built-in kinds and resources of Kubernetes: groups, plurals and scopes, by the paths of
 //! their types in `k8s-openapi`.
 //!
-//! `cargo xtask catalogue` generates the table from the discovery documents that Kubernetes
-//! publishes. We check roles and webhooks against it, and `create` looks up kinds in it.
+//! `cargo xtask catalogue` generates the table from the discovery documents published by
+//! Kubernetes. Roles and webhooks are checked against it, and `create` looks up kinds in it.
 
 pub mod resources;
 mod table;
@@ -12,18 +12,18 @@ use rbuilder_diagnostic::suggest;
 use resources::Resource;
 use table::RESOURCES;
 
-/// A kind and its resource, which is what webhooks and rules refer to.
+/// A kind and its resource, as referred to in webhooks and rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the API's names
 pub struct Kind {
-    /// The API group, which is `""` for the core group.
+    /// The API group. `""` is the core group.
     pub group: String,
     pub version: String,
     pub kind: String,
     pub plural: String,
 }
 
-/// Returns the kind whose type has this canonical path, e.g.
+/// Returns the kind for the canonical path of a type, e.g.
 /// `k8s_openapi::api::apps::v1::Deployment`.
 pub fn find_kind(path: &str) -> Option<Kind> {
     let rest = path.strip_prefix("k8s_openapi::")?;
@@ -40,15 +40,15 @@ pub fn find_kind(path: &str) -> Option<Kind> {
     })
 }
 
-/// A kind that kube-apiserver serves, whatever the version.
+/// A kind served by kube-apiserver, in any version.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltinKind {
     resource: &'static Resource,
 }
 
 impl BuiltinKind {
-    /// Returns the kinds of a group. It can be abbreviated, e.g. `core` or `""` for the core group,
-    /// `networking` for `networking.k8s.io`, and `rbac` or `rbac.authorization` for
+    /// Returns the kinds of a group. The group can be abbreviated, e.g. `core` or `""` for the core
+    /// group, `networking` for `networking.k8s.io`, and `rbac` or `rbac.authorization` for
     /// `rbac.authorization.k8s.io`.
     pub fn of_group(group: &str) -> impl Iterator<Item = BuiltinKind> {
         let is_meant = move |known: &&Resource| {
@@ -72,7 +72,7 @@ impl BuiltinKind {
         RESOURCES.iter().map(|resource| BuiltinKind { resource })
     }
 
-    /// Returns the API group, which is `""` for the core group.
+    /// Returns the API group. `""` is the core group.
     pub fn group(&self) -> &'static str {
         self.resource.group
     }
@@ -92,8 +92,8 @@ impl BuiltinKind {
         self.resource.is_namespaced
     }
 
-    /// Returns whether one can watch objects of the kind. Some are never stored: the API server
-    /// just answers a `TokenReview`, and it computes a `ComponentStatus` anew for each request.
+    /// Returns whether objects of the kind can be watched. Some are never stored: the API server
+    /// just answers a `TokenReview`, and computes a `ComponentStatus` anew for each request.
     pub fn is_watchable(&self) -> bool {
         self.resource.is_watchable()
     }
@@ -103,8 +103,8 @@ impl BuiltinKind {
         self.resource.is_written()
     }
 
-    /// Returns the canonical path of the type in a version, even if no release of Kubernetes has
-    /// it.
+    /// Returns the canonical path of the type in a version, even if it doesn't exist in any release
+    /// of Kubernetes.
     pub fn path(&self, version: &str) -> String {
         format!(
             "k8s_openapi::{}::{version}::{}",
@@ -113,10 +113,10 @@ impl BuiltinKind {
     }
 }
 
-/// If the resource of a rule is probably a mistake, returns a message and its help.
+/// Returns a message and its help if the resource of a rule is probably a mistake.
 ///
-/// It may be the plural of another group, a short name, or a misspelled plural in one of these
-/// groups. If we don't know a resource at all, it may just be newer than our table.
+/// It may be the plural of another group, a short name, or a misspelled plural in one of `groups`.
+/// A resource that isn't similar to any of these may just be newer than our table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups
@@ -183,7 +183,7 @@ mod tests {
             (&["example.com"], "deployments", None),
             (&["apps", "*"], "pods", None),
             (&[], "pods", None),
-            // Not in the table, and not similar to a name in there.
+            // Neither in the table nor similar to an entry.
             (&["certificates.k8s.io"], "signers", None),
             (&[""], "users", None),
             (&["authentication.k8s.io"], "userextras/scopes", None),

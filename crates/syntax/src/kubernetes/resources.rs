@@ -1,10 +1,10 @@
-//! The built-in resources of Kubernetes, with their scopes, their subresources and the verbs of
-//! these.
+//! The built-in resources of Kubernetes, with their scopes and their subresources, including the
+//! verbs.
 
 use super::table::RESOURCES;
 use crate::suggest;
 
-/// A resource, the way kube-apiserver's discovery describes it.
+/// A resource, as described by kube-apiserver's discovery API.
 #[derive(Debug)]
 pub struct Resource {
     pub(super) group: &'static str,
@@ -15,14 +15,14 @@ pub struct Resource {
     short_names: &'static str,
     /// True if the resource is namespaced.
     pub is_namespaced: bool,
-    /// The verbs of a resource that cannot be watched, separated by commas. For example, reviews
-    /// can only be created. Empty for all others.
+    /// The verbs of a resource that cannot be watched, separated by commas, e.g. only `create` for
+    /// reviews. Empty for all others.
     limited_verbs: &'static str,
-    /// Names of subresources. If the verbs aren't `STATUS_VERBS`, they follow after a `:`.
+    /// Names of subresources, each followed by `:` and its verbs unless these are `STATUS_VERBS`.
     subresources: &'static str,
 }
 
-/// Creates a row of the table, where the columns are documented.
+/// Creates a row of the table, which documents the columns.
 #[allow(clippy::too_many_arguments)] // the columns of a table
 pub(super) const fn row(
     group: &'static str,
@@ -49,7 +49,7 @@ pub(super) const fn row(
 /// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Nobody serves these subresources. They only exist for authorization, e.g. of the kubelet, of
+/// Subresources that are never served. They exist only for authorization, e.g. of the kubelet, of
 /// certificate signers, and of admission plugins in OpenShift (RestrictedEndpointsAdmission).
 const VIRTUAL: &[(&str, &str)] = &[
     ("nodes", "log metrics stats spec checkpoint configz healthz pods"),
@@ -62,10 +62,10 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("endpointslices", "restricted"),
 ];
 
-/// This group isn't served any longer, but there still are old projects that use it.
+/// No longer served, but still used in old projects.
 const FORMER_GROUP: &str = "extensions";
 
-/// Finds a resource by its group and its plural. The core group may also be called `core`.
+/// Finds a resource by group and plural. `core` is an alias of the core group.
 pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
     let group = if group == "core" { "" } else { group };
     RESOURCES
@@ -73,13 +73,13 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
         .find(|resource| resource.group == group && resource.plural == plural)
 }
 
-/// Returns help for a resource with too many slashes or subresources. `None` if it has neither.
+/// Returns help for a resource with too many slashes or subresources, or `None` if it has neither.
 pub(crate) fn explain_path(resource: &str) -> Option<String> {
     let parts: Vec<&str> = resource.split('/').collect();
     if parts.iter().any(|part| part.len() > 1 && part.contains('*')) {
         return Some("write the whole plural: `*` cannot stand for a part of a name".to_owned());
     }
-    // When impersonating, the subresource is the name of an extra field, which may have slashes.
+    // For impersonation, the subresource is the name of an extra field, which may have slashes.
     if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
         return None;
     }
@@ -94,7 +94,7 @@ pub(crate) fn explain_path(resource: &str) -> Option<String> {
     })
 }
 
-/// Returns whether Kubernetes itself has an API group of this name.
+/// Returns whether this is one of Kubernetes' own API groups.
 pub fn is_kubernetes_group(group: &str) -> bool {
     group == "core" || RESOURCES.iter().any(|resource| resource.group == group)
 }
@@ -119,8 +119,8 @@ impl Resource {
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
 
-    /// Returns the verbs of a subresource, or those of the resource itself if there's no name. It's
-    /// `None` if we don't know them or if nothing is restricted.
+    /// Returns the verbs of a subresource, or of the resource itself without a name. Returns `None`
+    /// if they are unknown or unrestricted.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
             None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),
@@ -137,7 +137,7 @@ impl Resource {
             || others.any(|(_, names)| names.split_whitespace().any(|known| known == name))
     }
 
-    /// Returns message and help if a rule with these verbs grants nothing.
+    /// Returns a message and help if a rule with these verbs grants nothing.
     pub(crate) fn explain_rule(
         &self,
         subresource: Option<&str>,
@@ -173,8 +173,8 @@ impl Resource {
         Some((format!("`{}` has no subresource `{name}`", self.plural), help))
     }
 
-    /// Returns the operations that admission knows for a subresource, or for the resource itself.
-    /// It's `None` if we don't know the subresource.
+    /// Returns the admission operations for a subresource, or for the resource itself. Returns
+    /// `None` for an unknown subresource.
     pub fn operations(&self, subresource: Option<&str>) -> Option<&'static [&'static str]> {
         match subresource {
             None if self.limited_verbs == "create" => Some(&["CREATE"]),
@@ -190,10 +190,10 @@ impl Resource {
     }
 }
 
-/// If the name of an API group is probably a mistake, returns a message and its help.
+/// Returns a message and its help if the name of an API group is probably a mistake.
 ///
-/// A name without a dot is one if the group isn't built in, because the group of a
-/// CustomResourceDefinition has to have a dot.
+/// A name without a dot is a mistake unless the group is built in: the group of a
+/// CustomResourceDefinition must have a dot.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
     if matches!(group, "" | "*" | "core") || group == FORMER_GROUP || is_kubernetes_group(group) {
         return None;
@@ -203,7 +203,7 @@ pub fn explain_group(group: &str) -> Option<(String, String)> {
         named.filter(|group| !group.is_empty()).chain([FORMER_GROUP])
     };
     let near = if group.contains('.') {
-        // Other projects have groups with similar names, so only correct a single slip.
+        // Groups of other projects can have similar names, so only correct a single slip.
         known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?
     } else {
         let first_label =

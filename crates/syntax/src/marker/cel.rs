@@ -109,7 +109,7 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Reports what the API server would reject without even compiling the expression.
+/// Reports what the API server would reject even without compiling the expression.
 fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
@@ -136,7 +136,7 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     {
         let help = format!("write `.{path}`, a path relative to the value that the rule applies to");
         session.error_help(at("field_path"), format!("invalid field path `{path}`"), help);
-        // Nobody can resolve it later.
+        // Drop the path, since it can't be resolved later.
         cel.field_path = None;
     }
     if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {
@@ -232,7 +232,7 @@ fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     }
 }
 
-/// kube converts `("rule", "message")` to a rule.
+/// kube accepts `("rule", "message")` for a rule.
 fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
     let [rule, message] = parts else { return None };
     Some(Cel {

@@ -1,4 +1,4 @@
-//! Checks the markers in one place. Other items don't matter here.
+//! Checks the markers in one place, independently of other items.
 
 use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
@@ -18,14 +18,14 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     whole_numbers(reading, session);
     texts(reading, session);
     values(reading, session);
-    // A marker that seems to be missing may be the one that we failed to parse.
+    // A marker that seems to be missing may be one that failed to parse.
     if !reading.is_incomplete {
         companions(reading, session);
     }
 }
 
-/// Checks the markers in one place against each other, as long as the written type tells us
-/// everything about the kind.
+/// Checks the markers in one place against each other, provided that the written type determines
+/// the kind completely.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         default,
@@ -54,7 +54,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Returns true if there is a `null` in the value, since an `Option` in the type may allow it.
+/// Returns true if the value contains a `null`, which an `Option` in the type may allow.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -64,7 +64,7 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// Returns `None` unless we know all parts of the kind.
+/// Returns `None` unless all parts of the kind are known.
 fn schema_of(kind: &Kind) -> Option<Schema> {
     Some(match kind {
         Kind::Text => of_type(SchemaType::String),
@@ -77,7 +77,7 @@ fn schema_of(kind: &Kind) -> Option<Schema> {
     })
 }
 
-/// Returns the kind that constraints must match. If a marker replaces the type, we don't know it.
+/// Returns the kind that constraints must match. Unknown if a marker replaces the type.
 fn effective_kind(reading: &Reading) -> &Kind {
     let Markers {
         int_or_string,
@@ -142,7 +142,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
         return;
     }
     for (name, at) in reading.seen.iter() {
-        // `default` and others aren't constraints, but no constraint has such a name either.
+        // `default` and some others aren't constraints, but no constraint has the same name.
         let Some(key) = Key::of_argument(name) else {
             continue;
         };
@@ -166,7 +166,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Warns about `preserve_unknown_fields` where it does nothing. Only objects, or objects in lists,
+/// Warns about `preserve_unknown_fields` where it is a no-op: only objects, or objects in lists,
 /// have unknown fields.
 fn preserved_subject(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
@@ -188,7 +188,7 @@ fn has_objects(kind: &Kind) -> bool {
     }
 }
 
-/// If the format isn't for this type, the API server ignores it and warns on every apply.
+/// Reports a format for another type: the API server ignores it and warns on every apply.
 fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
     let Some(format) = &reading.markers.stated().format else {
         return;
@@ -218,7 +218,7 @@ fn fits(subject: Subject, kind: &Kind) -> bool {
     }
 }
 
-/// Returns what we call the same constraint for this kind, e.g. `max_items` for `max_length`.
+/// Returns our name of the same constraint for this kind, e.g. `max_items` for `max_length`.
 fn instead(key: &Key, kind: &Kind) -> Option<&'static str> {
     let (least, most) = match kind {
         Kind::Text => ("min_length", "max_length"),
@@ -320,7 +320,7 @@ fn is(value: &Value, kind: &Kind) -> bool {
     }
 }
 
-/// Compares numbers by value, so `1` is the same as `1.0`.
+/// Compares numbers by value, so `1` equals `1.0`.
 fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => rbuilder_schema::compare_numbers(left, right).is_eq(),

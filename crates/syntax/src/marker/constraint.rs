@@ -1,5 +1,4 @@
-//! `validation(…)` has OpenAPI constraints, whereas `validation = "…"` is kube's syntax for a CEL
-//! rule.
+//! `validation(…)`: OpenAPI constraints. (`validation = "…"` is kube's syntax for a CEL rule.)
 //!
 //! The table of schema keys defines these constraints as [arguments](Key::arguments).
 
@@ -85,10 +84,10 @@ fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let markers = &mut reading.markers;
     match arg.name {
-        // schemars' `length`, if we don't know the kind of value.
+        // From schemars' `length`, if the kind of value is unknown.
         "min_size" => markers.min_size = arg.count(session),
         "max_size" => markers.max_size = arg.count(session),
-        // schemars' `extend`, which has OpenAPI's names.
+        // From schemars' `extend`, which uses OpenAPI's names.
         key @ ("allOf" | "anyOf" | "oneOf") => raw::read_alternatives(key, arg, markers, session),
         name => {
             let help = match name {

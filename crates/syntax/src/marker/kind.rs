@@ -1,11 +1,11 @@
-//! Guesses the kind of JSON value from the way that a type is written.
+//! Guesses the kind of a JSON value from the spelling of the type.
 //!
-//! This lets us report errors early, while we know the token. We would take a user's own type
-//! `String` for std's. Whatever we are not certain of is checked in the final schema.
+//! This allows errors to be reported early, while the token is known. A user's own type `String`
+//! would be mistaken for std's. Uncertain cases are checked in the final schema.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
-/// What serde makes of a type in JSON.
+/// The JSON representation of a type in serde.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -20,8 +20,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a type. It doesn't matter whether it's in an `Option`, `Box`, `Arc` or
-    /// `Rc`.
+    /// Returns the kind of a type, looking through `Option`, `Box`, `Arc` and `Rc`.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),
@@ -58,13 +57,12 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Returns true if the type is called `Option`, since we can't resolve names here.
+/// Returns true if the type is called `Option`: names can't be resolved here.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["Option"])
 }
 
-/// Returns true if serde collects all remaining fields in the type when it's flattened. We can only
-/// go by its name.
+/// Returns true if serde collects all remaining fields in the flattened type, judging by its name.
 pub(crate) fn takes_rest(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["BTreeMap", "HashMap", "IndexMap", "Map", "Value"])
 }

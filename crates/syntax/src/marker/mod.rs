@@ -1,8 +1,8 @@
 //! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
 //! parser.
 //!
-//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. What a marker does to
-//! the schema is implemented in `rbuilder-schema`.
+//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. The effect of a
+//! marker on the schema is implemented in `rbuilder-schema`.
 //!
 //! # Adding a marker
 //!
@@ -67,13 +67,13 @@ pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 pub(crate) use unknown::{Owner, describe_unknown};
 
-/// Returns why the API server would reject a regular expression, or `None` if it's valid. Its
-/// syntax is RE2, as in Go.
+/// Returns the reason why the API server would reject a regular expression, or `None` if it's
+/// valid. The syntax is RE2, as in Go.
 pub fn pattern_problem(text: &str) -> Option<String> {
     Pattern::parse(text).err()
 }
 
-/// Where a marker may be.
+/// Where a marker is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A struct or enum.
@@ -100,17 +100,17 @@ impl Place {
     }
 }
 
-/// A marker: its row in the reference, and how to read it.
+/// A marker: its row in the reference, and its parser.
 pub struct Marker {
-    /// What the marker is called.
+    /// The name of the marker.
     pub name: &'static str,
-    /// How it's written in source.
+    /// The form in source.
     pub form: &'static str,
-    /// Describes it in one line.
+    /// A one-line description.
     pub doc: &'static str,
-    /// Where it may be.
+    /// Where the marker is allowed.
     pub places: &'static [Place],
-    /// True if it may be repeated in one place.
+    /// True if the marker may be repeated in one place.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }
@@ -152,25 +152,25 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// The markers in one place, while we read them.
+/// The markers in one place, while they are being read.
 struct Reading {
     place: Place,
-    /// Set on a kind, whose `#[crd(…)]` also has container keys.
+    /// Set on a kind, whose `#[crd(…)]` also contains container keys.
     is_root: bool,
     kind: Kind,
-    /// What `allow(…)` applies to.
+    /// The scope of `allow(…)`.
     scope: Span,
     markers: Markers,
     seen: Seen,
-    /// The fields that e.g. `exactly_one_of` names.
+    /// The fields named in e.g. `exactly_one_of`.
     one_of_fields: Vec<(String, Span)>,
     /// From `schema_type`, parsed and as written.
     schema_type: Option<(TypeRef, String)>,
     schema_function: Option<SchemaFunction>,
-    /// Set if the type is from schemars' `with`, which serde does not use.
+    /// Set if the type comes from schemars' `with`, which serde ignores.
     is_with: bool,
     serde_defaults: Option<bool>,
-    /// We failed to parse an argument. A marker that seems to be missing may be in there.
+    /// An argument failed to parse; it may have contained a marker that seems to be missing.
     is_incomplete: bool,
 }
 
@@ -222,11 +222,11 @@ impl Reading {
         }
     }
 
-    /// Checks the markers, and also their consistency if there has been no new error. `had` is the
-    /// number of errors before we read this place.
+    /// Checks the markers, and their consistency if this place caused no errors. `had` is the
+    /// number of errors before it was read.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
-        // After an error, what we find here would probably just be a consequence of it.
+        // After an error, any further findings would probably be mere consequences.
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
             check::check_consistency(self, session);
         }
@@ -244,8 +244,8 @@ impl Row<Reading> for Marker {
         self.name
     }
 
-    /// Note that `validation` is repeatable, because `validation(…)` and `validation = "…"` are
-    /// different markers, and the constraints in there have rows of their own.
+    /// `validation` is repeatable: `validation(…)` and `validation = "…"` are different markers,
+    /// and the constraints inside have separate rows.
     fn is_repeatable(&self) -> bool {
         self.repeatable
     }
@@ -290,7 +290,7 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
 #[derive(Default)]
 pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
-    /// The fields that e.g. `exactly_one_of` names. We have yet to check that they exist.
+    /// The fields named in e.g. `exactly_one_of`, which may not exist.
     pub(crate) one_of_fields: Vec<(String, Span)>,
     pub(crate) schema_type: Option<(TypeRef, String)>,
     pub(crate) schema_function: Option<SchemaFunction>,
@@ -307,7 +307,7 @@ pub(crate) struct FieldMarkers {
     pub(crate) seen: Seen,
 }
 
-/// On a kind, `#[kube(…)]` has kube's own keys, so we only parse `#[crd(…)]` there.
+/// On a kind, `#[kube(…)]` contains kube's own keys, so only `#[crd(…)]` is parsed there.
 pub(crate) fn parse_container(
     attrs: &[Attribute<'_>],
     is_root: bool,
@@ -341,13 +341,13 @@ pub(crate) fn parse_container(
     }
 }
 
-/// Returns true if the argument isn't a marker. `crate` is for the derive, and the keys of a
-/// container are parsed along with the kind.
+/// Returns true if the argument isn't a marker. `crate` is for the derive, and a container's keys
+/// are parsed along with the kind.
 fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
-/// Reads the markers of a field. An `allow(…)` applies to `scope`.
+/// Reads the markers of a field. `allow(…)` applies to `scope`.
 pub(crate) fn parse_field(
     attrs: &[Attribute<'_>],
     ty: &TypeRef,
@@ -373,7 +373,7 @@ pub(crate) fn parse_field(
     }
 }
 
-/// Returns the markers with their spans. `scope` is what `allow(…)` applies to.
+/// Returns the markers with their spans. `allow(…)` applies to `scope`.
 pub(crate) fn parse_variant(attrs: &[Attribute<'_>], scope: Span, session: &mut Session) -> (Markers, Seen) {
     let mut reading = Reading {
         scope,
@@ -396,8 +396,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// Reads schema attributes of other tools. Call it after reading our own markers, because these can
-/// tell what the attributes leave open.
+/// Reads schema attributes of other tools. Must come after our own markers, which can specify what
+/// these attributes leave open.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],

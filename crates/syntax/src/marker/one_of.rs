@@ -1,4 +1,4 @@
-//! `exactly_one_of(…)` and similar markers say how many of some fields must be set.
+//! `exactly_one_of(…)` and similar markers: how many of the given fields must be set.
 
 use rbuilder_schema::OneOf;
 
@@ -59,7 +59,7 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
             "list them: `(a, b)`",
         );
     }
-    // Skip a rule with errors, since the schema would report it again.
+    // Skip a rule with errors, which the schema would report again.
     if session.diagnostics.error_count() == had {
         reading.markers.origin = arg.origin();
         reading.markers.one_of.push(make(names));

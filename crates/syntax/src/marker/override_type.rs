@@ -1,5 +1,4 @@
-//! Markers that make something else of the Rust type: unknown fields, embedded objects, or another
-//! type.
+//! Markers that override the Rust type: unknown fields, embedded objects, or another type.
 
 use rbuilder_reader::TypeRef;
 

@@ -1,5 +1,5 @@
-//! `optional`, `required`, `nullable` and `immutable` say whether a field must be present, and
-//! whether it can change.
+//! `optional`, `required`, `nullable` and `immutable`: whether a field must be present, and whether
+//! it can change.
 
 use super::{ANYWHERE, FIELD, Marker, Reading, TYPE};
 use crate::Session;

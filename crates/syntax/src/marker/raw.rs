@@ -1,5 +1,5 @@
-//! `schema = { … }` gives the schema itself, for everything that neither the Rust type nor other
-//! markers can express.
+//! `schema = { … }`: a literal schema, for everything that neither the Rust type nor other markers
+//! can express.
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::{
@@ -41,8 +41,8 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
-/// Reads the keys of `root_schema`. We can't check yet whether the result is structural, because it
-/// isn't complete.
+/// Reads the keys of `root_schema`. The result isn't complete yet, so it can't be checked for being
+/// structural.
 pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
     let value = arg.any(session)?;
     let mut schema = schema_of(&value, arg, session)?;
@@ -60,8 +60,7 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
         );
         session.error_help(at, message, "remove `type`");
     }
-    // Remove what we have reported, so that the checks of the complete schema don't report it
-    // again.
+    // Remove the reported keys, or the checks of the complete schema would report them again.
     schema.schema_type = None;
     schema.nullable = false;
     schema.default = None;
@@ -100,8 +99,8 @@ fn empty_alternatives(schema: &Value) -> Vec<&str> {
             _ => Vec::new(),
         };
     };
-    // In the parsed schema, an empty list is the same as none, so nobody would notice that it's
-    // gone.
+    // The parsed schema doesn't distinguish an empty list from none, so dropping it would go
+    // unnoticed.
     let is_value = |key: &str| ["default", "enum", "example"].contains(&key);
     keys.iter()
         .filter(|(key, _)| !is_value(key))
@@ -119,7 +118,7 @@ fn report_empty(key: &str, arg: &Arg, session: &mut Session) {
     session.error_help(arg.value_span(), message, help);
 }
 
-/// Parses `validation(one_of = [{ "required": ["a"] }, …])`. `key` is what the list is called in a
+/// Parses `validation(one_of = [{ "required": ["a"] }, …])`. `key` is the name of the list in a
 /// manifest.
 pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
@@ -137,7 +136,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, ses
     known.not = new.not.or(known.not.take());
 }
 
-/// Checks the patterns and formats of a schema, including those of its alternatives.
+/// Checks the patterns and formats of a schema and its alternatives.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)

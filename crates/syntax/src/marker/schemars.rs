@@ -1,9 +1,9 @@
 //! Translates `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]` to markers.
 //!
-//! schemars takes constraints from all three attributes, and so do we. That way, the attributes in
-//! an existing kube-rs project apply to the derive and to the generator. `serde_attrs` reads the
-//! keys that serde supports as well. If we would have to run code to know what a key does, that's
-//! an error, unless a marker tells us.
+//! Like schemars, this reads constraints from all three attributes, so that the attributes in an
+//! existing kube-rs project apply to the derive and to the generator. `serde_attrs` reads the keys
+//! that serde also supports. A key whose effect depends on running code is an error, unless a
+//! marker specifies the effect.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
@@ -14,16 +14,16 @@ use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
 use crate::{SchemaFunction, Session, suggest};
 
-/// Whose attribute it is, since the valid keys depend on that.
+/// The tool that defines the attribute, and thus the valid keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Schemars,
-    /// validator or garde, of which we only read the constraints.
+    /// validator or garde. Only their constraints are read.
     Validator,
 }
 
-/// We skip these keys of `#[schemars(…)]`. Some are serde's, which are read elsewhere, and others
-/// only make a difference to schemars' own output.
+/// Ignored keys of `#[schemars(…)]`. Some belong to serde and are read elsewhere; others only
+/// affect schemars' own output.
 const PASSED: &[&str] = &[
     "alias",
     "bound",
@@ -57,7 +57,7 @@ const PASSED: &[&str] = &[
     "ref_variants",
 ];
 
-/// The keys that we suggest if a key is misspelled.
+/// Suggestions for misspelled keys.
 const READ: &[&str] = &[
     "contains",
     "email",
@@ -79,7 +79,7 @@ const READ: &[&str] = &[
     "with",
 ];
 
-/// Reads an attribute of another tool, as long as it makes a difference to the schema.
+/// Reads an attribute of another tool, if it affects the schema.
 pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
     let owner = if attr.is("schemars") {
         Owner::Schemars
@@ -93,7 +93,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     };
     let args = match owner {
         Owner::Schemars => args::check_args(attr, session),
-        // The derives of these tools report errors in their attributes.
+        // The derives of these tools already report errors in their attributes.
         Owner::Validator => &attr.args().list,
     };
     let mut markers = Vec::new();
@@ -107,7 +107,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
         }
     }
     if owner == Owner::Validator {
-        // Users may repeat a constraint for each tool that checks it. The one for schemars wins.
+        // Users may repeat a constraint for each tool that checks it. schemars' constraint wins.
         markers.iter_mut().for_each(|marker| drop_read(marker, reading));
         markers.retain(|marker| marker.name == "validation" || !reading.is_read(marker.name));
     }
@@ -134,7 +134,7 @@ fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     }
 }
 
-/// Returns `description = "…"`, which wins over the doc comment.
+/// Returns `description = "…"`, which takes precedence over the doc comment.
 pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     let mut args = args::list_args(attrs, &["schemars"]);
     match args.find(|arg| arg.name == "description")?.literal() {
@@ -146,8 +146,8 @@ pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
-/// Returns true if `required` is only in attributes of other tools. To them, it means that an
-/// `Option` must be there, and on a field with a default it does nothing.
+/// Returns true if `required` only occurs in attributes of other tools. There, it means that an
+/// `Option` must be present, and on a field with a default it is a no-op.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     let says = |names| args::list_args(attrs, names).any(|arg| arg.name == "required");
     says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])
@@ -181,9 +181,9 @@ fn translate<'a>(
         ),
         "required" if !matches!(arg.value, ArgValue::Literal(_)) => markers.push(flag("required", span)),
         "inner" => markers.extend(inner(arg, owner, kind, reading, session)),
-        // No other key of validator or garde makes a difference to the schema.
+        // No other key of validator or garde affects the schema.
         _ if owner == Owner::Validator => {}
-        // On a type, this is read along with serde's `from`.
+        // On a type, `with` is read along with serde's `from`.
         "with" if reading.place == Place::Type => {}
         "title" | "with" => match &arg.value {
             ArgValue::Literal(_) => markers.push(Arg {
@@ -197,7 +197,7 @@ fn translate<'a>(
             _ => opaque(arg, "the title", reading, session),
         },
         "example" => {
-            // A computed example is just documentation, and kube leaves it out as well.
+            // A computed example is just documentation, which kube omits as well.
             let is_first = !markers.iter().any(|marker| marker.name == "example");
             if let Some(value) = literal(&arg.value)
                 && is_first
@@ -221,7 +221,7 @@ fn translate<'a>(
     }
 }
 
-/// Reports a key if we would have to run code to know what it does, unless a marker tells us.
+/// Reports a key whose effect depends on running code, unless a marker specifies the effect.
 fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     if ["schema", "schema_type", "schemaless"]
         .iter()
@@ -264,7 +264,7 @@ fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
     list("validation", span, vec![valued(name, span, value)])
 }
 
-/// Parses `range(min = 1, max = 5)`. validator also has `exclusive_min` and `exclusive_max`.
+/// Parses `range(min = 1, max = 5)`, including validator's `exclusive_min` and `exclusive_max`.
 fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let mut constraints = Vec::new();
     for bound in arg.list(session)? {
@@ -280,7 +280,7 @@ fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
             continue;
         };
         let span = bound.value_span();
-        // `equal` sets both bounds to the same number.
+        // `equal` sets both bounds to the same value.
         if exclusive == Some("") {
             constraints.push(valued("maximum", span, value.clone()));
         } else if let Some(exclusive) = exclusive {
@@ -316,8 +316,8 @@ fn length<'a>(arg: &Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'
     Some(list("validation", arg.span, constraints))
 }
 
-/// Parses `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, which
-/// names a static.
+/// Parses `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)` with the
+/// path of a static.
 fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {
@@ -343,13 +343,13 @@ fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Optio
     }
 }
 
-/// Returns the pattern of a constant, which is a regular expression or a string in the program.
+/// Returns the pattern of a constant: a regular expression or a string in the program.
 fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
         ArgValue::Expr(expr) => match &expr.kind {
             ExprKind::Path(names) => session.constant(&names.join("::")),
-            // A function that returns the regular expression.
+            // A function returning the regular expression.
             ExprKind::Call(function, args) if args.is_empty() => match &function.kind {
                 ExprKind::Path(names) => session.constant(&names.join("::")),
                 _ => None,
@@ -360,7 +360,7 @@ fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     }
 }
 
-/// Parses `contains(pattern = "…")`, where the text isn't a regular expression.
+/// Parses `contains(pattern = "…")`, whose text isn't a regular expression.
 fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let text = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| literal(&inner.value)),
@@ -384,7 +384,7 @@ fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(constraint("pattern", arg.span, Value::String(escaped)))
 }
 
-/// Parses `inner(…)`, which is about the items of a list or the values of a map.
+/// Parses `inner(…)`, which applies to the items of a list or the values of a map.
 fn inner<'a>(
     arg: &Arg<'a>,
     owner: Owner,
@@ -396,8 +396,8 @@ fn inner<'a>(
         Kind::List(item) | Kind::Map(item) => (**item).clone(),
         Kind::Unknown => Kind::Unknown,
         _ if reading.is_with => Kind::Unknown,
-        // garde also applies it to what is in an `Option`. schemars finds no items there, and
-        // leaves the constraint out of `Kind::crd()`.
+        // garde also applies `inner` to the content of an `Option`. schemars finds no items there
+        // and omits the constraint from `Kind::crd()`.
         other => {
             warn_of_inner(arg, other, session);
             return None;
@@ -434,7 +434,7 @@ fn warn_of_inner(arg: &Arg<'_>, kind: &Kind, session: &mut Session) {
 fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     let value = match &arg.value {
         ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
-        // schemars 0.8 accepted numbers in quotes.
+        // schemars 0.8 accepted quoted numbers.
         ArgValue::Literal(literal) => literal.value.as_str().and_then(|text| {
             let number = text.parse::<i128>().ok();
             number
@@ -464,7 +464,7 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// Looks up a constant that is named in a string, as it was before schemars 1.
+/// Looks up a constant named in a string, as was usual before schemars 1.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
     is_path(text).then(|| session.constant(text))?
 }
@@ -489,8 +489,7 @@ fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     }
 }
 
-/// Returns the value of e.g. `u8::MAX`. We can't do this for `usize::MAX`, since that depends on
-/// the platform.
+/// Returns the value of e.g. `u8::MAX`, but not of the platform-dependent `usize::MAX`.
 fn constant(names: &[&str]) -> Option<i128> {
     let [.., of, which] = names else { return None };
     let (low, high) = match *of {
@@ -511,7 +510,7 @@ fn constant(names: &[&str]) -> Option<i128> {
     }
 }
 
-/// The literal may also be written as `&"…"` or `"…".to_string()`.
+/// Also accepts `&"…"` and `"…".to_string()`.
 fn literal(value: &ArgValue<'_>) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => Some(literal.value.clone()),
@@ -533,7 +532,7 @@ fn literal_of(expr: &Expr<'_>) -> Option<Value> {
     }
 }
 
-/// Evaluates `json!`, as long as there are only literals in it.
+/// Evaluates `json!` if it only contains literals.
 fn json_of(json: &Json<'_>) -> Option<Value> {
     match json {
         Json::Null => Some(Value::Null),
@@ -549,7 +548,7 @@ fn json_of(json: &Json<'_>) -> Option<Value> {
     }
 }
 
-/// These keys have a boolean value, while the markers are flags.
+/// Keys with a boolean value, for which the markers are flags.
 const FLAGS: &[(&str, &str)] = &[
     ("x-kubernetes-preserve-unknown-fields", "preserve_unknown_fields"),
     ("x-kubernetes-embedded-resource", "embedded_resource"),
@@ -557,7 +556,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("nullable", "nullable"),
 ];
 
-/// These keys have a marker with the same value.
+/// Keys for which a marker has the same value.
 const VALUES: &[(&str, &str)] = &[
     ("x-kubernetes-list-type", "list_type"),
     ("x-kubernetes-list-map-keys", "list_map_keys"),
@@ -593,7 +592,7 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
                 markers.push(flag(marker, span));
             }
         } else if let Some(marker) = find(VALUES, key) {
-            // On a struct, the marker for this key has another name.
+            // On a struct, this key has a different marker.
             let marker = match (marker, kind) {
                 ("map_type", Kind::Object) => "struct_type",
                 (marker, _) => marker,
@@ -614,11 +613,11 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
 }
 
 /// Returns the name in `validation(…)` for a key of `extend("key" = value)`. Alternatives keep
-/// their names, because several `extend` add up.
+/// their names, because multiple `extend`s add up.
 fn constraint_in_extend(key: &str) -> Option<&'static str> {
     let key = Key::named(key).filter(|key| !key.argument.is_empty())?;
     match key.form {
-        // This is a number in JSON Schema, but a flag in OpenAPI.
+        // A number in JSON Schema, but a flag in OpenAPI.
         Form::Flag(_) => None,
         Form::Parts(_) => Some(key.name),
         _ => Some(key.argument),

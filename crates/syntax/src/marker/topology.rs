@@ -1,4 +1,4 @@
-//! `list_type`, `list_map_keys`, `map_type` and `struct_type` say how server-side apply merges a
+//! `list_type`, `list_map_keys`, `map_type` and `struct_type`: how server-side apply merges a
 //! value.
 
 use rbuilder_schema::{ListType, MapType};

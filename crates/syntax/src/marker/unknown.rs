@@ -1,4 +1,4 @@
-//! Help for unknown names, which may be misspelled or belong somewhere else.
+//! Help for unknown names, which may be misspelled or misplaced.
 
 use rbuilder_diagnostic::suggest::{find_keyword, list_names};
 use rbuilder_schema::Key;
@@ -6,15 +6,15 @@ use rbuilder_schema::Key;
 use super::{Place, is_marker, markers};
 use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 
-/// Where an unknown name is.
+/// The location of an unknown name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// `#[kube(…)]` on a kind, which has kube's own keys.
+    /// `#[kube(…)]` on a kind, with kube's own keys.
     KindKeys {
-        /// True if the kind may have `#[crd(…)]` as well, which schemars' derive rejects.
+        /// True if the kind may also have `#[crd(…)]`, which schemars' derive rejects.
         takes_markers: bool,
     },
-    /// `#[crd(…)]` on a kind, which has markers, and the keys that kube lacks.
+    /// `#[crd(…)]` on a kind, with markers and the keys that kube lacks.
     KindMarkers,
     /// Either attribute on any other item.
     Elsewhere(Place),
@@ -54,14 +54,13 @@ pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
 fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
     match owner {
-        // What this key was called before kube 1.0.
+        // The name of this key before kube 1.0.
         Owner::KindKeys { .. } if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
-        // What kubebuilder's marker calls it.
+        // The name in kubebuilder's marker.
         Owner::KindKeys { .. } if name == "scope" => {
             return Some("write `namespaced`, or leave it out for a cluster-scoped kind".to_owned());
         }
-        // The attribute would not compile, so suggest neither a marker nor a key with a similar
-        // name.
+        // The attribute would not compile, so don't suggest a similar marker or key.
         Owner::KindKeys { takes_markers: false } => {
             let is_ours = is_marker(name) || is_key(CRD_KEYS);
             return is_ours.then(|| format!("use one of: {}", list_names(owner.names())));
@@ -76,7 +75,7 @@ fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
         }
         _ => {}
     }
-    // Users of other tools tend to forget the `validation(…)` around constraints.
+    // Users of other tools tend to forget `validation(…)` around constraints.
     if Key::of_argument(name).is_some() {
         return Some(format!("write `{}`", constraint_form(name, owner)));
     }
@@ -94,7 +93,7 @@ fn on_kind(attribute: &str, name: &str) -> String {
     format!("write `#[{attribute}({name}…)]` on the type that derives `CustomResource`")
 }
 
-/// Returns all names that may be meant, and how to write them. The ones that are valid here come
+/// Returns all names that could be meant, and how to write them. Names that are valid here come
 /// first.
 fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
@@ -111,7 +110,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let others = others
         .into_iter()
         .map(|name| (name, format!("#[{attribute}({name}…)]")));
-    // Only the derive reads `crate`, so don't list it, but still correct a misspelling.
+    // Only the derive reads `crate`, so don't list it, but do correct a misspelling.
     let is_type = matches!(owner, Owner::KindMarkers | Owner::Elsewhere(Place::Type));
     let derive_key = is_type.then(|| ("crate", "crate".to_owned()));
     here.chain(wrapped).chain(derive_key).chain(others).collect()

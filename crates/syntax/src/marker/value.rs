@@ -1,4 +1,4 @@
-//! `default` and `example` have values as Rust literals.
+//! `default` and `example`, with values as Rust literals.
 
 use super::{ANYWHERE, Marker};
 use crate::args::ReadArg as _;

@@ -1,4 +1,5 @@
-//! Translates `#[x_kube(…)]` of kube's `KubeSchema` to markers. It has rules and merge strategies.
+//! Translates `#[x_kube(…)]` of kube's `KubeSchema` to markers. It contains rules and merge
+//! strategies.
 
 use rbuilder_reader::{Expr, ExprKind, Span};
 use serde_json::Value;
@@ -13,7 +14,7 @@ pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut
     for arg in args {
         match arg.name {
             "validation" => reading.read([arg], session),
-            // kube 0.98 had this name in `#[cel_validate(…)]`.
+            // From `#[cel_validate(…)]` in kube 0.98.
             "rule" => {
                 let name = "validation";
                 reading.read(&[Arg { name, ..arg.clone() }], session);
@@ -22,7 +23,7 @@ pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut
                 let markers = merge_strategy(arg, session);
                 reading.read(&markers, session);
             }
-            // Only kube's derive uses this. It ignores `cel`.
+            // Only used by kube's derive, which ignores `cel`.
             "crates" | "cel" => {}
             name => {
                 let help = suggest::describe_candidates(name, KEYS.iter().copied());
@@ -96,7 +97,7 @@ fn strategy(expr: &Expr<'_>) -> Option<Strategy> {
     }
 }
 
-/// Reads a string literal, which may be followed by `.into()`, `.to_string()` or `.to_owned()`.
+/// Reads a string literal, optionally followed by `.into()`, `.to_string()` or `.to_owned()`.
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Checks RBAC rules. We report what the API server rejects, and rules that grant nothing.
+//! Checks RBAC rules for what the API server rejects, and for rules that grant nothing.
 
 use rbuilder_reader::Span;
 
@@ -6,8 +6,8 @@ use super::Parts;
 use crate::args::Arg;
 use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
-/// The verbs that Kubernetes uses. RBAC would accept any string, but another verb is nearly always
-/// a mistake.
+/// The verbs used by Kubernetes. RBAC accepts any string, but another verb is nearly always a
+/// mistake.
 pub const RBAC_VERBS: &[&str] = &[
     "get",
     "list",
@@ -34,10 +34,10 @@ pub const RBAC_VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
-/// The verbs for URLs that aren't resources, i.e. the HTTP methods.
+/// The verbs for non-resource URLs, i.e. the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
-/// HTTP methods that aren't verbs of resources, and which verbs were probably meant.
+/// HTTP methods that aren't verbs of resources, and the verbs probably meant by them.
 const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
     ("post", "create"),
     ("put", "update"),
@@ -71,7 +71,7 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
     check_role(rule, &at, session);
 }
 
-/// Reports the arguments of a written rule in a derived one, where they make no sense.
+/// Reports arguments that make no sense in a derived rule.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
     let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
@@ -91,7 +91,7 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
         .iter()
         .filter(|verb| !verb.is_empty() && !RBAC_VERBS.contains(&verb.as_str()))
     {
-        // For URLs, the HTTP methods are verbs, too.
+        // For URLs, HTTP methods are valid verbs.
         let is_method = |verb: &&str| INSTEAD_OF_METHODS.iter().any(|(method, _)| method == verb);
         let is_possible = |verb: &&str| !parts.rule.urls.is_empty() || !is_method(verb);
         let help = match suggest::find_nearest(verb, RBAC_VERBS.iter().copied().filter(is_possible)) {
@@ -170,13 +170,13 @@ fn check_known_resource(
         .iter()
         .map(|group| resources::find_resource(group, whole))
         .collect();
-    // If the rule has several groups, we don't know which of them is meant.
+    // With several groups, it's unclear which of them is meant.
     let Some([resource]) = found.as_deref() else {
         return;
     };
     // A Role grants access to its own namespace. The API server authorizes `bind` of a ClusterRole
-    // in the namespace of the RoleBinding, but `escalate` in that of the role, which a ClusterRole
-    // doesn't have.
+    // in the namespace of the RoleBinding, but `escalate` in the namespace of the role, which a
+    // ClusterRole doesn't have.
     let has_bind = || rule.verbs.iter().any(|verb| verb == "bind" || verb == "*");
     let has_effect = whole == "namespaces" || whole == "clusterroles" && has_bind();
     if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {
@@ -194,7 +194,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
         session.error_help(at("resource_names"), "invalid object name `*`", help);
     }
     let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
-    // For a subresource, `resource_names` isn't about the object that is created.
+    // For a subresource, `resource_names` doesn't refer to the created object.
     if rule.resource_names.is_empty() || rule.resources.iter().any(|resource| resource.contains('/')) {
         return;
     }
@@ -205,7 +205,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
             "move this verb to a separate rule without `resource_names`",
         );
     }
-    // To apply a new object, server-side apply needs both verbs on its name.
+    // Server-side apply of a new object requires both verbs on its name.
     if has("create") && !has("patch") && !has("*") {
         let message =
             "`create` limited by name allows only server-side apply, which requires `patch` as well";
@@ -236,7 +236,7 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// Reports HTTP methods in a rule for resources, since these only apply to URLs.
+/// Reports HTTP methods, which only apply to URLs, in a rule for resources.
 fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     for (method, verb) in INSTEAD_OF_METHODS {
         if rule.verbs.iter().any(|written| written == method) {
@@ -246,8 +246,7 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// Reports verbs that aren't HTTP methods, e.g. `list` and `watch`, since these only apply to
-/// resources.
+/// Reports verbs such as `list` and `watch` in a rule for URLs, where only HTTP methods apply.
 fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let is_known = |verb: &String| RBAC_URL_VERBS.contains(&verb.as_str());
     let verbs = &parts.rule.verbs;

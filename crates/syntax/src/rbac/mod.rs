@@ -1,4 +1,4 @@
-//! `#[rbac(…)]` on a function declares the permissions that it needs.
+//! `#[rbac(…)]`: declares the permissions that a function needs.
 
 mod check;
 #[cfg(test)]
@@ -14,17 +14,17 @@ use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
 use crate::{RbacRule, Session};
 
-/// The name of the attribute. It may also be the last segment of a path.
+/// The name of the attribute, or the last segment of its path.
 pub const RBAC: &str = "rbac";
 
 /// An argument of `#[rbac(…)]`.
 pub type RbacArg = ArgRow<Parts>;
 
-/// What we have read of a rule so far.
+/// A partially read rule.
 #[derive(Default)]
 pub struct Parts {
     rule: RbacRule,
-    /// We don't check these verbs.
+    /// Verbs exempt from checks.
     custom_verbs: Vec<String>,
 }
 
@@ -88,20 +88,20 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     ),
 ];
 
-/// Returns the `#[rbac(…)]` attributes, including those with a path (`#[rbuilder::rbac(…)]`).
+/// Returns the `#[rbac(…)]` attributes, including paths such as `#[rbuilder::rbac(…)]`.
 pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
-/// Parses an `#[rbac(…)]` attribute. Returns `None` if there is nothing but `allow(…)` in it, or if
-/// there are errors.
+/// Parses an `#[rbac(…)]` attribute. Returns `None` if it contains nothing but `allow(…)`, or after
+/// an error.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::check_args(attr, session);
     rule(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[rbac(…)]`. Returns `None` if there is nothing but `allow(…)`, or if
-/// there are errors, which go into the session. An error about the rule as a whole is reported at
+/// Parses the arguments of `#[rbac(…)]`. Returns `None` if there is nothing but `allow(…)`, or
+/// after errors, which are added to the session. Errors about the rule as a whole are reported at
 /// the macro call.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::parse_args(arguments, session);

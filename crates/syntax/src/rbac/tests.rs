@@ -121,7 +121,7 @@ fn reports_invalid_rules() {
             "`deletecollection` cannot be limited by name\nhelp: move this verb to a separate rule without `resource_names`",
         ),
     );
-    // With least privilege, to apply one object by server-side apply.
+    // Least privilege for server-side apply of a single object.
     check(
         r#"groups = "", resources = "pods", resource_names = "a", verbs = "create;patch""#,
         Ok("create,patch"),
@@ -203,7 +203,7 @@ fn reports_other_separators_than_semicolons() {
             "`fill,break` is read as a single word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
         ),
     );
-    // The path of a URL may contain a comma.
+    // URL paths may contain commas.
     check(r#"urls = "/a,b", verbs = "get""#, Ok("get"));
 }
 
@@ -260,12 +260,12 @@ fn reports_cluster_scoped_resources_in_a_role() {
         r#"groups = "rbac.authorization.k8s.io", resources = "roles", verbs = "bind;escalate", namespace = "n""#,
         Ok("bind,escalate"),
     );
-    // A Role may be about its own namespace.
+    // A Role may apply to its own namespace.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
         Ok("get"),
     );
-    // The second group may have `nodes` as well.
+    // The second group may have a resource `nodes` as well.
     check(
         r#"groups = ["", "example.com"], resources = "nodes", verbs = "get", namespace = "n""#,
         Ok("get"),

@@ -1,4 +1,4 @@
-//! The actions on a field or variant, i.e. in which versions it was added, changed and deprecated.
+//! The actions on a field or variant: the versions in which it was added, changed and deprecated.
 
 use rbuilder_reader::{Arg, ArgValue, Attribute, Expr, ExprKind, Span, TypeRef};
 
@@ -6,16 +6,16 @@ use super::VERSIONED;
 use super::module::{ModuleVersion, list_of, text_of, unknown};
 use crate::Diagnostic;
 
-/// Versions are positions in the module's list of versions.
+/// Versions are indexes into the module's list of versions.
 #[derive(Default)]
 pub(super) struct Actions<'a> {
     added: Option<usize>,
-    /// The changes, with the earliest version first.
+    /// The changes, earliest version first.
     changes: Vec<Change<'a>>,
     deprecated: Option<(usize, Attribute<'a>)>,
 }
 
-/// What an item was like before a version.
+/// The state of an item before a version.
 struct Change<'a> {
     since: usize,
     name: Option<&'a str>,
@@ -24,15 +24,15 @@ struct Change<'a> {
 
 pub(super) struct Past<'a> {
     pub(super) name: &'a str,
-    /// `None` if it has the declared type.
+    /// `None` for the declared type.
     pub(super) ty: Option<TypeRef>,
-    /// With the arguments of rustc's `#[deprecated]`.
+    /// Carries the arguments of rustc's `#[deprecated]`.
     pub(super) deprecated: Option<Attribute<'a>>,
 }
 
 impl<'a> Actions<'a> {
-    /// Reads the actions of an item. `prefix` is what the names of deprecated items start with.
-    /// Returns `None` if there are no actions.
+    /// Reads the actions of an item, or returns `None` if there are none. `prefix` is the name
+    /// prefix of deprecated items.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl<'a> Actions<'a> {
                 self.changes.push(change);
                 Ok(())
             }
-            // These are about conversions.
+            // Only affects conversions.
             "hint" | "nested" => Ok(()),
             _ => Err(unknown(arg, VERSIONED)),
         }
@@ -114,7 +114,7 @@ impl<'a> Actions<'a> {
         Err(Diagnostic::error(at, message).help(help))
     }
 
-    /// Returns `None` if the item isn't in this version.
+    /// Returns `None` if the item doesn't exist in this version.
     pub(super) fn at(&self, version: &ModuleVersion, name: &'a str, prefix: &str) -> Option<Past<'a>> {
         let position = version.position;
         if self.added.is_some_and(|since| since > position) {
@@ -127,7 +127,7 @@ impl<'a> Actions<'a> {
         };
         match &self.deprecated {
             Some((since, written)) if *since <= position => past.deprecated = Some(written.clone()),
-            // The item gets the prefix when it's deprecated, so earlier versions don't have it.
+            // An item gets the prefix when it's deprecated; earlier versions lack it.
             Some(_) => past.name = name.trim_start_matches(prefix),
             None => {}
         }
@@ -150,8 +150,7 @@ fn refuse_second(arg: &Arg<'_>, is_second: bool) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the position of the version in `since`. `others` are the other arguments that are
-/// allowed.
+/// Returns the index of the version in `since`. `others` are the other allowed arguments.
 fn read_since(owner: &Arg<'_>, others: &[&str], version: &ModuleVersion) -> Result<usize, Diagnostic> {
     let mut since = None;
     for arg in list_of(owner)? {
@@ -199,7 +198,7 @@ fn read_change<'a>(
     Ok(change)
 }
 
-/// The name is a part of the source, so that it lives long enough to replace an identifier.
+/// Returns a slice of the source, which lives long enough to replace an identifier.
 fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'a str, Diagnostic> {
     let value = text_of(arg)?;
     let span = arg.value_span();

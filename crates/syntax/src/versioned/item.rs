@@ -1,4 +1,4 @@
-//! What a struct or enum is like in one version of its module.
+//! The state of a struct or enum in one version of its module.
 
 use rbuilder_reader::grammar::{Body, FieldItem, Fields, TypeItem, VariantItem};
 use rbuilder_reader::token::Ident;
@@ -8,19 +8,19 @@ use super::actions::{Actions, Past};
 use super::module::ModuleVersion;
 use crate::Session;
 
-/// Turns an item into what the macro generates for a version.
+/// Converts an item to what the macro generates for a version.
 pub(crate) fn at_version(item: &mut TypeItem<'_>, version: &ModuleVersion, session: &mut Session) {
     match &mut item.body {
         Body::Struct(Fields::Named(fields)) => {
             fields.retain_mut(|field| keep_field(field, version, session));
         }
         Body::Enum(variants) => variants.retain_mut(|variant| keep_variant(variant, version, session)),
-        // The macro rejects these.
+        // Rejected by the macro.
         Body::Struct(Fields::Unnamed(_) | Fields::Unit) | Body::Union => {}
     }
 }
 
-/// Returns false if the field isn't in this version.
+/// Returns false if the field doesn't exist in this version.
 fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     let Some(ident) = &mut field.ident else {
         return true;
@@ -50,8 +50,8 @@ struct Kept {
     ty: Option<TypeRef>,
 }
 
-/// Changes the name and the attributes. Returns `None` if the field or variant isn't in this
-/// version.
+/// Changes the name and the attributes. Returns `None` if the field or variant doesn't exist in
+/// this version.
 fn change<'a>(
     attrs: &mut Vec<Attribute<'a>>,
     ident: &mut Ident<'a>,

@@ -1,4 +1,5 @@
-//! The arguments of `#[versioned]` on a module, or on a struct or enum outside of such a module.
+//! The arguments of `#[versioned]` on a module, or on a struct or enum outside of a versioned
+//! module.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ const MAX_VERSIONS: usize = 100;
 pub struct VersionedModule {
     /// The versions, in ascending order.
     pub versions: Vec<ModuleVersion>,
-    /// True if the modules of the versions are inside of the original module.
+    /// True if the version modules are inside of the original module.
     pub keeps_module: bool,
 }
 
@@ -22,7 +23,7 @@ pub struct VersionedModule {
 pub struct ModuleVersion {
     names: Arc<[String]>,
     pub(super) position: usize,
-    /// Goes before the documentation of each type. May be empty.
+    /// Prepended to the documentation of each type. May be empty.
     pub(crate) docs: Arc<str>,
     pub(crate) conversions: Conversions,
 }
@@ -30,7 +31,7 @@ pub struct ModuleVersion {
 /// Options for conversions that change the status of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Conversions {
-    /// True if the status stores values that other versions do not have.
+    /// True if the status stores values that other versions lack.
     pub(crate) are_tracked: bool,
     pub(crate) skipped: Skipped,
 }
@@ -66,15 +67,14 @@ impl ModuleVersion {
 ///
 /// # Errors
 ///
-/// Returns an error if we don't understand an argument, since it may change what the macro
-/// generates. The same goes for versions that the macro rejects, i.e. if there are none,
-/// duplicates, or versions in descending order.
+/// Returns an error for an unknown argument, which may change what the macro generates, and for
+/// versions that the macro rejects: none at all, duplicates, or descending order.
 pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
     read_versioned(attr, &[])
 }
 
-/// Reads the arguments of `#[versioned]` on a struct or enum outside of such a module. The macro
-/// accepted this before 0.8. They include the keys of the kind (`k8s(…)`).
+/// Reads the arguments of `#[versioned]` on a struct or enum outside of a versioned module, which
+/// the macro accepted before 0.8. They include the keys of the kind (`k8s(…)`).
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diag
     read_versioned(attr, &["k8s", "crd"])
 }
 
-/// `ignored` are arguments that are read elsewhere.
+/// `ignored` lists arguments that are read elsewhere.
 fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedModule, Diagnostic> {
     let args = attr.args();
     if let Some(error) = &args.malformed {
@@ -185,7 +185,7 @@ fn read_version(owner: &Arg<'_>) -> Result<Version, Diagnostic> {
         match arg.name {
             "name" => name = Some((text_of(arg)?, arg.value_span())),
             "doc" => docs = read_docs(text_of(arg)?),
-            // `deprecated` is for rustc, since the macro does not mark the version in the CRD.
+            // `deprecated` is for rustc; the macro does not mark the version in the CRD.
             "skip" | "deprecated" => {}
             _ => return Err(unknown(arg, "version")),
         }
@@ -210,8 +210,8 @@ fn read_docs(text: &str) -> String {
     text.trim().lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-/// Versions in a module are in the order `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`. Returns `None`
-/// for names that look different.
+/// Orders the versions of a module: `v1alpha1`, `v1beta1`, `v1`, `v2alpha1`. Returns `None` for
+/// names in another format.
 fn order_of(name: &str) -> Option<(u32, u8, u32)> {
     let rest = name.strip_prefix('v')?;
     let (major, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! Checks webhooks. We report what the API server rejects, and webhooks that are never called.
+//! Checks webhooks for what the API server rejects, and for webhooks that are never called.
 
 use rbuilder_reader::Span;
 
@@ -129,8 +129,8 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
-/// Checks a resource of the webhook. The API server rejects a wildcard next to a resource that it
-/// already matches.
+/// Checks a resource of the webhook. The API server rejects a wildcard alongside a resource that
+/// the wildcard already matches.
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "use the lower-case plural, as in `deployments`";
@@ -230,7 +230,7 @@ fn check_review_versions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// The API server accepts no more than this.
+/// The API server's limit.
 const MOST_CONDITIONS: usize = 64;
 
 fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
@@ -281,7 +281,7 @@ pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     seconds
 }
 
-/// In `v1`, the API server rejects `Some` and `Unknown`.
+/// The API server rejects `Some` and `Unknown` in `v1`.
 pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
     let refused = arg
         .literal()
@@ -291,7 +291,7 @@ pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
         let message = format!("the API server rejects a webhook with `side_effects = \"{text}\"`");
         let help = "write `NoneOnDryRun`, and skip side effects in the handler when `dry_run` is set";
         session.error_help(arg.value_span(), message, help);
-        // Go on with a valid value, so that this remains the only error.
+        // Continue with a valid value, so that this remains the only error.
         return "None";
     }
     choice(arg, &["None", "NoneOnDryRun"], session).unwrap_or("None")

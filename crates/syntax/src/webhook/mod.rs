@@ -1,7 +1,7 @@
-//! `#[webhook(…)]` says for which requests the API server calls a handler function.
+//! `#[webhook(…)]`: the requests for which the API server calls a handler function.
 //!
-//! Group, version, resource, path and name default to those of the handler's type. We would need a
-//! second item to find that type, so the generator fills them in.
+//! Group, version, resource, path and name default to those of the handler's type. Finding that
+//! type would require a second item, so the generator fills them in.
 
 mod check;
 mod selector;
@@ -20,21 +20,21 @@ use crate::{Session, suggest};
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 pub(crate) use selector::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// The name of the attribute. It may also be the last segment of a path.
+/// The name of the attribute, or the last segment of its path.
 pub const WEBHOOK: &str = "webhook";
 
 /// One of the two kinds of admission webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WebhookKind {
-    /// It changes objects, before any webhook validates them.
+    /// Changes objects, before any webhook validates them.
     #[default]
     Mutating,
-    /// It accepts or rejects requests.
+    /// Accepts or rejects requests.
     Validating,
 }
 
-/// A `#[webhook(…)]` marker. Words are spelled the way the API does. `None` stands for the default,
-/// either of the API server or of the handler's type.
+/// A `#[webhook(…)]` marker. Words are spelled as in the API. `None` is the default, of either the
+/// API server or the handler's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's arguments of the same names
 pub struct Webhook {
@@ -42,12 +42,11 @@ pub struct Webhook {
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
-    /// Where the name is, or the marker if it has no name.
+    /// The span of the name, or of the marker if it has no name.
     pub name_span: Span,
-    /// If it's absent, it follows from the type of the handler. The same goes for `versions`,
-    /// `resources` and `path`.
+    /// Defaults to the group of the handler's type, as do `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
-    /// Where the groups are, or the marker if it has none. It's the same with the other spans.
+    /// The span of the groups, or of the marker if it has none. Likewise for the other spans.
     pub groups_span: Span,
     pub versions: Option<Vec<String>>,
     pub versions_span: Span,
@@ -58,7 +57,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub scope_span: Span,
     pub path: Option<String>,
-    /// Where the path is, or the marker if it has no path.
+    /// The span of the path, or of the marker if it has no path.
     pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
@@ -76,8 +75,8 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// These are the defaults of kubebuilder's scaffold: create and update, fail closed, no side
-    /// effects, `v1` reviews.
+    /// The defaults of kubebuilder's scaffold: create and update, fail closed, no side effects,
+    /// `v1` reviews.
     fn at(span: Span) -> Webhook {
         Webhook {
             span,
@@ -281,7 +280,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
 const OPERATIONS: &[&str] = &["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: &[&str] = &["Namespaced", "Cluster", "*"];
 
-/// Arguments of controller-gen that we call something else, or don't have, and the help for each.
+/// Arguments of controller-gen that have another name here or don't exist, with help.
 const FOREIGN: &[(&str, &str)] = &[
     ("verbs", "write `operations = …`"),
     (
@@ -302,7 +301,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the `#[webhook(…)]` attributes, including those with a path (`#[rbuilder::webhook(…)]`).
+/// Returns the `#[webhook(…)]` attributes, including paths such as `#[rbuilder::webhook(…)]`.
 pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == WEBHOOK)
 }
@@ -313,8 +312,8 @@ pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> O
     read(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which go into the
-/// session. An error about the marker as a whole is reported at the macro call.
+/// Parses the arguments of `#[webhook(…)]`. Returns `None` after errors, which are added to the
+/// session. Errors about the marker as a whole are reported at the macro call.
 pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::parse_args(arguments, session);
     read(&args, Span::OUTSIDE, session)
@@ -334,7 +333,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     let mut draft = Draft::new(Webhook::at(span));
     draft.read(WEBHOOK, args, WEBHOOK_ARGS, FOREIGN, session);
     let webhook = draft.value;
-    // Only check arguments against each other if each of them is valid, so that one mistake causes
+    // Check arguments against each other only if each of them is valid, so that one mistake causes
     // one error.
     if session.diagnostics.error_count() == errors {
         check::check_webhook(&webhook, args, session);
@@ -342,7 +341,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// Reads one of the known words. Like in kubebuilder's markers, the case doesn't matter.
+/// Reads one of the known words, case-insensitively as in kubebuilder's markers.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)

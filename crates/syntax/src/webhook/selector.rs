@@ -10,34 +10,34 @@ use crate::args::{Arg, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Session, object_name};
 
-/// Selects objects by their labels. All of the requirements have to be met.
+/// Selects objects by their labels. All requirements must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// Labels, and the value that each must have.
+    /// Labels and their required values.
     pub match_labels: BTreeMap<String, String>,
-    /// Further requirements, each on one label.
+    /// Further requirements, each on a single label.
     pub match_expressions: Vec<Requirement>,
 }
 
-/// A requirement on one label.
+/// A requirement on a single label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
     /// The key of the label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: &'static str,
-    /// The values that `In` and `NotIn` compare with.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
 /// A CEL expression about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchCondition {
-    /// What messages and metrics call it.
+    /// The name used in messages and metrics.
     pub name: String,
-    /// The expression, which can use `object`, `oldObject`, `request` and `authorizer`.
+    /// The expression. Can use `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
-    /// Where the expression is.
+    /// The span of the expression.
     pub span: Span,
 }
 

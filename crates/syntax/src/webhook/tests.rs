@@ -9,7 +9,7 @@ fn read_text(text: &str) -> (Option<Webhook>, Vec<String>) {
     (webhook, complaints.iter().map(Diagnostic::text).collect())
 }
 
-/// Diagnostics are written as `message | help`.
+/// Diagnostics are given as `message | help`.
 fn refused(text: &str, expected: &[&str]) {
     let (webhook, complaints) = read_text(text);
     let complaints: Vec<String> = complaints
