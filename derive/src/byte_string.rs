@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Replaces each `ByteString` in a type with `stand_in`. Returns `None` if there is none.
 ///
-/// A macro only sees the name, which may be a user's own type. The code that we emit lets the
+/// A macro only sees the name, which may also be a user's own type. The emitted code lets the
 /// compiler choose between the two.
 pub(crate) fn replace_byte_string(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
     let mut found = false;
@@ -33,7 +33,7 @@ fn replace(ty: TokenStream, stand_in: &TokenStream, found: &mut bool) -> TokenSt
     made.into_iter().collect()
 }
 
-/// `ByteString::…` and `ByteString<…>` are other types.
+/// Detects other types such as `ByteString::…` and `ByteString<…>`.
 fn is_path(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if matches!(punct.as_char(), ':' | '<'))
 }

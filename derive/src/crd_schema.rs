@@ -1,7 +1,7 @@
-//! `derive(CrdSchema)` emits the container as a single JSON literal, and the types of its fields as
-//! slots.
+//! `derive(CrdSchema)`: emits the container as a single JSON literal, and the types of its fields
+//! as slots.
 //!
-//! The `impl JsonSchema` that we emit passes both to `rbuilder_schema::private::json_schema`, which
+//! The emitted `impl JsonSchema` passes both to `rbuilder_schema::private::json_schema`, which
 //! assembles the schema at run time. The slots are calls such as `slot::<T>()`, so that the
 //! compiler resolves the types.
 
@@ -19,8 +19,8 @@ use crate::source::Source;
 
 /// Expands to the `JsonSchema` implementation.
 ///
-/// After an error, we emit an empty implementation as well. Otherwise rustc would also complain
-/// that the type does not implement `JsonSchema`.
+/// After an error, emits an empty implementation, or rustc would also complain that the type does
+/// not implement `JsonSchema`.
 pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
@@ -72,7 +72,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     Ok(implementation(&header, &root, &methods))
 }
 
-/// Returns the container as JSON and the model that it's from. `None` if the item has errors.
+/// Returns the container as JSON and its model, or `None` if the item has errors.
 fn container(
     attrs: &[Attribute<'_>],
     item: TypeItem<'_>,
@@ -83,7 +83,7 @@ fn container(
         .then(|| serde_json::to_string(&model.container).map(|text| (text, model)))
 }
 
-/// `Text` has been parsed as a type already.
+/// `Text` has already been validated as a type.
 fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     match slot {
         SlotType::Written(span) => source.tokens(*span),
@@ -147,10 +147,9 @@ fn json_schema(root: &TokenStream, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// A transparent type is an option if the type in it is one.
+/// A transparent type is an option if its content is.
 fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
-    // Only the outermost type matters here, so it makes no difference whether `ByteString` is a
-    // user's own type.
+    // Only the outermost type matters here, so `ByteString` may as well be a user's own type.
     let bytes = quote!(#root::__private::Bytes);
     let held = slots
         .iter()
@@ -162,7 +161,7 @@ fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
     }
 }
 
-/// What the header of the `impl` repeats.
+/// The parts of an item repeated in the header of the `impl`.
 struct Header {
     /// Without `r#`.
     name: String,
@@ -171,7 +170,7 @@ struct Header {
     parameters: Vec<TokenStream>,
     /// Only the names.
     arguments: Vec<TokenStream>,
-    /// `JsonSchema` for each type parameter, then the item's own `where` clause.
+    /// `JsonSchema` for each type parameter, followed by the item's own `where` clause.
     predicates: TokenStream,
 }
 

@@ -1,5 +1,5 @@
-//! Evaluates serde's defaults in the user's program, by calling the same functions as serde does.
-//! The generator reads these functions instead (`crates/generator/src/defaults/`).
+//! Evaluates serde's defaults in the user's program, by calling the same functions as serde. The
+//! generator reads these functions instead (`crates/generator/src/defaults/`).
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -7,8 +7,8 @@ use rbuilder_syntax::{AbsentField, DefaultSource, Type};
 
 use crate::source::Source;
 
-/// Returns code that builds the list of default values for absent fields. `None` if the schema gets
-/// no default.
+/// Returns code that builds the list of default values for absent fields, or `None` if the schema
+/// gets no default.
 pub(crate) fn default_tokens(
     root: &TokenStream,
     model: &Type,
@@ -43,7 +43,7 @@ fn site(field: &AbsentField<'_>) -> TokenStream {
     }
 }
 
-/// Builds the default of the container, if a field takes its value from there.
+/// Builds the default of the container, if any field takes its value from it.
 fn whole(model: &Type) -> Option<TokenStream> {
     let fields = model.absent_fields();
     let takes_whole = fields
@@ -59,7 +59,7 @@ fn whole(model: &Type) -> Option<TokenStream> {
     Some(quote!(let whole: Self = #made;))
 }
 
-/// The value of a field is `null` if `skip_serializing_if` skips it.
+/// Fields skipped by `skip_serializing_if` become `null`.
 fn value(
     root: &TokenStream,
     field: &AbsentField<'_>,
@@ -96,7 +96,7 @@ fn value(
     }))
 }
 
-/// serde's derive reports a malformed path.
+/// A malformed path becomes empty tokens: serde's derive reports the error.
 fn parse(path: &str) -> TokenStream {
     path.parse().unwrap_or_default()
 }

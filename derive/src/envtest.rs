@@ -1,5 +1,5 @@
-//! `#[rbuilder::envtest::test]` is an async test against a real API server. If there is no control
-//! plane, we mark the test as `#[ignore]`, with a reason.
+//! `#[rbuilder::envtest::test]`: an async test against a real API server. Without a control plane,
+//! the test is marked `#[ignore]`, with a reason.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rbuilder_syntax::{Diagnostic, describe_malformed};
 use crate::report::compile_error;
 use crate::source::Source;
 
-/// Groups of environment variables. If all variables of a group are set, we can find a cluster.
+/// Groups of environment variables. A cluster is available if all variables of a group are set.
 /// `rbuilder::envtest` reads the same variables when the test runs.
 const ASSETS: [&[&str]; 3] = [
     &[EXISTING_CLUSTER],
@@ -30,13 +30,13 @@ const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 /// The argument of tests that need controllers and nodes.
 const CONTROLLERS: &str = "controllers";
 
-/// Such a test also starts these binaries, from the folder of kube-apiserver.
+/// Binaries that such a test also starts, from the folder of kube-apiserver.
 const CONTROLLER_PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
 const IGNORED_CONTROLLERS: &str =
     "needs kube-controller-manager, kube-scheduler and kwok in the folder of KUBEBUILDER_ASSETS";
 
-/// After an error, the item stays as it is.
+/// On errors, the item is emitted unchanged.
 pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let needs_controllers = arguments.to_string() == CONTROLLERS;
     let arguments = if needs_controllers {
@@ -50,7 +50,7 @@ pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStr
     }
 }
 
-/// Returns why a test cannot run in the environment of this build.
+/// Returns the reason why a test cannot run in the environment of this build.
 fn find_missing(needs_controllers: bool) -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| says(name, &value));
     if !has_assets(is_set) {
@@ -76,7 +76,7 @@ struct TestFunction {
     signature: TokenStream,
     /// `-> Output`
     output: TokenStream,
-    /// Where the parameter is, if the test has one.
+    /// The span of the parameter, if there is one.
     argument: Option<proc_macro2::Span>,
     body: TokenTree,
 }
@@ -87,7 +87,7 @@ fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, Toke
         let message = "`#[rbuilder::envtest::test]` takes no argument but `controllers`";
         return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
     }
-    // Leave the body out of the text, because it may be long, and we only parse the signature.
+    // Leave out the body, which may be long: only the signature is parsed.
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
     let body = match tokens.pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
@@ -155,7 +155,7 @@ fn take_apart(source: &Source, body: Option<TokenTree>) -> Result<TestFunction, 
 
 const NO_FUNCTION: &str = "the test must be a function";
 
-/// Whether this value of the variable selects a control plane.
+/// Returns whether this value of the variable selects a control plane.
 fn says(variable: &str, value: &OsStr) -> bool {
     if variable == EXISTING_CLUSTER {
         value.eq_ignore_ascii_case("true")
@@ -168,10 +168,10 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
     ASSETS.iter().any(|group| group.iter().all(|name| is_set(name)))
 }
 
-/// Moves the user's function into one of the same name, which libtest can call.
+/// Wraps the user's function in one of the same name that libtest can call.
 ///
-/// The expansion depends on environment variables, so there is an `option_env!` for each of them,
-/// which makes cargo rebuild the test when one changes.
+/// The expansion depends on environment variables. An `option_env!` for each of them makes cargo
+/// rebuild the test when one changes.
 fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let TestFunction {
         attributes,
@@ -186,8 +186,7 @@ fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let variables = ASSETS.iter().copied().flatten();
     let call = match argument {
         None => quote!(#name().await),
-        // Use the span of the parameter, so that rustc reports a type other than `Environment`
-        // there.
+        // Use the span of the parameter, where rustc should report a type other than `Environment`.
         Some(argument) => quote_spanned! {*argument=>
             match ::rbuilder::envtest::Environment::shared().await {
                 ::core::result::Result::Ok(environment) => #name(environment).await,

@@ -1,6 +1,6 @@
 //! The procedural macros of rbuilder. The `rbuilder` crate re-exports and documents them.
 //!
-//! `rbuilder-syntax` parses the items, and we turn the result into tokens. The code that we emit
+//! `rbuilder-syntax` parses the items; this crate turns the results into tokens. The emitted code
 //! names the runtime by path (`::rbuilder`, or the path in `#[crd(crate = "…")]`), so that this
 //! crate does not have to depend on it.
 
@@ -21,15 +21,15 @@ pub fn crd_schema(item: TokenStream) -> TokenStream {
     crd_schema::expand_crd_schema(item.into()).into()
 }
 
-/// Declares the permissions that the item needs, for `rbuilder manifests` to read. The item stays
-/// as it is.
+/// Declares the permissions that the item needs, for `rbuilder manifests` to read. The item is left
+/// unchanged.
 #[proc_macro_attribute]
 pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     rbac::expand_rbac(arguments.into(), item.into()).into()
 }
 
-/// Declares how the API server calls the handler, for `rbuilder manifests` to read. The function
-/// stays as it is.
+/// Declares how the API server calls the handler, for `rbuilder manifests` to read. The function is
+/// left unchanged.
 #[proc_macro_attribute]
 pub fn webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
     webhook::expand_webhook(arguments.into(), item.into()).into()

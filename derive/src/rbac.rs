@@ -1,4 +1,4 @@
-//! `#[rbac(…)]` checks its arguments, and leaves the item as it is.
+//! `#[rbac(…)]`: checks its arguments, and leaves the item unchanged.
 
 use proc_macro2::TokenStream;
 use rbuilder_reader::token::lex;

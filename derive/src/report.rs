@@ -1,4 +1,4 @@
-//! Turns diagnostics into compile errors, with the same messages as on the command line.
+//! Converts diagnostics to compile errors, with the same messages as on the command line.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span as Place, TokenStream, TokenTree};
 use rbuilder_syntax::{Diagnostic, Session, describe_malformed};
@@ -7,7 +7,7 @@ use crate::source::Source;
 
 /// Returns a `compile_error!` for each error, spanned at its place.
 ///
-/// We leave warnings to the command line, because macros cannot emit them on stable Rust.
+/// Warnings are left to the command line, because macros cannot emit them on stable Rust.
 pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
     let errors = session
         .diagnostics
@@ -19,7 +19,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
         .collect()
 }
 
-/// For tokens that we cannot parse at all. rustc sees the same tokens, and reports the details.
+/// For unparsable tokens. rustc sees the same tokens and reports the details.
 pub(crate) fn malformed_error(error: Diagnostic, source: &Source) -> TokenStream {
     compile_error(&describe_malformed(error), source)
 }
@@ -39,8 +39,8 @@ fn compile_error_at((first, last): (Place, Place), message: &str) -> TokenStream
     message.set_span(last);
     let mut arguments = Group::new(Delimiter::Brace, TokenTree::from(message).into());
     arguments.set_span(last);
-    // rustc underlines from the first token to the last, so the path has the span `first`, and the
-    // message `last`.
+    // rustc underlines everything from the first token to the last, so the path has the span
+    // `first`, and the message `last`.
     TokenStream::from_iter([
         punct(':', Spacing::Joint),
         punct(':', Spacing::Alone),

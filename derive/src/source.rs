@@ -1,8 +1,8 @@
-//! Turns tokens of the compiler into text for `rbuilder-syntax` to parse, and spans of the text
-//! back into tokens.
+//! Converts the compiler's tokens to text for `rbuilder-syntax`, and spans of the text back to
+//! tokens.
 //!
-//! There is a space after each token, unless the next one continues the same operator. We keep the
-//! offset of each token, so that a span of the text maps to a range of tokens.
+//! Each token is followed by a space, unless the next one continues the same operator. The offset
+//! of each token is recorded, so that a span of the text maps to a range of tokens.
 
 use std::ops::Range;
 
@@ -17,10 +17,9 @@ pub(crate) struct Source {
 
 struct Token {
     start: usize,
-    /// What the compiler calls its span.
+    /// The compiler's span.
     place: Place,
-    /// The token, and where it ends. An opening delimiter has the entire group, and a closing one
-    /// nothing.
+    /// The token and its end. An opening delimiter has the entire group, and a closing one nothing.
     tree: Option<(TokenTree, usize)>,
 }
 
@@ -93,7 +92,7 @@ impl Source {
                     }
                 }
                 TokenTree::Ident(ident) => {
-                    // Write `$crate` as `crate`, which our grammar supports.
+                    // Write `$crate` as `crate`, since our grammar lacks `$crate`.
                     let name = ident.to_string();
                     self.add(name.trim_start_matches('$'), ident.span(), Some(ident.into()));
                     self.text.push(' ');
@@ -123,8 +122,8 @@ impl Source {
             Delimiter::Parenthesis => ("(", ")"),
             Delimiter::Bracket => ("[", "]"),
             Delimiter::Brace => ("{", "}"),
-            // A group without delimiters comes from a macro variable. If it is an expression with
-            // an operator, it needs parentheses to keep its precedence in the text.
+            // A group without delimiters comes from a macro variable. An expression with an
+            // operator needs parentheses to keep its precedence in the text.
             Delimiter::None if has_operator(&group) => ("(", ")"),
             Delimiter::None => return self.add_all(group.stream()),
         };

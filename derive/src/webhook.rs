@@ -1,5 +1,5 @@
-//! `#[webhook(…)]` checks its arguments and that the item is a function, and leaves the item as it
-//! is.
+//! `#[webhook(…)]`: checks its arguments and that the item is a function, and leaves the item
+//! unchanged.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use rbuilder_reader::Span;
@@ -28,8 +28,8 @@ pub(crate) fn expand_webhook(arguments: TokenStream, item: TokenStream) -> Token
     tokens
 }
 
-/// Whether `fn` follows the attributes, visibility and qualifiers. We don't parse the body, since
-/// that would slow down every build.
+/// Returns whether `fn` follows the attributes, visibility and qualifiers. The body isn't parsed,
+/// which would slow down every build.
 fn is_function(item: TokenStream) -> bool {
     let mut tokens = item.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -42,7 +42,7 @@ fn is_function(item: TokenStream) -> bool {
                 "pub" | "async" | "const" | "unsafe" | "extern" | "default" | "crate" => {}
                 _ => return false,
             },
-            // `pub(crate)`, or a visibility that a macro has put into a group.
+            // `pub(crate)`, or a visibility that a macro has grouped.
             TokenTree::Group(group) if group.delimiter() != Delimiter::Brace => {}
             // The ABI of `extern "C"`.
             TokenTree::Literal(_) => {}
