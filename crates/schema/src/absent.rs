@@ -13,11 +13,10 @@ use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
 #[derive(Default)]
 pub(crate) struct AbsentValues<'a> {
     values: &'a [(Site, Option<Value>)],
-    /// Identifiers of the fields that a rule such as `exactly_one_of(…)` counts. They can't have a
+    /// Identifiers of the fields counted by a rule such as `exactly_one_of(…)`. They can't have a
     /// default, because the API server would then set all of them.
     counted: Vec<&'a str>,
-    /// The fields whose value can't be the default because the schema rejects it, each with the
-    /// reason.
+    /// Fields whose value can't be the default because the schema rejects it, with the reason.
     pub(crate) refused: Vec<(Site, String)>,
 }
 
@@ -34,15 +33,16 @@ impl<'a> AbsentValues<'a> {
         }
     }
 
-    /// Sets the default of a field if serde has a usable value for it, and returns whether it did.
+    /// Sets the default of a field if serde has a usable value for it. Returns whether the default
+    /// was set.
     pub(crate) fn fill_in(&mut self, site: Site, field: &Field, property: &mut Arc<Schema>) -> bool {
         let Some((_, value)) = self.values.iter().find(|(at, _)| *at == site) else {
             return false;
         };
         let has_marker = field.markers.default.is_some();
         let is_null = value.as_ref().is_some_and(Value::is_null);
-        // A marker wins over serde, and the rules have to see that a counted field is absent. And
-        // `null` needs no default, since that is how serde reads an absent field anyway.
+        // A marker wins over serde, and a counted field has to be absent for its rules to work.
+        // `null` needs no default, since it's how serde reads an absent field anyway.
         if is_null || has_marker || self.counted.contains(&field.ident.as_str()) {
             return false;
         }
@@ -66,8 +66,8 @@ impl<'a> AbsentValues<'a> {
     }
 }
 
-/// Removes the `null` fields that the schema doesn't allow, since the API server would reject a
-/// default with them. In objects that users send, it drops them silently, so the meaning is the
+/// Removes `null` fields that the schema doesn't allow: the API server would reject a default
+/// containing them, while it silently drops them from objects sent by users, so the meaning is the
 /// same.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {

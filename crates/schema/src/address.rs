@@ -1,8 +1,8 @@
 //! Patterns for the addresses in `std::net` that match exactly what its parsers accept.
 //!
-//! We don't use the API server's formats because they aren't exact: its `ipv4` also accepts
-//! `::ffff:1.2.3.4` and `01.2.3.4`, and it has no format for "IPv4 or IPv6" or for an address with
-//! a port. It also accepts a list where the schema has a format.
+//! The API server's formats aren't exact: its `ipv4` also accepts `::ffff:1.2.3.4` and `01.2.3.4`,
+//! and there is no format for "IPv4 or IPv6" or for an address with a port. A schema with a format
+//! also accepts a list.
 
 use crate::build::of_type;
 use crate::{Schema, SchemaType};
@@ -19,7 +19,7 @@ macro_rules! v4 {
     };
 }
 
-/// Eight groups, or fewer if there is a `::`. The last two may be written as an IPv4 address, e.g.
+/// Eight groups, or fewer with a `::`. The last two groups may be an IPv4 address, e.g.
 /// `::ffff:1.2.3.4`.
 macro_rules! v6 {
     () => {
@@ -53,7 +53,7 @@ macro_rules! port {
     };
 }
 
-/// The zone of an IPv6 address. `std::net` only reads the number of an interface (`%2`), not its
+/// The zone of an IPv6 address. `std::net` only parses the number of an interface (`%2`), not its
 /// name.
 macro_rules! scope {
     () => {
@@ -71,7 +71,7 @@ const SOCKET_V4: &str = concat!("^", v4!(), ":", port!(), "$");
 const SOCKET_V6: &str = concat!(r"^\[", v6!(), scope!(), r"\]:", port!(), "$");
 const SOCKET: &str = concat!("^(", v4!(), r"|\[", v6!(), scope!(), r"\]):", port!(), "$");
 
-/// `name` is that of a type in `std::net`, e.g. `Ipv4Addr`.
+/// `name` is the name of a type in `std::net`, e.g. `Ipv4Addr`.
 pub(crate) fn address_schema(name: &str) -> Option<Schema> {
     let pattern = match name {
         "Ipv4Addr" => V4,
@@ -160,8 +160,8 @@ mod tests {
         }
     }
 
-    /// Random strings that look like addresses because they are made of parts of addresses. The
-    /// seed of the xorshift64 is fixed, so that a failure can be repeated.
+    /// Random strings that resemble addresses, because they are composed of parts of addresses. The
+    /// xorshift64 has a fixed seed, so that failures are reproducible.
     fn random_texts(count: usize) -> impl Iterator<Item = String> {
         const PARTS: &[&str] = &[
             "0",
@@ -202,8 +202,7 @@ mod tests {
         };
         (0..count).map(move |_| {
             let mut text = String::new();
-            // Build half of the strings as lists of groups, since random parts rarely have that
-            // form.
+            // Build half of the strings as lists of groups, a form that random parts rarely have.
             if below(2) == 0 {
                 let groups = below(9);
                 for group in 0..groups {

@@ -15,12 +15,12 @@ use crate::validate::check_default;
 use crate::variant_docs::variant_docs;
 use crate::{Closed, Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
-/// The schema of a container, along with the serde defaults that it can't express.
+/// The schema of a container, and the serde defaults that it can't express.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
     /// The schema.
     pub schema: Schema,
-    /// The fields whose default the API server would reject, each with the reason.
+    /// The fields whose default the API server would reject, with the reason.
     pub refused: Vec<(Site, String)>,
 }
 
@@ -28,17 +28,17 @@ pub struct Assembled {
 ///
 /// # Errors
 ///
-/// Returns everything that is wrong, in source order: types that have no structural schema, and
-/// schemas that the API server would reject.
+/// Returns all problems in source order: types without a structural schema, and schemas that the
+/// API server would reject.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
     assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
 }
 
 /// Like [`assemble`], but also sets defaults. `defaults` has the values that serde fills in for
-/// absent fields, or `None` where the value is unknown.
+/// absent fields, or `None` for unknown values.
 ///
-/// Such a value becomes the default of its field unless a marker already sets one, the value is
-/// `null`, the schema rejects it, or a rule such as `exactly_one_of(…)` counts the field.
+/// A value becomes the default of its field unless a marker already sets one, the value is `null`,
+/// the schema rejects it, or the field is counted by a rule such as `exactly_one_of(…)`.
 ///
 /// # Errors
 ///
@@ -114,8 +114,8 @@ fn shape(
             schema
         }
         Shape::Transparent(slot) => slots.get(*slot).map(held).unwrap_or_default(),
-        // Accept any content, because the error about an enum without a schema tells the user to
-        // add this marker.
+        // Accept any content: the error about an enum without a schema tells users to add this
+        // marker.
         Shape::Enum { tagging, variants }
             if container.markers.preserve_unknown_fields && is_tried(tagging, variants) =>
         {
@@ -133,7 +133,7 @@ fn shape(
 
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
-    // The API server drops a field that is `null`. Here, however, the value itself is the `Option`.
+    // The API server drops `null` fields. Here, however, the value itself is the `Option`.
     if slot.optional {
         allow_null(&mut schema);
     }
@@ -151,7 +151,7 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<D
     }
 }
 
-/// Returns whether serde finds the variant by trying one after the other.
+/// Returns whether serde determines the variant by trial and error.
 fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }

@@ -1,11 +1,11 @@
-//! Constructors for the schemas of std's containers and of arbitrary content, which both front ends
-//! use.
+//! Constructors, used by both front ends, for the schemas of std's containers and of arbitrary
+//! content.
 
 use std::sync::Arc;
 
 use crate::{Closed, ListType, Schema, SchemaType};
 
-/// A value of a single type without any constraints.
+/// A value of a single type, without constraints.
 pub fn of_type(schema_type: SchemaType) -> Schema {
     Schema {
         schema_type: Some(schema_type),
@@ -46,8 +46,8 @@ pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// The schema of an `Option` inside of a list or a map. The API server only drops `null` from
-/// fields, so here the schema has to allow it.
+/// The schema of an `Option` inside of a list or a map. It has to allow `null`, which the API
+/// server only drops from fields.
 pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     let mut schema = schema.into();
     // A schema without a type already accepts `null`.
@@ -59,8 +59,8 @@ pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
 
 pub(crate) fn allow_null(schema: &mut Schema) {
     schema.nullable = true;
-    // The API server rejects `null` if the schema itself has an `enum`, even if that lists `null`.
-    // But it doesn't check `null` against `allOf`, so move the `enum` there.
+    // If the schema itself has an `enum`, the API server rejects `null`, even if listed. It doesn't
+    // check `null` against `allOf`, so move the `enum` there.
     let mut enumeration = std::mem::take(&mut schema.enumeration);
     enumeration.retain(|value| !value.is_null());
     if !enumeration.is_empty() {
@@ -80,8 +80,8 @@ pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     }
 }
 
-/// `HashSet<T>`, `BTreeSet<T>`. The API server only allows scalars that aren't nullable as the
-/// items of a list of type `set`, so a set of anything else is a plain list.
+/// `HashSet<T>`, `BTreeSet<T>`. In a list of type `set`, the API server only allows non-nullable
+/// scalars, so a set of anything else is a plain list.
 pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     let items = items.into();
     let list_type = (is_scalar(&items) && !items.nullable).then_some(ListType::Set);
@@ -91,9 +91,9 @@ pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// `BTreeMap<K, V>`, `HashMap<K, V>`. Since JSON keys are strings, only an enum of unit variants
-/// says more about the keys: each variant becomes a property. A map of arbitrary values becomes any
-/// object.
+/// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON keys are strings, so only an enum of unit variants
+/// further restricts the keys: each variant becomes a property. A map of arbitrary values becomes
+/// any object.
 pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     let values = values.into();
     let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();

@@ -1,6 +1,6 @@
-//! How a CEL expression refers to a field.
+//! The names of fields in CEL expressions.
 
-/// CEL's reserved words. To refer to a field with such a name, a rule adds double underscores (e.g.
+/// CEL's reserved words. Rules refer to a field with such a name by adding double underscores (e.g.
 /// `self.__namespace__`).
 const RESERVED: &[&str] = &[
     "true",
@@ -26,12 +26,12 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Returns whether this is a reserved word in CEL, and so can't be an identifier.
+/// Returns whether this is a reserved word in CEL and therefore can't be an identifier.
 pub fn is_cel_word(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// Returns what a CEL rule has to call a field, or `None` if it can't refer to it at all. A usable
+/// Returns the name of a field in a CEL rule, or `None` if rules can't refer to the field. A usable
 /// name consists of letters, digits, `_`, `.`, `-` and `/`, and starts with a letter or `_`.
 pub fn cel_name(wire_name: &str) -> Option<String> {
     if is_cel_word(wire_name) {

@@ -1,5 +1,5 @@
-//! A struct or an enum the way serde serializes it. Names, presence and representation have been
-//! resolved, and each type it mentions is a slot that is filled in later.
+//! A struct or enum as serialized by serde. Names, presence and representation are already
+//! resolved, and each mentioned type is a slot to be filled in later.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Markers, Schema};
 
-/// A struct or enum. `derive(CrdSchema)` embeds it in the program as a JSON literal and the
-/// generator builds it from source text. They share it so that they can't disagree.
+/// A struct or enum. `derive(CrdSchema)` embeds it in the program as a JSON literal, and the
+/// generator builds it from source text. Sharing it ensures that they agree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Container {
-    /// The Rust identifier, which we use in messages.
+    /// The Rust identifier, for messages.
     pub name: String,
-    /// The doc comment, after controller-gen's rules have been applied to it.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The markers on the type itself.
     #[serde(default)]
     pub markers: Markers,
-    /// How it looks in JSON.
+    /// The representation in JSON.
     pub shape: Shape,
-    /// The field that `#[serde(tag = "…")]` adds to a struct, along with its value, which is the
-    /// name of the struct.
+    /// The field that `#[serde(tag = "…")]` adds to a struct, with the name of the struct as its
+    /// value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<(String, String)>,
-    /// True for `#[serde(transparent)]`, and if an attribute replaces the type by another one. A
+    /// True for `#[serde(transparent)]`, and if an attribute replaces the type with another one. A
     /// field of this type may then be absent if the inner type is an `Option`, whereas a plain
-    /// newtype around an `Option` has to be there, although it may be `null`.
+    /// newtype around an `Option` must be present, although it may be `null`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transparent: bool,
     /// `#[serde(deny_unknown_fields)]`.
@@ -35,16 +35,16 @@ pub struct Container {
     pub denies_unknown: bool,
 }
 
-/// How a container looks in JSON.
+/// The JSON representation of a container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     /// A struct with named fields.
     Object(Vec<Field>),
-    /// A newtype, or a `#[serde(transparent)]` struct. It looks like the value of its only slot.
+    /// A newtype or `#[serde(transparent)]` struct, represented by the value of its only slot.
     Transparent(usize),
     /// An enum.
     Enum {
-        /// Which of serde's four representations it has.
+        /// One of serde's four representations.
         tagging: Tagging,
         /// The variants, in source order.
         variants: Vec<Variant>,
@@ -57,25 +57,25 @@ impl Default for Shape {
     }
 }
 
-/// A field that serde reads or writes. Fields that it skips are left out.
+/// A field that serde reads or writes. Skipped fields are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// The Rust identifier without `r#`.
     pub ident: String,
-    /// The name in JSON, after `rename` and `rename_all` have been applied.
+    /// The name in JSON, i.e. after `rename` and `rename_all`.
     pub name: String,
-    /// The doc comment, after controller-gen's rules have been applied to it.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The index of the slot that has the schema of its type.
+    /// The index of the slot with the schema of its type.
     pub slot: usize,
     /// `#[serde(flatten)]`.
     #[serde(default)]
     pub flatten: bool,
-    /// Whether it may be absent according to serde's attributes. A marker can override this.
+    /// Whether the field may be absent according to serde's attributes. Overridden by markers.
     pub presence: Presence,
-    /// True if the JSON representation doesn't follow from the Rust type, because a marker or a
-    /// function determines it.
+    /// True if the JSON representation is determined by a marker or a function, not by the Rust
+    /// type.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stated: bool,
     /// The markers on the field.
@@ -86,11 +86,11 @@ pub struct Field {
 /// Whether serde accepts an object without the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
-    /// It depends on the type: only an `Option` may be absent.
+    /// Depends on the type: only an `Option` may be absent.
     ByType,
-    /// The field or the container has `#[serde(default)]`, so it may be absent.
+    /// May be absent, because the field or the container has `#[serde(default)]`.
     Defaulted,
-    /// It has to be there whatever its type is, e.g. because of `#[serde(with = "…")]`, with which
+    /// Must be present regardless of its type, e.g. because of `#[serde(with = "…")]`, with which
     /// serde requires even an `Option`.
     Required,
 }
@@ -108,30 +108,30 @@ pub enum Tagging {
     Untagged,
 }
 
-/// A variant of an enum. Variants that serde skips are left out.
+/// A variant of an enum. Skipped variants are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// The Rust identifier without `r#`.
     pub ident: String,
     /// The name in JSON.
     pub name: String,
-    /// The doc comment, after controller-gen's rules have been applied to it.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the variant holds.
+    /// The content of the variant.
     pub content: Content,
     /// The markers on the variant or on its only unnamed field. They apply to the content.
     #[serde(default)]
     pub markers: Markers,
-    /// `#[serde(other)]`: it matches every name that isn't the name of another variant.
+    /// `#[serde(other)]`: matches every name not used by another variant.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
-    /// `#[serde(untagged)]` on the variant itself: it has no tag, even if the enum has one.
+    /// `#[serde(untagged)]` on the variant itself: no tag, even if the enum has one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untagged: bool,
 }
 
-/// What a variant of an enum holds.
+/// The content of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Content {
     /// Nothing.
@@ -142,10 +142,10 @@ pub enum Content {
     Object(Vec<Field>),
 }
 
-/// The schema of a type that a container mentions.
+/// The schema of a type mentioned in a container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slot {
-    /// The schema of the type. If the type is `Option<T>`, it's the schema of `T`.
+    /// The schema of the type, or of `T` for an `Option<T>`.
     pub schema: Arc<Schema>,
     /// True if the type is an `Option`, possibly through an alias.
     pub optional: bool,

@@ -6,28 +6,28 @@ use rbuilder_diagnostic::suggest::find_nearest;
 
 use crate::{Schema, SchemaType};
 
-/// Where a path into a schema ends.
+/// The end of a path into a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathEnd<'s> {
-    /// At a value that has a schema.
+    /// A value with a schema.
     Schema(&'s Schema),
-    /// In content that the schema doesn't describe.
+    /// Content that the schema doesn't describe.
     Open,
-    /// At a field that doesn't exist.
+    /// A nonexistent field.
     Missing {
-        /// The segment of the path that is missing.
+        /// The missing segment of the path.
         name: String,
-        /// The name of the most similar field, for a suggestion.
+        /// The name of the most similar field, for suggestions.
         near: Option<&'s str>,
     },
 }
 
-/// Returns the name of the field that is most similar to a name that isn't a field.
+/// Returns the name of the field most similar to an unknown name.
 pub fn find_near_field<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     find_nearest(name, schema.properties.keys().map(AsRef::as_ref))
 }
 
-/// Returns the schema of a field of an object, or that of the values if it's a map.
+/// Returns the schema of an object's field, or of the values of a map.
 pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
     schema
         .properties
@@ -36,9 +36,8 @@ pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
         .or(schema.additional_properties.as_deref())
 }
 
-/// Returns the schema of the items of a list. They preserve unknown fields if the list does,
-/// because the API server passes this setting on to the items and to nested lists (but not to
-/// anything else).
+/// Returns the schema of a list's items. They preserve unknown fields if the list does: the API
+/// server passes this setting on to items and nested lists (but to nothing else).
 pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     let items = list.items.as_deref()?;
     if !list.preserve_unknown_fields || items.preserve_unknown_fields {
@@ -50,7 +49,7 @@ pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     }))
 }
 
-/// Returns whether an object may have fields that its schema doesn't describe.
+/// Returns whether an object may have fields not described by its schema.
 pub fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
         || schema.embedded_resource
@@ -59,8 +58,8 @@ pub fn is_open(schema: &Schema) -> bool {
             && schema.additional_properties.is_none()
 }
 
-/// Looks up a path like `.spec.replicas`. That is the only syntax that the scale subresource and
-/// field selectors support.
+/// Looks up a path like `.spec.replicas`, the only syntax supported by the scale subresource and
+/// field selectors.
 pub fn find_field<'s>(root: &'s Schema, path: &str) -> PathEnd<'s> {
     let mut schema = root;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {

@@ -1,5 +1,5 @@
-//! Formats text the way Go does, since it appears in the messages of the API server and in the YAML
-//! that its tools write.
+//! Formats text like Go, as found in the API server's messages and in the YAML written by
+//! Kubernetes tools.
 
 use std::fmt::Write;
 
@@ -26,9 +26,9 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// Returns whether `unicode.IsPrint` accepts a character. (`"` and `\` have been handled before.)
+/// Returns whether `unicode.IsPrint` accepts a character. (`"` and `\` are handled by the caller.)
 fn is_printable(character: char) -> bool {
-    // At the start of a string, Rust escapes combining characters although Go prints them. So put
+    // Rust escapes a combining character at the start of a string, although Go prints it, so put
     // another character in front.
     let text = String::from_iter(['a', character]);
     character == '\'' || text.escape_debug().nth(1) == Some(character)
@@ -45,18 +45,17 @@ fn push_escape(character: char, quoted: &mut String) {
 }
 
 /// Formats a float like Go's `%g`: with as few digits as possible, and with an exponent below 1e-4
-/// and from 1e6 on.
+/// and from 1e6 up.
 pub fn general(number: f64) -> String {
     with_exponent(number, 6)
 }
 
-/// Formats a float like Go's `%v`. It only differs from [`general`] in that the exponent starts at
-/// 1e21.
+/// Formats a float like Go's `%v`: the same as [`general`], except that exponents start at 1e21.
 pub fn shortest(number: f64) -> String {
     with_exponent(number, 21)
 }
 
-/// Formats a float with as few digits as possible. The exponent is only written if it's below -4 or
+/// Formats a float with as few digits as possible. The exponent is only printed if it's below -4 or
 /// at least `limit`.
 fn with_exponent(number: f64, limit: i32) -> String {
     if number.is_nan() {

@@ -1,4 +1,4 @@
-//! Removes the keys of a schema that have no effect, before it's published.
+//! Removes no-op keys from a schema before it's published.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::apply::drop_implied_bounds;
 use crate::literal::misplaced;
 use crate::number::as_float;
 
-/// A key that [`remove_idle_keys`] has removed.
+/// A key removed by [`remove_idle_keys`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleKey {
-    /// The path of the schema that had the key, e.g. `.spec.ports[].name`. It's empty for the root.
+    /// The path of the schema with the key, e.g. `.spec.ports[].name`. Empty for the root.
     pub path: String,
-    /// Why it was removed, as a sentence that names the key.
+    /// The reason for the removal, as a sentence that includes the key.
     pub message: String,
 }
 
-/// Removes the keys that have no effect from a schema and from the schemas in it. These are the
-/// keys that apply to values of another type, and bounds outside of the range of a number format,
-/// with which the API server would reject every value.
+/// Removes no-op keys from a schema and its nested schemas: keys that apply to values of another
+/// type, and bounds outside of the range of a number format, which would make the API server reject
+/// every value.
 ///
-/// Returns the keys that were removed, except for bounds that are just the limits of the format.
+/// Returns the removed keys, except for bounds that merely repeat the limits of the format.
 pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {
     let mut removed = Vec::new();
     remove_at(schema, &mut String::new(), &mut removed);
@@ -160,8 +160,7 @@ mod tests {
         for schema in [
             long(json!({"minimum": 0, "maximum": 4_294_967_295_u32})),
             json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX}),
-            // No value is valid here, but keep the bound, since only the author knows what was
-            // meant.
+            // No value is valid here, but keep the bound: only the author knows what was meant.
             long(json!({"minimum": u64::MAX})),
         ] {
             check(schema.clone(), schema, &[]);

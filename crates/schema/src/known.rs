@@ -1,6 +1,6 @@
-//! Leaf types whose schema never changes: primitives, std's strings, times and addresses, types
-//! from other crates, and the Kubernetes types that aren't serialized as their fields (e.g.
-//! `Quantity`, `IntOrString` and `Time`).
+//! Leaf types with a fixed schema: primitives, std's strings, times and addresses, types from other
+//! crates, and Kubernetes types that aren't serialized as their fields (e.g. `Quantity`,
+//! `IntOrString` and `Time`).
 
 use std::sync::Arc;
 
@@ -11,9 +11,8 @@ use crate::build::{any, any_object, int_or_string, of_type};
 use crate::leaves::leaf_schema;
 use crate::{Schema, SchemaType};
 
-/// Returns the schema of a leaf type, or `None` if we don't know it. It's given as a full Rust
-/// path, e.g. `std::string::String`, `i32` or
-/// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`.
+/// Returns the schema of a leaf type, or `None` if the type is unknown. `path` is a full Rust path,
+/// e.g. `std::string::String`, `i32` or `k8s_openapi::apimachinery::pkg::api::resource::Quantity`.
 pub fn known(path: &str) -> Option<Arc<Schema>> {
     let leaf = match path.split_once("::") {
         None => primitive(path)?,
@@ -50,9 +49,8 @@ fn primitive(name: &str) -> Option<Schema> {
     })
 }
 
-/// Returns the schema of one of Rust's integer types. It has bounds if the format allows more
-/// values than the type (e.g. `u8` is an `int32` between 0 and 255). There is no format for 128
-/// bits.
+/// Returns the schema of a Rust integer type. It has bounds if the format is wider than the type
+/// (e.g. `u8` is an `int32` between 0 and 255). There is no 128-bit format.
 pub(crate) fn integer_type(name: &str) -> Option<Schema> {
     let (format, minimum, maximum) = match name {
         "i8" => ("int32", Some(i8::MIN.into()), Some(i8::MAX.into())),
@@ -85,7 +83,7 @@ fn standard(rest: &str) -> Option<Schema> {
     })
 }
 
-/// std's times the way serde and schemars write them. We need them for types that derive
+/// std's times as serialized by serde and described by schemars. Needed for types that derive
 /// `JsonSchema`, but new types must [not use them](crate::refused).
 fn parts_of_time(seconds: &str, nanoseconds: &str) -> Option<Schema> {
     let properties = [
@@ -121,8 +119,7 @@ fn non_zero(suffix: &str) -> Option<Schema> {
     })
 }
 
-/// Kubernetes types by their path below `k8s_openapi`, with the same schemas that controller-gen
-/// gives them.
+/// Kubernetes types by their path below `k8s_openapi`, with the same schemas as in controller-gen.
 fn kubernetes(rest: &str) -> Option<Schema> {
     if let Some(name) = rest.strip_prefix("apimachinery::pkg::apis::meta::v1::") {
         return meta(name);
@@ -141,7 +138,7 @@ fn kubernetes(rest: &str) -> Option<Schema> {
     })
 }
 
-/// The types of JSON schemas. Since they are recursive, we accept any content of the right type.
+/// The types of JSON schemas. They are recursive, so accept any content of the right type.
 fn extensions(name: &str) -> Option<Schema> {
     Some(match name {
         "JSON" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => any(),
@@ -155,7 +152,7 @@ pub fn is_quantity(schema: &Schema) -> bool {
     schema.int_or_string && schema.pattern.as_deref() == Some(QUANTITY)
 }
 
-/// A number that can have a decimal suffix, a binary one or an exponent, e.g. `500m`, `1Gi` or
+/// A number with an optional decimal suffix, binary suffix or exponent, e.g. `500m`, `1Gi` or
 /// `1e3`.
 const QUANTITY: &str = concat!(
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",

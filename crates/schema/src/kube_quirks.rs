@@ -1,8 +1,8 @@
 //! Workarounds for kube (as of 5.0), which rewrites a kind's `JsonSchema` on its way into
 //! `Kind::crd()`.
 //!
-//! kube rewrites schemas because most of them come from `schemars` and are not structural. Ours are
-//! structural, and the rewriting breaks some of them:
+//! kube does this because most schemas come from `schemars` and are not structural. Ours are
+//! structural, and some of them break:
 //!
 //! | kube | example | workaround |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | makes an optional integer-or-string nullable by default | `Option<IntOrString>` | [`deny_null`] sets `nullable: false` |
 //! | adds a title and a description to the root, makes an optional status nullable, removes the description of a status with alternatives, and writes the default priority of printer columns | | none: the API server accepts both forms |
 //!
-//! [`shield_from_kube`] and [`deny_null`] run before kube. [`undo_kube_quirks`] removes all of the
+//! [`shield_from_kube`] and [`deny_null`] run before kube. [`undo_kube_quirks`] removes all
 //! differences from a finished CRD, so that it can be compared with the manifest, which kube did
 //! not process.
 
@@ -21,21 +21,22 @@ use serde_json::{Map, Value};
 
 use crate::Schema;
 
-/// Rewrites a schema into one that means the same and that kube doesn't break.
+/// Rewrites a schema to an equivalent one that kube doesn't break.
 pub(crate) fn shield_from_kube(schema: &mut Schema) {
     if schema.int_or_string {
-        // kube would remove the types from these members. They are implied anyway.
+        // kube would remove the types from these members, which are implied anyway.
         schema.any_of.clear();
     }
     for member in schema.one_of.iter_mut().chain(&mut schema.any_of) {
         if !member.properties.is_empty() {
-            // kube hoists the `properties` of a member, but it doesn't look for them in an `allOf`.
+            // kube hoists the `properties` of a member, but doesn't look for them inside an
+            // `allOf`.
             let whole = std::mem::take(member);
             member.all_of = vec![whole];
         }
     }
-    // A member may have alternatives of its own, e.g. if two enums are flattened into one struct,
-    // or if there is an enum inside of a variant.
+    // A member may have nested alternatives, e.g. if two enums are flattened into one struct, or if
+    // a variant contains an enum.
     let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
     members.chain(&mut schema.any_of).for_each(shield_from_kube);
     let inner = schema.properties.values_mut().chain(&mut schema.items);
@@ -44,8 +45,8 @@ pub(crate) fn shield_from_kube(schema: &mut Schema) {
         .for_each(|part| shield_from_kube(Arc::make_mut(part)));
 }
 
-/// Sets `nullable: false` on every integer-or-string that isn't nullable, because kube would
-/// otherwise make it so.
+/// Sets `nullable: false` on every non-nullable integer-or-string; otherwise kube would make it
+/// nullable.
 pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
         schema.entry("nullable").or_insert(Value::Bool(false));
@@ -63,15 +64,14 @@ pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes a version of a CRD (an item of `spec.versions` as JSON), and removes everything that kube
-/// has added to it and everything that protected its schema from kube. If there is neither, the
-/// version stays as it is.
+/// Removes everything that kube added to a version of a CRD (an item of `spec.versions` as JSON),
+/// and everything that protected its schema from kube. No-op if there is neither.
 pub fn undo_kube_quirks(version: &mut Value) {
     let columns = version
         .get_mut("additionalPrinterColumns")
         .and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
-        // This is the default of the API server.
+        // The API server's default.
         if column.get("priority") == Some(&Value::from(0)) {
             column.remove("priority");
         }
@@ -96,8 +96,8 @@ fn undo_in_status(status: &mut Value) {
     }
 }
 
-/// Undoes [`shield_from_kube`] and [`deny_null`], and also removes the members that
-/// `x-kubernetes-int-or-string` implies.
+/// Undoes [`shield_from_kube`] and [`deny_null`], and also removes members implied by
+/// `x-kubernetes-int-or-string`.
 fn unshield(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks what kube gets to see, and that undoing it yields the original again.
+    /// Checks the schema passed to kube, and that undoing it restores the original.
     fn check(schema: Value, guarded: Value) {
         let mut typed: Schema = serde_json::from_value(schema.clone()).unwrap();
         shield_from_kube(&mut typed);

@@ -1,26 +1,27 @@
-//! Types from other crates that are serialized as a single value, and where that is documented.
+//! Types from other crates that are serialized as a single value, with references to their
+//! documentation.
 
 use serde_json::json;
 
 use crate::build::{any, any_object, of_type};
 use crate::{Schema, SchemaType};
 
-/// A type and what it looks like in JSON. If `schemars` supports the type, we have the same schema,
-/// except for formats that the API server doesn't know or takes for something else.
+/// A type and its JSON representation. If `schemars` supports the type, the schemas agree, except
+/// for formats that the API server doesn't know or interprets differently.
 struct Leaf {
     path: &'static str,
     wire: Wire,
-    /// Where that is documented, for whoever extends the table.
+    /// The reference for the representation, for anyone extending the table.
     #[allow(dead_code)] // for who reads the table
     source: &'static str,
 }
 
 enum Wire {
-    /// A string. It only has a format if the API server checks that one.
+    /// A string, with a format only if the API server checks the format.
     Text(Option<&'static str>),
     Pattern(&'static str),
     /// A string with both a format and a pattern, because the format alone accepts more than the
-    /// type does.
+    /// type.
     Both(&'static str, &'static str),
     OneOf(&'static [&'static str]),
     Number,
@@ -35,8 +36,8 @@ const CIDR: Wire = Wire::Text(Some("cidr"));
 const PLAIN: Wire = Wire::Text(None);
 const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
-/// The API server's `date-time` needs an offset and nothing after it, so local times and times with
-/// a zone in brackets are plain strings. Its `duration` has no years and months, so jiff's
+/// The API server's `date-time` requires an offset and nothing after it, so local times and times
+/// with a zone in brackets are plain strings. Its `duration` lacks years and months, so jiff's
 /// durations have a pattern.
 #[rustfmt::skip] // a row is a line
 const LEAVES: &[Leaf] = &[
@@ -72,36 +73,35 @@ const LEAVES: &[Leaf] = &[
     Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube: the object" },
 ];
 
-/// Only absolute URLs, whereas the format alone would also accept a path without a scheme.
+/// Only absolute URLs. The format alone would also accept a path without a scheme.
 const URL: &str = "^[a-zA-Z][a-zA-Z0-9+.-]*:";
 
-/// Either all hyphens or none. The format alone would accept any subset of them, and it also
-/// accepts lists.
+/// All hyphens or none. The format alone would accept any subset of them, and also lists.
 const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
 
-/// A duration as Go writes it. The number of digits is limited because kube panics if the sum
+/// A duration in Go's format. The number of digits is limited, because kube panics if the sum
 /// overflows.
 const GO_DURATION: &str = concat!(
     r"^[+-]?(0|((0*[0-9]{1,14}(\.[0-9]*)?|\.[0-9]+)(m|h)",
     "|(0*[0-9]{1,17}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s)){1,20})$"
 );
 
-/// What comes between two units in jiff's friendly format, e.g. the comma in `1 hour, 30 minutes`.
+/// The separator of two units in jiff's friendly format, e.g. the comma in `1 hour, 30 minutes`.
 macro_rules! next {
     () => {
         r"(,\s)?\s*"
     };
 }
 
-/// A number with its unit in jiff's friendly format, which may be left out. We limit the digits so
-/// that the sum can't overflow.
+/// An optional number with its unit in jiff's friendly format. The digits are limited so that the
+/// sum can't overflow.
 macro_rules! unit {
     ($digits:literal, $label:literal) => {
         concat!("(", next!(), r"\d{1,", $digits, r"}\s*", $label, ")?")
     };
 }
 
-/// Like `unit!`, except that the number may have a fraction. If it has one, it must be the last.
+/// Like `unit!`, but the number may have a fraction, in which case it must be the last.
 macro_rules! last_unit {
     ($digits:literal, $label:literal) => {
         concat!(
@@ -118,8 +118,8 @@ macro_rules! last_unit {
     };
 }
 
-/// Hours and smaller units in jiff's friendly format, or a clock time. All of it is optional, so
-/// whoever uses this has to put a word boundary in front to make sure that there is a digit.
+/// Hours and smaller units in jiff's friendly format, or a clock time. All of them are optional, so
+/// users of this macro must put a word boundary in front to require a digit.
 macro_rules! friendly_time {
     () => {
         concat!(
@@ -137,8 +137,8 @@ macro_rules! friendly_time {
     };
 }
 
-/// Hours and smaller units in ISO 8601. All of them are optional, so the `\B` after the `T` makes
-/// sure that there is a digit.
+/// Hours and smaller units in ISO 8601. All of them are optional; the `\B` after the `T` requires a
+/// digit.
 macro_rules! iso_time {
     () => {
         concat!(
@@ -164,7 +164,7 @@ const JIFF_SPAN: &str = concat!(
     ")$"
 );
 
-/// The regular expression that semver.org suggests.
+/// The regular expression suggested by semver.org.
 const SEMVER: &str = concat!(
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)",
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?",
@@ -183,7 +183,7 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
             pattern: Some(pattern.into()),
             ..text
         },
-        // Put the format under `allOf`. If it were next to the type, the API server would accept a
+        // Put the format under `allOf`. Next to the type, it would make the API server accept a
         // list.
         Wire::Both(format, pattern) => Schema {
             all_of: vec![Schema {
@@ -211,8 +211,8 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     })
 }
 
-/// Finds a type in `LEAVES` or `std::net` by its name and the crate that declares it. The crate may
-/// be an internal one (e.g. `kube_core`), whereas our paths are those that users write.
+/// Finds a type in `LEAVES` or `std::net` by its name and the crate that declares it. That may be
+/// an internal crate (e.g. `kube_core`), whereas paths in the table are those that users write.
 #[cfg(feature = "schemars")]
 pub(crate) fn leaf_of(home: &str, name: &str) -> Option<&'static str> {
     const ADDRESSES: &[&str] = &[

@@ -1,13 +1,13 @@
 //! The CRD schema language.
 //!
-//! A [`Container`] describes how serde serializes a struct or an enum. For every type that it
-//! mentions, it has a slot for the schema. [`assemble`] turns a container and the schemas for its
-//! slots into a structural [`Schema`]. Both front ends of rbuilder use this: the static generator,
-//! which finds the types in source text, and `derive(CrdSchema)`, for which the compiler does so.
-//! What a marker *means* is defined in this crate only, so that they can't disagree.
+//! A [`Container`] describes how serde serializes a struct or an enum, with a slot for the schema
+//! of every type that it mentions. [`assemble`] combines a container and the schemas for its slots
+//! into a structural [`Schema`]. Both front ends of rbuilder use this: the static generator, which
+//! finds the types in source text, and `derive(CrdSchema)`, for which the compiler does so. The
+//! *meaning* of a marker is defined in this crate only, so that the front ends can't disagree.
 //!
-//! This crate doesn't parse Rust, resolve names or perform I/O. It's `rbuilder-syntax` that reads
-//! the markers and serde's attributes, and `rbuilder-generator` that finds the types.
+//! This crate doesn't parse Rust, resolve names or perform I/O: `rbuilder-syntax` reads the markers
+//! and serde's attributes, and `rbuilder-generator` finds the types.
 
 mod absent;
 mod address;

@@ -1,4 +1,4 @@
-//! A schema that the user writes out as JSON, because the type can't be described in any other way.
+//! Schemas written out as JSON by users, for types that can't be described in any other way.
 
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
@@ -7,7 +7,7 @@ use crate::satisfy::find_contradiction;
 use crate::validate::{check_default, find_repeated, fits_constraints, is_type_of};
 use crate::{KEYS, Key, ListType, Schema, SchemaType, format_type};
 
-/// The keys that a rule in `x-kubernetes-validations` may have.
+/// The keys of a rule in `x-kubernetes-validations`.
 const RULE_KEYS: &[&str] = &[
     "fieldPath",
     "message",
@@ -20,19 +20,19 @@ const RULE_KEYS: &[&str] = &[
 /// Why a JSON value isn't a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// There is no such key. The second string is the path of the schema that has it.
+    /// An unknown key, and the path of the schema with the key.
     UnknownKey(String, String),
-    /// What is wrong, and the path of the schema in which it is.
+    /// The problem, and the path of the schema with the problem.
     Malformed(String, String),
 }
 
 impl Schema {
-    /// Reads a schema from JSON, the way it's written in a manifest, and keeps it as it is.
+    /// Reads a schema from JSON as written in a manifest, and keeps it unchanged.
     ///
     /// # Errors
     ///
-    /// Returns an error if a key is unknown or its value has the wrong type. Whether the schema is
-    /// structural is not checked here but in [`check_structural`](crate::check_structural).
+    /// Returns an error if a key is unknown or its value has the wrong type. Doesn't check whether
+    /// the schema is structural, which is up to [`check_structural`](crate::check_structural).
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
         let mut value = value.clone();
@@ -42,13 +42,12 @@ impl Schema {
     }
 }
 
-/// Checks a schema that the user wrote out. Its constraints have to apply to its type and must not
+/// Checks a schema written out by a user. Its constraints have to apply to its type and must not
 /// contradict each other, and the values in it have to be valid.
 ///
-/// If the API server accepts a mistake, it's only a warning, because the user may have to repeat a
-/// schema that has already been published. This doesn't check the structure, which
-/// [`check_structural`](crate::check_structural) does, nor the patterns, which are up to the
-/// caller.
+/// A mistake that the API server accepts is only a warning, because users may have to repeat an
+/// already published schema. The structure is checked by
+/// [`check_structural`](crate::check_structural), and the patterns are up to the caller.
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
@@ -188,8 +187,8 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
     }
 }
 
-/// Returns the keys that don't apply to a value of this type, each with a noun for what it does
-/// apply to (e.g. `strings`).
+/// Returns the keys that don't apply to a value of this type, each with a noun for the values that
+/// the key does apply to (e.g. `strings`).
 pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
     let Some(found) = schema.schema_type else {
         return Vec::new();
@@ -248,8 +247,8 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// `additionalProperties: true` becomes `x-kubernetes-preserve-unknown-fields`, because the API
-/// server treats them the same and `Schema` only has room for a schema there.
+/// Converts `additionalProperties: true` to `x-kubernetes-preserve-unknown-fields`: the API server
+/// treats them the same, and `Schema` only has room for a schema there.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
     if keys.get("additionalProperties") == Some(&Value::Bool(true)) {

@@ -1,4 +1,4 @@
-//! Markers as data, which both front ends share.
+//! Markers as data, shared by both front ends.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,45 +9,44 @@ use crate::origin::Origin;
 use crate::values::{Cel, ListType, MapType};
 use crate::{Descriptor, Schema};
 
-/// The arguments of `#[kube(…)]` and `#[crd(…)]` on a value, i.e. on a field, a type, or the items
-/// of a list.
+/// The arguments of `#[kube(…)]` and `#[crd(…)]` on a value: a field, a type, or the items of a
+/// list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
-    /// The keys that `validation(…)`, `title`, `description`, `example` and `external_docs` set, as
-    /// a schema that has no others. Constraints tighten those of the type, whereas texts replace
-    /// them. An empty description removes that of the type.
+    /// The keys set by `validation(…)`, `title`, `description`, `example` and `external_docs`, as a
+    /// schema with no other keys. Constraints tighten those of the type, whereas texts replace
+    /// those of the type. An empty description removes the type's description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Box<Schema>>,
     /// The minimum number of characters, items or keys. schemars' `length` applies to whichever of
-    /// them fits the type, and we only know that once the schema is finished.
+    /// them fits the type, which is only known once the schema is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
     /// The maximum number of characters, items or keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u64>,
-    /// `items(…)`, which has the same arguments for the items of a list.
+    /// `items(…)`: the same arguments, for the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Markers>>,
-    /// `keys(…)`, which has the same arguments for the keys of a map. They become CEL rules.
+    /// `keys(…)`: the same arguments, for the keys of a map. Converted to CEL rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Box<Markers>>,
-    /// `values(…)`, which has the same arguments for the values of a map.
+    /// `values(…)`: the same arguments, for the values of a map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Box<Markers>>,
     /// `cel(…)` and `validation = "…"`, in source order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cel: Vec<Cel>,
     /// `exactly_one_of(…)`, `at_most_one_of(…)` and `at_least_one_of(…)`, in source order. Fields
-    /// are Rust identifiers here, and [`assemble`](crate::assemble) replaces them by their names in
-    /// JSON.
+    /// are Rust identifiers, which [`assemble`](crate::assemble) replaces with JSON names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<OneOf>,
     /// `immutable`.
     #[serde(skip_serializing_if = "is_default")]
     pub immutable: bool,
-    /// `default = …`. A `null` removes the default of the type, since the API server doesn't
-    /// support `null` as a default anyway.
+    /// `default = …`. `null` removes the default of the type; the API server doesn't support `null`
+    /// as a default anyway.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
     /// `optional` is `Some(true)`, and `required` is `Some(false)`.
@@ -68,15 +67,14 @@ pub struct Markers {
     /// `int_or_string`.
     #[serde(skip_serializing_if = "is_default")]
     pub int_or_string: bool,
-    /// `schemaless`, which ignores the Rust type and uses nothing but the markers and the
-    /// description.
+    /// `schemaless`: ignores the Rust type and uses only the markers and the description.
     #[serde(skip_serializing_if = "is_default")]
     pub schemaless: bool,
-    /// `schema = { … }`, which replaces the schema of the Rust type.
+    /// `schema = { … }`: replaces the schema of the Rust type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<Schema>>,
-    /// `embedded_object_meta` keeps the metadata of objects in the value. With `= false`, it may be
-    /// dropped without a warning.
+    /// `embedded_object_meta`: keeps the metadata of objects in the value. With `= false`, it may
+    /// be dropped without a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_object_meta: Option<bool>,
     /// `max_description_length = …`, in bytes.
@@ -85,31 +83,30 @@ pub struct Markers {
     /// `#[csv(…)]` on a field. The derive doesn't embed it in the program.
     #[serde(skip)]
     pub descriptor: Option<Arc<Descriptor>>,
-    /// Where the marker is that adds rules (`immutable`, `keys(…)`, `exactly_one_of(…)`).
+    /// The location of the marker that adds rules (`immutable`, `keys(…)`, `exactly_one_of(…)`).
     #[serde(skip)]
     pub origin: Origin,
 }
 
 impl Markers {
-    /// Having no markers. There is just one value of it, because we compare nearly everything with
-    /// it.
+    /// No markers. A shared value, because nearly everything is compared with it.
     pub(crate) fn none() -> &'static Markers {
         static NONE: LazyLock<Markers> = LazyLock::new(Markers::default);
         &NONE
     }
 
-    /// Returns the keys that markers set.
+    /// Returns the keys set by markers.
     pub fn stated(&self) -> &Schema {
         static NONE: LazyLock<Schema> = LazyLock::new(Schema::default);
         self.stated.as_deref().unwrap_or(&NONE)
     }
 
-    /// Returns the keys that markers set, so that another one can be added.
+    /// Returns the keys set by markers, for adding another one.
     pub fn stated_mut(&mut self) -> &mut Schema {
         self.stated.get_or_insert_default()
     }
 
-    /// Merges the markers of a newtype with those of its field. The rules of both are kept. For
+    /// Merges the markers of a newtype with those of its field. The rules of both are kept; for
     /// everything else, `self` wins over `other`.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
@@ -165,7 +162,7 @@ fn first_filled<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first }
 }
 
-/// A rule about how many of several fields may be set. The fields are Rust identifiers.
+/// A rule on how many of several fields may be set. Fields are Rust identifiers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OneOf {
     /// `at_most_one_of(a, b)`.
@@ -183,15 +180,15 @@ pub struct Topology {
     /// `list_type = "map" | "set" | "atomic"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_type: Option<ListType>,
-    /// `list_map_keys = ["…"]`, with the names that the fields have in JSON.
+    /// `list_map_keys = ["…"]`, with JSON field names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub list_map_keys: Vec<String>,
-    /// Either `map_type` on a map or `struct_type` on a struct.
+    /// `map_type` on a map, or `struct_type` on a struct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
 }
 
-/// Without this, serde would read an explicit `null` as `None`.
+/// Keeps an explicit `null`, which serde would otherwise read as `None`.
 fn keep_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,9 +1,9 @@
-//! Validates names like Kubernetes does, with the messages of its `validation` package.
+//! Validates names like Kubernetes, with the messages of its `validation` package.
 //!
-//! Each function returns why a string isn't a valid name. If the list is empty, it is one.
+//! Each function returns the reasons why a string isn't a valid name; an empty list means that it
+//! is.
 
-/// Returns whether a string consists of characters of one kind, apart from `others`, which may not
-/// be at either end.
+/// Returns whether a string consists of `edge` characters, and of `others` except at either end.
 fn is_made_of(text: &str, edge: fn(u8) -> bool, others: &[u8]) -> bool {
     let bytes = text.as_bytes();
     let is_edge = |byte: Option<&u8>| byte.copied().is_some_and(edge);
@@ -28,15 +28,15 @@ fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// The message for a name that is too long. Kubernetes isn't consistent about the unit: in some of
-/// its packages it's characters, in others bytes.
+/// The message for a name that is too long. Kubernetes isn't consistent about the unit: some of its
+/// packages use characters, others bytes.
 fn no_more_than(most: usize, unit: &str) -> String {
     format!("must be no more than {most} {unit}")
 }
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// Returns why a string isn't a lowercase RFC 1123 subdomain.
+/// Returns the reasons why a string isn't a lowercase RFC 1123 subdomain.
 pub fn check_subdomain(text: &str) -> Vec<String> {
     check_subdomain_in(text, "characters")
 }
@@ -56,7 +56,7 @@ fn check_subdomain_in(text: &str, unit: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns why a string isn't a lowercase RFC 1123 label.
+/// Returns the reasons why a string isn't a lowercase RFC 1123 label.
 pub fn check_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -76,7 +76,7 @@ pub fn check_label(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns why a string isn't a DNS 1035 label.
+/// Returns the reasons why a string isn't a DNS 1035 label.
 pub fn check_dns_1035_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -95,7 +95,7 @@ pub fn check_dns_1035_label(text: &str) -> Vec<String> {
 
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// Returns why a string isn't a qualified name, e.g. the key of a label.
+/// Returns the reasons why a string isn't a qualified name, e.g. a label key.
 pub fn check_qualified_name(text: &str) -> Vec<String> {
     let rule = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
@@ -132,7 +132,7 @@ pub fn check_qualified_name(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns why a string can't be the value of a label.
+/// Returns the reasons why a string isn't a valid label value.
 pub fn check_label_value(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -148,7 +148,7 @@ pub fn check_label_value(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns why a string can't be a segment in the path of a URL.
+/// Returns the reasons why a string isn't a valid path segment in a URL.
 pub fn check_path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -156,7 +156,7 @@ pub fn check_path_segment(text: &str) -> Vec<String> {
     check_path_prefix(text)
 }
 
-/// Returns why a string can't be how a segment in the path of a URL starts.
+/// Returns the reasons why a string isn't a valid prefix of a path segment in a URL.
 pub fn check_path_prefix(text: &str) -> Vec<String> {
     let illegal = ["/", "%"].into_iter().filter(|illegal| text.contains(illegal));
     illegal

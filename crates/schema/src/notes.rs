@@ -1,5 +1,5 @@
-//! What we want to know about the program when we write messages about a schema. None of this is in
-//! the manifest, so it's ignored when schemas are compared.
+//! Facts about the program for messages about a schema. None of this is in the manifest, so
+//! comparisons of schemas ignore it.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ impl PartialEq for DescriptorSlot {
     }
 }
 
-/// What the keys of a map have to look like for the program to parse them, or `None` if it accepts
-/// any string. A manifest can't express this, so comparisons ignore it.
+/// The format of map keys that the program can parse, or `None` if it accepts any string. A
+/// manifest can't express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyForm(pub Option<&'static str>);
 
@@ -26,8 +26,8 @@ impl PartialEq for KeyForm {
     }
 }
 
-/// Whether the program rejects fields that the schema doesn't define. The API server prunes them
-/// either way, so comparisons ignore it.
+/// Whether the program rejects fields not defined in the schema. The API server prunes them either
+/// way, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closed(pub bool);
 
@@ -37,7 +37,7 @@ impl PartialEq for Closed {
     }
 }
 
-/// Whether serde fills in a value for an absent field and the API server doesn't. A manifest can't
+/// Whether serde, but not the API server, fills in a value for an absent field. A manifest can't
 /// express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LacksDefault(pub bool);
@@ -48,8 +48,8 @@ impl PartialEq for LacksDefault {
     }
 }
 
-/// Whether a marker says that metadata may be dropped, so that we don't warn about it. A manifest
-/// can't express this, so comparisons ignore it.
+/// Whether a marker allows metadata to be dropped, so that there's no need for a warning. A
+/// manifest can't express this, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropsObjectMeta(pub bool);
 
@@ -59,7 +59,7 @@ impl PartialEq for DropsObjectMeta {
     }
 }
 
-/// Whether the errors in a schema have been reported already. This isn't part of the manifest, so
+/// Whether the errors in a schema have already been reported. Not part of the manifest, so
 /// comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IsReported(pub bool);

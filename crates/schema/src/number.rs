@@ -1,4 +1,4 @@
-//! Compares JSON numbers. Only 64-bit integers are exact, and anything else is an `f64`.
+//! Compares JSON numbers. Only 64-bit integers are exact; anything else is an `f64`.
 
 use std::cmp::Ordering;
 
@@ -16,13 +16,13 @@ pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Returns whether a number is an integer, which it is even if it's written as `1.0`.
+/// Returns whether a number is an integer, including `1.0`.
 pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || as_float(number).fract() == 0.0
 }
 
-/// Returns the Rust integer type that has this schema, with its limits. It's `None` if markers have
-/// changed the schema.
+/// Returns the Rust integer type with this schema, and its limits, or `None` if markers changed the
+/// schema.
 fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
     const TYPES: &[(&str, i128, i128)] = &[
         ("i8", i8::MIN as i128, i8::MAX as i128),
@@ -47,8 +47,8 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
         .find(|(name, ..)| known::integer_type(name).as_ref() == Some(&bare))
 }
 
-/// Reports bounds that are outside of what the Rust integer can hold. They either have no effect or
-/// make the API server accept values that serde then rejects.
+/// Reports bounds outside of the Rust integer's range. They are either no-ops or let the API server
+/// accept values that serde then rejects.
 pub(crate) fn check_integer(
     constraints: &Schema,
     schema: &Schema,
@@ -86,8 +86,8 @@ pub(crate) fn check_integer(
     }
 }
 
-/// Returns whether the bounds are within those of the type. That's nearly always true, and finding
-/// out which Rust type it is takes a hundred times as long.
+/// Returns whether the bounds are within those of the type. That's nearly always true, and
+/// determining the Rust type takes a hundred times as long.
 fn is_within(minimum: Option<i128>, maximum: Option<i128>, schema: &Schema) -> bool {
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i128::from(i32::MIN), i128::from(i32::MAX)),

@@ -15,7 +15,7 @@ use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot
 
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<MarkerName>);
 
-/// `site` returns the site of the field at a position, which differs between structs and variants.
+/// `site` returns the site of the field at an index, which differs between structs and variants.
 pub(crate) fn object_schema(
     fields: &[Field],
     slots: &[Slot],
@@ -56,7 +56,7 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
     }
 }
 
-/// Reports markers that let the API server accept objects that serde can't read.
+/// Reports markers that let the API server accept objects unreadable for serde.
 fn check_readable(
     field: &Field,
     slot: &Slot,
@@ -88,7 +88,7 @@ fn check_readable(
     }
 }
 
-/// Reports the markers on a value, its items and its values that allow more than the Rust type can
+/// Reports markers on a value, its items and its values that allow more than the Rust type can
 /// hold. `own` is the schema of the type without the markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     check_integer(markers.stated(), own, diagnostics);
@@ -112,8 +112,8 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
     }
 }
 
-/// Adds a field. `fill_in` sets the default that serde uses if the field is absent, and returns
-/// whether it has set one.
+/// Adds a field. `fill_in` sets the default that serde uses for an absent field, and returns
+/// whether there is one.
 fn add(
     field: &Field,
     slot: &Slot,
@@ -136,8 +136,8 @@ fn add(
     }
     let mut optional = is_optional(field, slot);
     if diagnostics.len() == had && fill_in(&mut property) {
-        // = field.markers.optional.is_none();|With a default the API server fills it in, so it need
-        // not be required, unless a marker says so.
+        // The API server fills in a field with a default, so it need not be required unless a
+        // marker says so.
         optional |= field.markers.optional.is_none();
     }
     check_readable(field, slot, &property, diagnostics);
@@ -175,7 +175,7 @@ fn add(
     }
 }
 
-/// Returns the rule that an optional immutable field can't be removed.
+/// Returns the rule that prevents an optional immutable field from being removed.
 fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
@@ -185,7 +185,7 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option
         return None;
     };
     Some(Cel {
-        // This has to be on the parent, since the rules of an absent field don't run.
+        // Must be on the parent: the rules of an absent field don't run.
         rule: format!("!has(oldSelf.{path}) || has(self.{path})"),
         message: Some(format!("field {name} is immutable once set")),
         ..Cel::default()
@@ -244,7 +244,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
         );
         diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
     }
-    // The whole value may be absent, so we can't require anything.
+    // The whole value may be absent, so nothing can be required.
     if optional {
         schema.validations.extend(if_any_is_set(inner));
         return;
@@ -256,9 +256,9 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.min_properties = schema.min_properties.max(inner.min_properties);
 }
 
-/// Restricts the rules of an optional flattened value to objects that have any of its fields.
+/// Restricts the rules of an optional flattened value to objects with any of its fields.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
-    // A field with a default is always there, so it only counts if every field has a default.
+    // A field with a default is always present, so it only counts if every field has a default.
     let has_open = inner
         .properties
         .values()
@@ -279,7 +279,7 @@ fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
 }
 
 fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
-    // A schema can have only one list for each keyword, so put a second one under `allOf`.
+    // A schema can have only one list per keyword, so put a second one under `allOf`.
     if schema.one_of.is_empty() {
         schema.one_of = one_of.to_vec();
     } else if !one_of.is_empty() {
@@ -299,15 +299,15 @@ fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) 
 }
 
 fn close_map(schema: &mut Schema) {
-    // A structural schema can't both have fields and be a map, so keep the keys of a flattened map,
-    // without checking its values.
+    // A structural schema can't have both fields and map values, so keep the keys of a flattened
+    // map without checking its values.
     if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
         schema.preserve_unknown_fields = true;
     }
 }
 
-/// Builds the rules about several fields. The expressions are those of controller-gen, and so is
-/// the order: at most, exactly, at least.
+/// Builds the rules about several fields, with the expressions of controller-gen in its order: at
+/// most, exactly, at least.
 pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],
@@ -340,7 +340,7 @@ fn one_of_rule(
     let mut names = Vec::with_capacity(idents.len());
     for ident in idents {
         let Some(field) = fields.iter().find(|field| field.ident == *ident) else {
-            // The front end has already reported this at the marker.
+            // The front end has already reported a missing field at the marker.
             continue;
         };
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {

@@ -1,17 +1,17 @@
-//! Where something is in the source.
+//! Locations in the source.
 
-/// Where a rule or a description is in the source, so that messages can point there. The front end
-/// chooses the numbers, and comparisons ignore all of it.
+/// The source location of a rule or a description, for messages. The numbers are up to the front
+/// end, and comparisons ignore them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// The number of the file.
     pub file: u32,
-    /// The span in that file, in whatever unit the front end uses.
+    /// The span in that file, in the front end's unit.
     pub span: Option<(u32, u32)>,
 }
 
 impl Origin {
-    /// Returns this location, or `other` if there is none.
+    /// Returns this location, or `other` if this one is empty.
     pub fn or(self, other: Origin) -> Origin {
         if self.span.is_some() { self } else { other }
     }

@@ -1,5 +1,5 @@
-//! What the code that `derive(CrdSchema)` emits calls. This isn't a stable API, since it changes
-//! together with the derive.
+//! Called by the code that `derive(CrdSchema)` emits. Not a stable API: it changes together with
+//! the derive.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::{Container, ESCAPE, Part, Schema, Shape, Slot, assemble_with_defaults
 
 pub use crate::Site;
 
-/// The crate that has the trait which the derive implements. We re-export it so that users don't
-/// need to depend on it.
+/// The crate with the trait that the derive implements. Re-exported so that users don't need to
+/// depend on it.
 pub use schemars;
 
 thread_local! {
-    /// The types whose schemas are being built. The outermost one comes first.
+    /// The types whose schemas are being built, outermost first.
     static STACK: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the innermost type off the stack when it's dropped, so that this also happens on a panic.
+/// Pops the innermost type off the stack when dropped, even on a panic.
 struct Entered;
 
 impl Drop for Entered {
@@ -36,14 +36,14 @@ impl Drop for Entered {
 
 /// Builds the schema of a type that derives `CrdSchema`.
 ///
-/// `container` is the [`Container`] as JSON, and `slots` returns the schemas of the types that it
-/// mentions.
+/// `container` is the [`Container`] as JSON, and `slots` returns the schemas of the types mentioned
+/// in it.
 ///
 /// # Panics
 ///
 /// Panics if the type has no structural schema, because it contains itself or has an invalid
-/// marker. There is no way to return an error from `JsonSchema`. `rbuilder manifests` reports the
-/// same problem along with the place in the source.
+/// marker: `JsonSchema` has no way to return an error. `rbuilder manifests` reports the same
+/// problem with its location in the source.
 pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
     json_schema_with_defaults::<T>(container, slots, Vec::new)
 }
@@ -64,12 +64,12 @@ pub fn json_schema_with_defaults<T: ?Sized>(
     };
     let (_entered, depth) = enter(std::any::type_name::<T>());
     let mut schema = match assemble_with_defaults(&container, &slots(), &defaults()) {
-        // Ignore the defaults that the schema rejects, since the generator warns about them.
+        // Ignore defaults that the schema rejects; the generator warns about them.
         Ok(assembled) => assembled.schema,
         Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
     if depth == 0 {
-        // Only the schema of the outermost type gets to kube. The others have become a part of it.
+        // Only the schema of the outermost type reaches kube; the others have become part of it.
         shield_from_kube(&mut schema);
     }
     let mut map = match serde_json::to_value(&schema) {
@@ -85,7 +85,7 @@ pub fn json_schema_with_defaults<T: ?Sized>(
         ),
     };
     if depth > 0 {
-        // The outer type reads this as one of its slots, so tell it that this is structural.
+        // Tell the outer type, which reads this schema as one of its slots, that it is structural.
         map.insert(OWN.to_owned(), Value::Bool(true));
     }
     schemars::Schema::from(map)
@@ -96,7 +96,7 @@ fn enter(name: &'static str) -> (Entered, usize) {
         if let Some(start) = stack.iter().position(|earlier| *earlier == name) {
             let cycle: Vec<_> = stack[start..].iter().chain([&name]).copied().collect();
             let cycle = cycle.join("` -> `");
-            // Don't clean up the stack here, because the guards of the outer types do.
+            // Don't clean up the stack here; the guards of the outer types do.
             panic!(
                 "`{name}` contains itself, which a CRD cannot express: `{cycle}`\nhelp: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
             );
@@ -146,13 +146,13 @@ fn place(container: &Container, site: &Site) -> String {
 /// A value that may or may not implement `Serialize`.
 ///
 /// `(&Held(&value)).to_json()` returns the value as JSON, or `null` if its type isn't `Serialize`.
-/// This works because method resolution only tries [`Unserialized`] if [`Serialized`] doesn't
+/// This relies on method resolution, which only tries [`Unserialized`] if [`Serialized`] doesn't
 /// apply.
 pub struct Held<'a, T: ?Sized>(pub &'a T);
 
-/// The trait that method resolution prefers.
+/// The trait preferred by method resolution.
 pub trait Serialized {
-    /// Returns the value the way serde serializes it.
+    /// Returns the value as serialized by serde.
     fn to_json(&self) -> Option<Value>;
 }
 
@@ -174,8 +174,8 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
     }
 }
 
-/// Builds a slot from the schema that a function of the user returns. `kubernetes` has the schemas
-/// of Kubernetes types.
+/// Builds a slot from the schema returned by a user's function. `kubernetes` has the schemas of
+/// Kubernetes types.
 ///
 /// # Panics
 ///
@@ -221,7 +221,7 @@ pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
     match import_schema(schema.as_value(), &definitions, kubernetes) {
-        // Ask the trait, since an alias of `Option` has another name.
+        // Ask the trait, because an alias of `Option` has a different name.
         Ok(mut schema) => {
             refine_by_type_name(&mut schema, std::any::type_name::<T>());
             Slot {

@@ -1,14 +1,14 @@
 //! Leaf types whose JSON form doesn't belong in a CRD, and what to use instead.
 
-/// What both front ends suggest for a type if they don't know what it looks like in JSON.
+/// Help, in both front ends, for a type whose JSON representation is unknown.
 pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 
-/// What both front ends suggest for a type that contains itself.
+/// Help, in both front ends, for a type that contains itself.
 pub const RECURSION: &str = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
 
-/// Returns the message and the help for a tuple, since there is no valid schema for it.
+/// Returns the message and the help for a tuple, which has no valid schema.
 pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     match is_empty {
         true => (
@@ -22,7 +22,7 @@ pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the message and the help for a type that has no valid schema. `path` is its full Rust
+/// Returns the message and the help for a type without a valid schema. `path` is its full Rust
 /// path.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {

@@ -1,12 +1,12 @@
-//! Rewrites whole schemas, either to shorten their descriptions or to complete the metadata of
-//! embedded objects.
+//! Rewrites entire schemas, to shorten their descriptions or to complete the metadata of embedded
+//! objects.
 
 use std::sync::Arc;
 
 use crate::{DropsObjectMeta, Schema, SchemaType, any_object, array_of, map_of, of_type};
 
-/// Visits a schema and the schemas in it. What `wanted` rejects is skipped, so that we don't copy
-/// it (schemas are shared).
+/// Visits a schema and its nested schemas. Schemas that `wanted` rejects are skipped, which avoids
+/// copying them (schemas are shared).
 fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
     change(schema);
     let children = schema
@@ -30,10 +30,10 @@ fn any_of(schema: &Schema, test: &dyn Fn(&Schema) -> bool) -> bool {
     test(schema) || children.any(|child| any_of(child, test))
 }
 
-/// Cuts every description to at most `most` bytes. If that's 0, the descriptions are removed.
+/// Truncates every description to at most `most` bytes, or removes it if that's 0.
 ///
-/// Like controller-gen, this cuts after the last complete sentence. If there is none, it cuts after
-/// the last word and appends an ellipsis. Unlike controller-gen, it never cuts through a character.
+/// Like controller-gen, truncates after the last complete sentence or, without one, after the last
+/// word, appending an ellipsis. Unlike controller-gen, never splits a character.
 pub fn shorten_descriptions(schema: &mut Schema, most: usize) {
     let is_long = |schema: &Schema| {
         any_of(schema, &|schema| {
@@ -59,7 +59,7 @@ fn shortened(text: &str, most: usize) -> String {
         end -= 1;
     }
     let text = &text[..end];
-    // The more common of the characters with the Unicode property Sentence_Terminal.
+    // The more common characters with the Unicode property Sentence_Terminal.
     let is_end = |letter: char| {
         matches!(
             letter,
@@ -78,8 +78,8 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// The schema for the `metadata` of an embedded object. It has to be written out, because the API
-/// server would otherwise drop labels, annotations and all other fields.
+/// The schema for the `metadata` of an embedded object. Must be explicit, or the API server would
+/// drop labels, annotations and all other fields.
 pub fn embedded_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let fields = [
@@ -95,8 +95,8 @@ pub fn embedded_object_meta() -> Schema {
     }
 }
 
-/// The schema for the `metadata` of an embedded object that has all fields of `ObjectMeta`, as
-/// kube's derive has it.
+/// The schema for the `metadata` of an embedded object with all fields of `ObjectMeta`, as in
+/// kube's derive.
 pub fn whole_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let time = || Schema {
@@ -163,7 +163,7 @@ pub fn keep_object_meta(schema: &mut Schema) -> bool {
     fill_object_meta(schema, &embedded_object_meta)
 }
 
-/// Like [`keep_object_meta`], except for metadata that a marker allows to be dropped.
+/// Like [`keep_object_meta`], but skips metadata that a marker allows to be dropped.
 pub fn keep_unmarked_object_meta(schema: &mut Schema) {
     change_object_meta(schema, &is_dropped_meta, &|metadata| {
         fill(metadata, &embedded_object_meta);
@@ -182,8 +182,8 @@ fn fill(metadata: &mut Schema, fields: &dyn Fn() -> Schema) {
     };
 }
 
-/// Notes that every bare `metadata` (or the schema itself, if it's bare) is dropped on purpose.
-/// Returns whether there was any.
+/// Marks every bare `metadata` (or the schema itself, if it's bare) as dropped on purpose. Returns
+/// whether there was any.
 pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
     let note = |metadata: &mut Schema| metadata.drops_object_meta = DropsObjectMeta(true);
     if is_bare(schema) {
@@ -235,13 +235,13 @@ pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     inner(&schema.items, "[]").or_else(|| inner(&schema.additional_properties, ".*"))
 }
 
-/// Returns whether the API server drops the content of a `metadata` and no marker allows that.
+/// Returns whether the API server drops the content of a `metadata` without a marker allowing it.
 pub fn is_dropped_meta(schema: &Schema) -> bool {
     is_bare(schema) && !schema.drops_object_meta.0
 }
 
-/// Returns whether a schema is just an object and has no constraints, like that of `ObjectMeta`
-/// without its fields.
+/// Returns whether a schema is a plain object without constraints, like `ObjectMeta` without its
+/// fields.
 pub fn is_bare(schema: &Schema) -> bool {
     let bare = Schema {
         description: schema.description.clone(),

@@ -1,11 +1,11 @@
-//! What the API server requires of the schema of a whole object, on top of what it requires of
-//! every structural schema.
+//! The API server's requirements on the schema of an entire object, beyond those on every
+//! structural schema.
 
 use rbuilder_diagnostic::Diagnostic;
 
 use crate::{KEYS, Key, Schema, SchemaType};
 
-/// What an object has, which decides both on the rules that apply and on what we suggest.
+/// The parts of an object, which determine the applicable rules and suggestions.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectParts {
     /// True if the user's fields are in `spec`.
@@ -14,12 +14,12 @@ pub struct ObjectParts {
     pub has_status_subresource: bool,
 }
 
-/// Checks the rules for root schemas and returns an error for each one that is violated. Its place
-/// is the path of a value (e.g. `.metadata`), which is empty for the object itself. There are no
-/// errors if they [have been reported](Schema::is_reported).
+/// Checks the rules for root schemas and returns an error for each violation. The error's place is
+/// the path of a value (e.g. `.metadata`), empty for the object itself. There are no errors if they
+/// [have been reported](Schema::is_reported).
 ///
-/// This follows apiextensions-apiserver, namely `ValidateStructural`, and
-/// `allowedFieldsAtRootSchema` if the status is a subresource.
+/// Follows `ValidateStructural` in apiextensions-apiserver and, if the status is a subresource,
+/// `allowedFieldsAtRootSchema`.
 pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> {
     if root.is_reported.0 {
         return Vec::new();
@@ -88,8 +88,8 @@ pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String
     fields.into_iter().filter_map(wrong).collect()
 }
 
-/// Returns the keys that a `metadata` schema must not have. Only the type is allowed, and
-/// constraints on `name` and `generateName`.
+/// Returns the invalid keys of a `metadata` schema: only the type and constraints on `name` and
+/// `generateName` are allowed.
 fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
     let known = |name: &str| ["name", "generateName"].contains(&name);
     let fields = metadata.properties.keys().filter(|name| !known(name));

@@ -1,5 +1,5 @@
-//! The CEL rules on a value. Each expression may occur only once, because server-side apply uses it
-//! as the key of the list.
+//! The CEL rules on a value. Expressions must be unique, because server-side apply uses them as the
+//! key of the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ pub fn unite_rules(rules: &mut Vec<Cel>) {
     rules.retain(|rule| seen.insert(content_of(rule)));
 }
 
-/// Returns the first rule that has the same expression as an earlier one but isn't equal, e.g.
-/// because its message is different.
+/// Returns the first rule with the same expression as an earlier one that isn't equal, e.g. because
+/// the messages differ.
 pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     let mut seen: BTreeMap<&str, &Cel> = BTreeMap::new();
     rules.iter().find(|rule| {
@@ -46,7 +46,7 @@ pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
 
 pub(crate) const REPEATED_RULE_HELP: &str = "remove one of them: the type and the field each have it, or a marker such as `immutable`; server-side apply rejects the definition";
 
-/// Returns what a manifest says about a rule, which is all that we compare.
+/// Returns the parts of a rule that are in a manifest, for comparisons.
 fn content_of(rule: &Cel) -> impl Ord + use<> {
     (
         rule.rule.clone(),

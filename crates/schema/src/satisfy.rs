@@ -1,5 +1,5 @@
-//! Finds constraints that contradict each other. The API server accepts such a schema, but then it
-//! rejects every value.
+//! Finds contradictory constraints. The API server accepts such a schema, but then rejects every
+//! value.
 
 use std::cmp::Ordering;
 
@@ -9,8 +9,8 @@ use crate::number::{as_float, is_integral};
 use crate::validate::{fits_constraints, is_in_format};
 use crate::{Key, ListType, Schema, SchemaType, compare_numbers};
 
-/// Returns the first reason why a schema rejects every value. This only looks at the schema's own
-/// constraints, since the schemas in it are checked separately.
+/// Returns the first reason why a schema rejects every value. Only considers the schema's own
+/// constraints; nested schemas are checked separately.
 pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
     let of_sizes = || {
         let mut bounds = Key::size_pairs().map(|pair| pair.map(|(_, count)| *count.get(schema)));
@@ -60,9 +60,9 @@ fn of_numbers(schema: &Schema) -> Option<String> {
     (least > most).then(|| format!("no value is valid: there is no multiple of {factor} between the bounds"))
 }
 
-/// Returns the smallest and the largest multiple of `factor` that is within the bounds, each
-/// divided by `factor`. Returns `None` if there is no bound, or if it's so large that an `f64`
-/// can't represent every integer up to there.
+/// Returns the smallest and largest multiples of `factor` within the bounds, divided by `factor`.
+/// Returns `None` without a bound, or if a bound is too large for an `f64` to represent every
+/// integer up to it.
 fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
     let quotient = |bound: &Number| Some(as_float(bound) / factor).filter(|quotient| quotient.abs() < 1e15);
     // A quotient can be slightly off, e.g. 0.3 / 0.1 is 2.9999999999999996.
@@ -79,7 +79,7 @@ fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
     ))
 }
 
-/// Finds a set, or a list of type `map`, that requires more items than there are different values.
+/// Finds a set, or a list of type `map`, that requires more items than there are distinct values.
 fn of_items(schema: &Schema) -> Option<String> {
     let items = schema.items.as_deref()?;
     let most = match schema.list_type? {
@@ -149,7 +149,7 @@ fn of_values(schema: &Schema) -> Option<String> {
         .enumeration
         .iter()
         .map(|value| fits_constraints(value, schema).err());
-    // This is `None` as soon as one value is valid.
+    // `None` as soon as one value is valid.
     let reasons: Option<Vec<String>> = reasons.collect();
     let first = reasons?.into_iter().next()?;
     Some(format!("no value of the `enum` is valid: {first}"))

@@ -1,4 +1,4 @@
-//! The structural schema: everything that `spec.versions[].schema.openAPIV3Schema` may contain, and
+//! The structural schema: everything allowed in `spec.versions[].schema.openAPIV3Schema`, and
 //! nothing else.
 //!
 //! # Adding a key
@@ -42,7 +42,7 @@ use crate::{
     MapType, WeightSlot,
 };
 
-/// The six types of an OpenAPI v3 schema. The API server rejects any other.
+/// The six types of an OpenAPI v3 schema. The API server rejects all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaType {
@@ -61,7 +61,7 @@ pub enum SchemaType {
 }
 
 impl SchemaType {
-    /// Returns the name that manifests use.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             SchemaType::Array => "array",
@@ -73,7 +73,7 @@ impl SchemaType {
         }
     }
 
-    /// Returns what messages call a value of this type, e.g. "a list".
+    /// Returns the noun for a value of this type in messages, e.g. "a list".
     pub fn noun(self) -> &'static str {
         match self {
             SchemaType::Array => "a list",
@@ -88,32 +88,32 @@ impl SchemaType {
 
 /// A node of a structural schema (`JSONSchemaProps` in `apiextensions.k8s.io/v1`).
 ///
-/// There is no `$ref` and no `uniqueItems`, because the API server rejects both.
+/// `$ref` and `uniqueItems` are missing, because the API server rejects both.
 ///
 /// Parts and strings are shared, so a type that is used in many places has just one schema, and a
-/// clone copies a single node. To change a part without affecting anyone else who uses it, call
-/// [`Arc::make_mut`].
+/// clone copies a single node. Call [`Arc::make_mut`] to change a part without affecting its other
+/// users.
 ///
-/// The fields are in alphabetical order, because that's their order in a manifest.
+/// Fields are in alphabetical order, as in a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
-    /// The schema of the values of a map. There can't be any `properties` then.
+    /// The schema of the values of a map. Excludes `properties`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<Arc<Schema>>,
-    /// Value validations that all have to hold.
+    /// Value validations that must all hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub all_of: Vec<Schema>,
-    /// Value validations of which at least one has to hold.
+    /// Value validations of which at least one must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub any_of: Vec<Schema>,
-    /// The value that the API server fills in if the field is absent.
+    /// The value that the API server fills in for an absent field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The description that `kubectl explain` shows.
+    /// The description shown by `kubectl explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Arc<str>>,
-    /// The values that are allowed.
+    /// The allowed values.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
     /// An example, for documentation only.
@@ -128,37 +128,37 @@ pub struct Schema {
     /// A link to further documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<Box<ExternalDocs>>,
-    /// A format that the API server knows, e.g. `int32`, `date-time` or `byte`.
+    /// A format known to the API server, e.g. `int32`, `date-time` or `byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Arc<str>>,
     /// The schema of the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Arc<Schema>>,
-    /// How many items a list may have.
+    /// Maximum number of items in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
-    /// How many characters a string may have.
+    /// Maximum number of characters in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// How many keys an object may have.
+    /// Maximum number of keys in an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<u64>,
-    /// The largest number that is allowed.
+    /// The largest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// How many items a list needs.
+    /// Minimum number of items in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// How many characters a string needs.
+    /// Minimum number of characters in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// How many keys an object needs.
+    /// Minimum number of keys in an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_properties: Option<u64>,
-    /// The smallest number that is allowed.
+    /// The smallest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
-    /// A number has to be a multiple of this.
+    /// Numbers must be a multiple of this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<Number>,
     /// A value validation that must not hold.
@@ -167,26 +167,26 @@ pub struct Schema {
     /// Allows `null`. Otherwise the API server drops fields that are `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
-    /// Value validations of which exactly one has to hold.
+    /// Value validations of which exactly one must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Schema>,
-    /// The regular expression (RE2) that a string has to match.
+    /// The regular expression (RE2) that strings must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Arc<str>>,
-    /// The fields of an object, by their names in JSON.
+    /// The fields of an object, by JSON name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<Arc<str>, Arc<Schema>>,
-    /// The names of the fields that must not be absent.
+    /// The names of required fields.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub required: BTreeSet<Arc<str>>,
     /// A short name, for documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Arc<str>>,
-    /// The type. It's only absent in value validations, or if `int_or_string` or
+    /// The type. Only absent in value validations, or if `int_or_string` or
     /// `preserve_unknown_fields` is set.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub schema_type: Option<SchemaType>,
-    /// The value is a whole Kubernetes object that has an `apiVersion`, a `kind` and `metadata`.
+    /// The value is an entire Kubernetes object with `apiVersion`, `kind` and `metadata`.
     #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "is_false")]
     pub embedded_resource: bool,
     /// The value is an integer or a string.
@@ -201,7 +201,7 @@ pub struct Schema {
     /// How server-side apply merges the object.
     #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
-    /// The API server keeps the fields that the schema doesn't define, instead of pruning them.
+    /// The API server keeps fields not defined in the schema instead of pruning them.
     #[serde(
         rename = "x-kubernetes-preserve-unknown-fields",
         skip_serializing_if = "is_false"
@@ -210,36 +210,36 @@ pub struct Schema {
     /// CEL rules, in source order.
     #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
     pub validations: Vec<Cel>,
-    /// What the keys of a map have to look like. Only messages use this.
+    /// The format of map keys. Only used in messages.
     #[serde(skip)]
     pub keys: KeyForm,
-    /// True if serde rejects unknown fields. Only messages use this.
+    /// True if serde rejects unknown fields. Only used in messages.
     #[serde(skip)]
     pub closed: Closed,
     /// True if serde fills in a value for the absent field that isn't a default in the schema. Only
-    /// messages use this.
+    /// used in messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
-    /// True on the bare `metadata` of an embedded object if a marker says that the API server may
-    /// drop what is in it. Only messages use this.
+    /// True for the bare `metadata` of an embedded object if a marker allows the API server to drop
+    /// its content. Only used in messages.
     #[serde(skip)]
     pub drops_object_meta: DropsObjectMeta,
-    /// True if the errors in this schema have been reported where it's defined, so that they aren't
-    /// reported again wherever it's used.
+    /// True if the errors in this schema were reported at its definition, so that they aren't
+    /// reported again at each use.
     #[serde(skip)]
     pub is_reported: IsReported,
-    /// What `#[csv(…)]` on the field says, for the ClusterServiceVersion.
+    /// `#[csv(…)]` on the field, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
-    /// The weight of the schema, if it has been computed before.
+    /// The cached weight of the schema.
     #[serde(skip)]
     pub weight: WeightSlot,
 }
 
 impl Schema {
-    /// Calls `look` with each key that the schema has and its value, in the order of a manifest.
+    /// Calls `look` with each key of the schema and its value, in manifest order.
     pub fn each_key<'s>(&'s self, mut look: impl FnMut(&'static str, KeyValue<'s>)) {
-        // Destructure it, so that a new field can't be forgotten.
+        // Destructured so that a new field can't be forgotten.
         let Schema {
             additional_properties,
             all_of,
@@ -346,7 +346,7 @@ impl Schema {
         each("x-kubernetes-validations", filled(validations, KeyValue::Rules));
     }
 
-    /// Returns what comes after "this value is …" in a message.
+    /// Returns the noun after "this value is …" in a message.
     pub(crate) fn noun(&self) -> &'static str {
         match self.schema_type {
             Some(schema_type) => schema_type.noun(),
@@ -356,7 +356,7 @@ impl Schema {
     }
 }
 
-/// The value of a key that a schema has.
+/// The value of a schema key.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // like `Form`
 pub enum KeyValue<'s> {
@@ -366,7 +366,7 @@ pub enum KeyValue<'s> {
     Flag,
     Text(&'s str),
     Texts(&'s [String]),
-    /// One of a few strings. Manifests never quote them.
+    /// One of a fixed set of strings, which manifests never quote.
     Word(&'static str),
     Value(&'s Value),
     Values(&'s [Value]),

@@ -1,30 +1,30 @@
-//! Which part of a container a diagnostic is about.
+//! The part of a container that a diagnostic refers to.
 
 use rbuilder_diagnostic::Diagnostic;
 
-/// The part of a container that something is wrong with.
+/// The part of a container that has a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The type as a whole.
     Container,
-    /// A field of a struct, by its position in [`Shape::Object`](crate::Shape::Object).
+    /// A field of a struct, by its index in [`Shape::Object`](crate::Shape::Object).
     Field(usize),
-    /// A variant of an enum, by its position.
+    /// A variant of an enum, by index.
     Variant(usize),
-    /// A field of a variant, by the positions of the variant and of the field.
+    /// A field of a variant, by the indexes of the variant and of the field.
     VariantField(usize, usize),
 }
 
-/// The name of a marker or a constraint in the source, e.g. `default`. It's `None` if a diagnostic
-/// isn't about a marker.
+/// The name of a marker or a constraint in the source, e.g. `default`. `None` if a diagnostic isn't
+/// about a marker.
 pub type MarkerName = Option<&'static str>;
 
-/// The part of a container that a diagnostic is about, and possibly one of its markers.
+/// The part of a container that a diagnostic refers to, and possibly one of its markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whether it's about the type, a field or a variant.
+    /// The type, field or variant.
     pub site: Site,
-    /// The marker, if it's about one.
+    /// The marker, if the diagnostic is about one.
     pub marker: MarkerName,
 }
 

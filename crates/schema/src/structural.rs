@@ -1,5 +1,5 @@
-//! Checks the API server's rules for structural schemas and the topology of lists, so that we find
-//! a mistake before the server does.
+//! Checks the API server's rules for structural schemas and the topology of lists, to find mistakes
+//! before the server does.
 
 use rbuilder_diagnostic::Diagnostic;
 use rbuilder_diagnostic::suggest::describe_candidates;
@@ -9,16 +9,16 @@ use crate::root::check_stanza;
 use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
 use crate::{KEYS, Key, ListType, Role, Schema, SchemaType};
 
-/// Returns an error for each rule that is violated, in the order of the fields. Its place is the
-/// path of a value (e.g. `.spec.items[].name`), which is empty for the schema itself. Parts whose
-/// errors [have been reported](Schema::is_reported) are skipped.
+/// Returns an error for each violated rule, in the order of the fields. The error's place is the
+/// path of a value (e.g. `.spec.items[].name`), empty for the schema itself. Parts whose errors
+/// [have been reported](Schema::is_reported) are skipped.
 pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// Leaves `path` as it was.
+/// Restores `path` before returning.
 fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     if schema.is_reported.0 {
         return;
@@ -92,15 +92,15 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     }
 }
 
-/// Checks the alternatives of a schema. The places are paths below that schema.
+/// Checks the alternatives of a schema. Places are paths below that schema.
 pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     check_parts(schema, schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// Checks the alternatives in `holder`. What they constrain is described by `schema`, which is
-/// another schema if alternatives are nested.
+/// Checks the alternatives in `holder`. `schema` describes the constrained value, and differs from
+/// `holder` if alternatives are nested.
 fn check_parts(
     holder: &Schema,
     schema: &Schema,
@@ -119,7 +119,7 @@ fn check_parts(
     ];
     let length = path.len();
     for (key, parts) in lists {
-        // An integer-or-string is the only schema whose alternatives may have types.
+        // Only the alternatives of an integer-or-string may have types.
         if key == "anyOf" && **parts == either {
             continue;
         }
@@ -136,14 +136,14 @@ fn check_parts(
     }
 }
 
-/// Returns whether an alternative must not have a key. The API server only looks at what is part of
-/// its own form of a schema, and neither examples nor links are.
+/// Returns whether an alternative must not have a key. The API server only considers its own form
+/// of a schema, which has neither examples nor links.
 fn is_refused(key: &Key) -> bool {
     key.role != Role::Constraint && !matches!(key.name, "example" | "externalDocs")
 }
 
-/// Checks an alternative. It may only constrain values, so it must not have keys that describe
-/// them, nor mention fields that `schema` doesn't define.
+/// Checks an alternative. It may only constrain values, so it must neither have descriptive keys
+/// nor mention fields that `schema` doesn't define.
 fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     let mut error = |path: &str, message: String, help: &str| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
@@ -217,7 +217,7 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
         Some(SchemaType::Array) => items
             .list_type
             .is_none_or(|list_type| list_type == ListType::Atomic),
-        // Since the items may have any type, nothing shows that they aren't scalars.
+        // Items of any type can't be ruled out as scalars.
         None => true,
         _ => is_scalar(items),
     };
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(texts, expected, "{schema}");
     }
 
-    /// A list of type `map` whose key is the field `k`, which has the schema `key`.
+    /// A list of type `map` whose key is the field `k` with the schema `key`.
     fn keyed(key: Value, required: bool) -> Value {
         let required = if required { json!(["k"]) } else { json!([]) };
         let items = json!({"type": "object", "properties": {"k": key}, "required": required});

@@ -1,5 +1,5 @@
-//! Finds leaf types by the names that the compiler has for types, because all that `schemars` says
-//! about some of them is that they're strings.
+//! Finds leaf types by the compiler's type names, because `schemars` describes some of them merely
+//! as strings.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::Schema;
 use crate::known::known;
 use crate::leaves::leaf_of;
 
-/// Replaces the schemas that `schemars` has generated for leaf types by our own. If the name can't
-/// be parsed, the schema stays as it is.
+/// Replaces the schemas that `schemars` generated for leaf types with our own. No-op if the name
+/// can't be parsed.
 pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');
     if let Some(inner) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -19,7 +19,7 @@ pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
         Some((path, rest)) => (path, arguments(rest.strip_suffix('>').unwrap_or(rest))),
         None => (name, Vec::new()),
     };
-    // The compiler names the crate that defines a type, which isn't always the one that people
+    // The compiler uses the crate that defines a type, which isn't always the crate that users
     // import it from (e.g. `alloc::vec::Vec`).
     let (home, last) = (
         path.split("::").next().unwrap_or(path),
@@ -58,7 +58,7 @@ fn refine_part(part: &mut Option<Arc<Schema>>, name: &str) {
     }
 }
 
-/// Splits what is between angle brackets at the commas.
+/// Splits the text between angle brackets at commas.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0_usize, 0);
     let mut found = Vec::new();

@@ -1,42 +1,42 @@
-//! The values of those schema keys that need more than a number or a string.
+//! The values of schema keys that are more complex than a number or a string.
 
 use serde::{Deserialize, Serialize};
 
 use crate::origin::Origin;
 
-/// A CEL rule, which is an item of `x-kubernetes-validations`.
+/// A CEL rule, an item of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Cel {
-    /// The path of the field that an error points at, relative to the value that has the rule.
+    /// The path of the field to report an error at, relative to the value with the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
-    /// What the API server says if the rule fails.
+    /// The API server's message if the rule fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// A CEL expression that returns the message.
+    /// A CEL expression that evaluates to the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_expression: Option<String>,
-    /// Makes `oldSelf` optional, so that the rule also runs when an object is created.
+    /// Makes `oldSelf` optional, so that the rule also runs on creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
     /// A machine-readable reason for the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The expression, in which `self` is the value that has the rule.
+    /// The expression. `self` is the value with the rule.
     pub rule: String,
-    /// Where the rule is in the source.
+    /// The location of the rule.
     #[serde(skip)]
     pub origin: Origin,
-    /// Where the message expression is in the source.
+    /// The location of the message expression.
     #[serde(skip)]
     pub message_expression_origin: Origin,
-    /// Where the field path is in the source.
+    /// The location of the field path.
     #[serde(skip)]
     pub field_path_origin: Origin,
 }
 
-/// The four reasons that the API server accepts in a CEL rule.
+/// The four reasons for a CEL rule that the API server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
 pub enum Reason {
@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the name that manifests use.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::FieldValueRequired => "FieldValueRequired",
@@ -62,16 +62,16 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListType {
-    /// Whoever applies the list replaces all of it.
+    /// Each applier replaces the entire list.
     Atomic,
-    /// The items are scalars, and the lists are merged as sets.
+    /// The items are scalars, and lists are merged as sets.
     Set,
-    /// The items are objects, and those with the same keys are merged.
+    /// The items are objects, which are merged if their keys are equal.
     Map,
 }
 
 impl ListType {
-    /// Returns the name that manifests use.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             ListType::Atomic => "atomic",
@@ -85,14 +85,14 @@ impl ListType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MapType {
-    /// Whoever applies the object replaces all of it.
+    /// Each applier replaces the entire object.
     Atomic,
-    /// Each key is merged on its own.
+    /// Each key is merged separately.
     Granular,
 }
 
 impl MapType {
-    /// Returns the name that manifests use.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             MapType::Atomic => "atomic",
@@ -104,7 +104,7 @@ impl MapType {
 /// A link to further documentation (`externalDocs`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalDocs {
-    /// What the document is about.
+    /// The topic of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The URL of the document.

@@ -1,9 +1,9 @@
 //! Puts the doc comments of variants into a description, because the values of an `enum` can't have
-//! descriptions of their own.
+//! separate descriptions.
 //!
-//! The list of the variants is the last paragraph in the description of the enum or of its tag, and
-//! has a line for each of them. Since the description of a field replaces that of its type, the
-//! list is appended there again.
+//! The list of variants is the last paragraph in the description of the enum or of its tag, with
+//! one line per variant. A field's description replaces that of its type, so the list is appended
+//! to it again.
 
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ fn list_variants<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<Stri
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Appends the list of a field's type to the description of the field, unless the list is already
-/// in there.
+/// Appends the list of a field's type to the description of the field, unless it already contains
+/// the list.
 pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     let schemas = std::iter::once(schema)
         .chain(schema.items.as_deref())
@@ -46,8 +46,8 @@ pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     }
 }
 
-/// Returns the list in a schema's description. It's the last paragraph, provided that each line is
-/// about a value that is allowed.
+/// Returns the list in a schema's description: the last paragraph, provided that each line
+/// describes an allowed value.
 fn read_list(schema: &Schema) -> Option<&str> {
     let description = schema.description.as_deref()?;
     let list = description.rsplit("\n\n").next()?;

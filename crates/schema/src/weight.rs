@@ -1,8 +1,8 @@
-//! Estimates how large a schema is in a manifest, where the schema of a type is repeated wherever
-//! the type is used.
+//! Estimates the size of a schema in a manifest, where the schema of a type is repeated at each use
+//! of the type.
 //!
-//! Since schemas share their parts, a few types are enough for a manifest that doesn't fit into
-//! memory. Each part remembers its weight, so that we visit it only once.
+//! Since schemas share their parts, a few types suffice for a manifest that doesn't fit into
+//! memory. Each part caches its weight and is visited only once.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use serde_json::Value;
 use crate::weight_slot::Weight;
 use crate::{Cel, Schema};
 
-/// `{"type":"string"},` plus the quotes and the colon of its name.
+/// `{"type":"string"},` plus the quotes and the colon of the name.
 const NODE: usize = 21;
 
-/// What a member of `allOf` and similar lists weighs. This is about memory rather than bytes in the
-/// manifest, because such members aren't shared but copied along with their schema.
+/// The weight of a member of `allOf` and similar lists. Accounts for memory rather than bytes in
+/// the manifest: such members aren't shared, but copied along with their schema.
 const ALTERNATIVE: usize = 256;
 
 impl Schema {
     /// Estimates the size of the schema and its parts in a manifest.
     ///
-    /// The parts remember the result, so don't mutate them afterwards unless it's in a clone (which
-    /// [`Arc::make_mut`] makes if a part is shared).
+    /// The parts cache the result, so don't mutate them afterwards except in a clone (which
+    /// [`Arc::make_mut`] makes of a shared part).
     pub fn weight(&self) -> Weight {
         let parts = [&self.additional_properties, &self.items, &self.not];
         let shared = parts.into_iter().flatten().chain(self.properties.values());
@@ -31,7 +31,7 @@ impl Schema {
     }
 
     /// Counts the members of `allOf`, `anyOf` and `oneOf` at any depth, all of which are copied
-    /// when the schema is cloned.
+    /// with the schema.
     pub fn alternatives(&self) -> usize {
         let members = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
         members.map(|member| 1 + member.alternatives()).sum()
@@ -115,7 +115,7 @@ mod tests {
         let json = serde_json::to_string(&schema).unwrap().len();
         let weight = schema.weight().total();
         assert!((json / 2..=json).contains(&weight), "{weight} of {json}");
-        // This wouldn't terminate if the weight weren't cached.
+        // Would not terminate without caching.
         for _ in 0..60 {
             schema = twice(&schema);
         }

@@ -1,14 +1,14 @@
-//! The weight of a schema, and the slot in which it's cached.
+//! The weight of a schema, and the slot that caches it.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// About how large a schema is as JSON, in bytes. Sums saturate.
+/// The approximate size of a schema as JSON, in bytes. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// Everything but the descriptions.
+    /// Everything except descriptions.
     pub structure: u32,
-    /// The descriptions, which an option can shorten.
+    /// Descriptions, which an option can shorten.
     pub descriptions: u32,
 }
 
@@ -30,8 +30,8 @@ impl Add for Weight {
     }
 }
 
-/// Caches the weight of a schema. A clone starts without a weight, because one only clones a schema
-/// in order to change it. Comparisons ignore the slot.
+/// Caches the weight of a schema. A clone starts without a weight, because schemas are only cloned
+/// to be changed. Comparisons ignore the slot.
 #[derive(Debug, Default)]
 pub struct WeightSlot(AtomicU64);
 
@@ -48,7 +48,7 @@ impl PartialEq for WeightSlot {
 }
 
 impl WeightSlot {
-    /// Every schema weighs something, so zero means that the weight hasn't been computed yet.
+    /// Every schema weighs something, so zero means "not computed yet".
     pub(crate) fn get(&self) -> Option<Weight> {
         let both = self.0.load(Ordering::Relaxed);
         (both != 0).then_some(Weight {
@@ -58,7 +58,7 @@ impl WeightSlot {
     }
 
     pub(crate) fn set(&self, weight: Weight) {
-        // Both numbers are in a single atomic, so that nobody can see one without the other.
+        // A single atomic holds both numbers, so that readers never see one without the other.
         let both = u64::from(weight.structure) << 32 | u64::from(weight.descriptions);
         self.0.store(both, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Applies `validation(…)` to a schema. If the schema already has a constraint, the tighter of the
-//! two is kept, and constraints that contradict each other are reported.
+//! Applies `validation(…)` to a schema. Of two constraints on the same thing, the tighter one is
+//! kept, and contradictory constraints are reported.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbe
 
 fn sized(markers: &Markers, schema: &Schema) -> Schema {
     let mut sized = markers.stated().clone();
-    // What a size limits depends on the type, e.g. `min_size` becomes `minItems` on a list.
+    // The constraint for a size depends on the type, e.g. `min_size` becomes `minItems` on a list.
     let (least, most) = match schema.schema_type {
         Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
         Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
@@ -47,8 +47,8 @@ fn tighten_all(constraints: &Schema, schema: &mut Schema, diagnostics: &mut Vec<
         if of_subject.clone().next().is_none() {
             continue;
         }
-        // `exclusiveMinimum` and the like are flags that only change a bound, so they are not
-        // reported on their own.
+        // `exclusiveMinimum` and the like are flags that only modify a bound, so they aren't
+        // reported separately.
         let stated = of_subject.filter(|key| !matches!(key.form, Form::Flag(_)));
         if !fits(stated.map(|key| key.argument), subject, schema, diagnostics) {
             continue;
@@ -120,8 +120,8 @@ fn join_alternatives(
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    // A schema can have only one list for each keyword, so if there are alternatives already, put
-    // the new ones under `allOf`.
+    // A schema can have only one list per keyword, so if there are alternatives already, put the
+    // new ones under `allOf`.
     let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
     if is_taken {
         schema
@@ -143,9 +143,8 @@ fn join_alternatives(
     }
 }
 
-/// Reports a format that the API server doesn't check on this type, because the server would warn
-/// about it on every `kubectl apply`. An unknown format has been reported already, when the marker
-/// was read.
+/// Reports a format that the API server doesn't check on this type: it would warn about the format
+/// on every `kubectl apply`. Unknown formats were already reported when the marker was read.
 fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
@@ -165,11 +164,11 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
     false
 }
 
-/// Removes a bound that the format implies anyway. The API server can't represent `i64::MAX` as a
-/// bound, and with it in the schema it would reject every value.
+/// Removes a bound that the format implies. The API server can't represent `i64::MAX` as a bound
+/// and would reject every value.
 pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
-    // Only the outer side is implied. A minimum above the range, on the other hand, rejects every
-    // value, and that is reported as a contradiction.
+    // Only the outer side is implied. A minimum above the range, for example, rejects every value,
+    // which is reported as a contradiction.
     let is_implied = |bound: &Option<Number>, is_positive: bool| {
         bound.as_ref().is_some_and(|bound| {
             !is_in_format(bound, schema)
@@ -191,8 +190,8 @@ pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
     }
 }
 
-/// Returns whether the schema has a type that these constraints apply to, and reports each of them
-/// if it doesn't.
+/// Returns whether the schema has a type that these constraints apply to. Otherwise, reports each
+/// of them.
 fn fits(
     names: impl Iterator<Item = &'static str>,
     subject: Subject,
@@ -226,8 +225,7 @@ fn check_whole(constraints: &Schema, schema: &Schema, diagnostics: &mut Vec<Diag
     }
 }
 
-/// Replaces a bound if the new one is tighter. If both are the same number, the exclusive one is
-/// tighter.
+/// Replaces a bound if the new one is tighter. For equal numbers, the exclusive bound is tighter.
 pub(super) fn tighten(
     bound: &mut Option<Number>,
     exclusive: &mut bool,
@@ -252,7 +250,7 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
     match factor {
         None => *factor = Some(new.clone()),
         Some(old) if old == new => {}
-        // Neither factor has to imply the other, e.g. 4 and 6, so keep both.
+        // Neither factor need imply the other, e.g. 4 and 6, so keep both.
         Some(_) => all_of.push(Schema {
             multiple_of: Some(new.clone()),
             ..Schema::default()
@@ -280,8 +278,7 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
         return;
     }
     for value in allowed {
-        // Only the type matters here. Whether the value also meets the other constraints is checked
-        // once all of them are known.
+        // Only the type matters here. The other constraints are checked once all of them are known.
         let type_only = Schema {
             schema_type: schema.schema_type,
             int_or_string: schema.int_or_string,
@@ -323,8 +320,8 @@ pub(super) fn check_constraints(
     schema: &Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    // The constraints of the type and of the marker are fine on their own, but may contradict each
-    // other.
+    // The constraints of the type and of the marker may contradict each other even if they are fine
+    // separately.
     if let Some(contradiction) = find_contradiction(schema) {
         diagnostics.push(
             Diagnostic::error(None, contradiction)

@@ -1,4 +1,4 @@
-//! Applies markers to a schema. What a marker means is defined here and nowhere else.
+//! Applies markers to a schema. This is the only place that defines the meaning of a marker.
 
 mod constrain;
 mod parts;
@@ -19,8 +19,8 @@ pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 
-/// Checks the markers on a value whose type is known, while the rest of its schema isn't. The
-/// errors it returns apply wherever the value is used.
+/// Checks the markers on a value whose type is known, but not the rest of its schema. The returned
+/// errors apply wherever the value is used.
 pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<MarkerName>> {
     let mut diagnostics = Vec::new();
     apply_markers(markers, &mut schema, &mut diagnostics);
@@ -34,9 +34,9 @@ pub(crate) fn apply_markers(
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    // Destructure it, so that a new marker doesn't compile until it's handled here. The parent
-    // object takes care of the markers on a single field (`immutable`, `optional`) and on several
-    // fields (`one_of`).
+    // Destructure the markers, so that a new one doesn't compile until it's handled here. Markers
+    // on a single field (`immutable`, `optional`) or on several fields (`one_of`) are up to the
+    // parent object.
     let Markers {
         stated: _,
         min_size: _,
@@ -91,7 +91,7 @@ pub(crate) fn apply_markers(
     if let Some(keys) = keys {
         schema.validations.splice(0..0, key_rules(keys, diagnostics));
     }
-    // Put the rules of a field before those of its type, as controller-gen does.
+    // Like controller-gen, put the rules of a field before the rules of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
     unite_rules(&mut schema.validations);
     if !cel.is_empty() {
@@ -121,19 +121,19 @@ pub(crate) fn apply_markers(
         check_constraints(markers.stated(), schema, diagnostics);
     }
     check_values(markers, schema, diagnostics);
-    // `null` only says that the type's default doesn't apply here. The API server has no `null`
+    // `null` only means that the type's default doesn't apply here. The API server has no `null`
     // defaults.
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
-    // Leave a schema that the user wrote out as it is.
+    // Don't touch a schema that the user wrote out.
     if schema.nullable && !schema.enumeration.is_empty() && literal.is_none() {
         allow_null(schema);
     }
 }
 
 /// Checks that `default` and `example` are valid for the schema. If the field adds constraints, the
-/// default of its type is checked again, since it may not meet them.
+/// default of its type is checked again, as it may violate them.
 fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
@@ -175,8 +175,8 @@ fn narrows(markers: &Markers) -> bool {
         || markers.embedded_resource
 }
 
-/// Keeps the metadata of embedded objects. The value may either be the metadata itself or contain
-/// objects that have some.
+/// Keeps the metadata of embedded objects. The value may be the metadata itself, or contain objects
+/// with metadata.
 fn keep_object_meta_of(schema: &mut Schema) -> bool {
     if !is_bare(schema) {
         return keep_object_meta(schema);
@@ -204,8 +204,8 @@ fn override_words(markers: &Markers, schema: &mut Schema) {
     }
 }
 
-/// Replaces the type for `type = "…"` and `int_or_string`. The constraints of the old type are
-/// dropped, because they mean nothing for the new one.
+/// Replaces the type for `type = "…"` and `int_or_string`. The old type's constraints are dropped,
+/// as they are meaningless for the new one.
 fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut Schema) {
     if is_int_or_string && !schema.int_or_string {
         *schema = Schema {
@@ -260,8 +260,8 @@ fn apply_inner(
     }
 }
 
-/// Runs `check` and reports everything it finds at the marker `name`, because the arguments inside
-/// of a marker have no location of their own.
+/// Runs `check` and reports all findings at the marker `name`, because the arguments inside of a
+/// marker have no separate location.
 pub(crate) fn in_marker(
     name: &'static str,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
@@ -272,7 +272,7 @@ pub(crate) fn in_marker(
     diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Some(name))));
 }
 
-/// Turns constraints on keys into CEL rules, because structural schemas don't support
+/// Converts constraints on keys to CEL rules, because structural schemas don't support
 /// `propertyNames`.
 fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Vec<Cel> {
     let Schema {
@@ -343,7 +343,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
                     .help("use `message` instead of `message_expression`, and remove `optional_old_self`"),
             );
         }
-        // Bind `self` to the key, since that is what the user's rule calls it.
+        // Bind `self` to the key, as expected by the user's rule.
         rules.push(Cel {
             rule: format!("self.all(key, [key].all(self, {}))", cel.rule),
             ..cel.clone()

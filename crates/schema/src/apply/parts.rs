@@ -1,7 +1,7 @@
 //! Merges the bounds in a schema's `allOf` into its own.
 //!
-//! If a field and its type have the same markers, controller-gen writes those of the field under
-//! `allOf`, so that the effective bounds are spread over both.
+//! If a field and its type have the same markers, controller-gen puts those of the field under
+//! `allOf`, so the effective bounds are spread over both.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use serde_json::Number;
 use super::constrain::{bound_sizes, tighten};
 use crate::Schema;
 
-/// Returns a copy of the schema that has the bounds of its `allOf` merged into its own. The `allOf`
-/// itself stays as it is.
+/// Returns a copy of the schema with the bounds of its `allOf` merged into its own. The `allOf`
+/// itself is left unchanged.
 pub fn with_bounds_of_parts(schema: &Schema) -> Schema {
     let mut whole = schema.clone();
     for part in &schema.all_of {
@@ -45,8 +45,7 @@ fn add_bounds(part: &Schema, to: &mut Schema) {
     }
 }
 
-/// Returns the least common multiple if both factors are positive integers. Otherwise it returns
-/// the first factor.
+/// Returns the least common multiple of two positive integers, or else the first factor.
 fn common_multiple(left: Option<Number>, right: Option<Number>) -> Option<Number> {
     let (Some(left), Some(right)) = (&left, &right) else {
         return left.or(right);

@@ -30,7 +30,7 @@ fn refused(markers: Value, schema: Value, message: &str) {
     );
 }
 
-/// The type of the value has constraints, and so does the marker.
+/// Both the type of the value and the marker have constraints.
 fn both(constraints: Value, of_type: Value, expected: Value) {
     check(json!({"stated": constraints}), of_type, expected);
 }
@@ -329,7 +329,7 @@ fn keeps_satisfiable_constraints() {
         json!({"type": "array", "items": {"type": "boolean"}}),
         json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
     );
-    // The API server can't represent these bounds, and the format implies them anyway.
+    // The API server can't represent these bounds, which are implied by the format anyway.
     kept(
         json!({"minimum": i64::MIN, "maximum": i64::MAX}),
         json!({"type": "integer", "format": "int64"}),
@@ -355,8 +355,8 @@ fn keeps_satisfiable_constraints() {
     );
 }
 
-/// The API server never finds `null` in an `enum`. So the `enum` of a nullable value goes under
-/// `allOf`, where the server doesn't check `null`.
+/// The API server never matches `null` in an `enum`, so the `enum` of a nullable value goes under
+/// `allOf`, where `null` isn't checked.
 #[test]
 fn nullable_enum_accepts_null() {
     let nullable = json!({"type": "string", "nullable": true, "allOf": [{"enum": ["A", "B"]}]});

@@ -8,7 +8,7 @@ use super::{Carried, Case, name, only_of, refuse_rules, requires};
 use crate::build::{any, of_type};
 use crate::{Part, Schema, SchemaType};
 
-/// Builds the schema of an externally tagged enum that isn't just names.
+/// Builds the schema of an externally tagged enum that has variants with content.
 pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
         return mixed(&cases, diagnostics);
@@ -20,8 +20,7 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
             .as_ref()
             .map(|carried| carried.schema.clone())
             .unwrap_or_default();
-        // The key says which variant it is, so the API server must not drop it because its value is
-        // `null`.
+        // The key identifies the variant, so the API server must not drop it for being `null`.
         content.nullable |= case.carried.as_ref().is_some_and(|carried| carried.optional);
         schema.properties.insert(key(case), content.into());
     }
@@ -43,7 +42,8 @@ fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema 
         "write `{}` after the name of each variant without data, or add `#[serde(tag = \"…\")]`",
         diagnostics,
     );
-    // No structural type is "a string or an object", so accept anything and only check the names.
+    // There is no structural type for "a string or an object", so accept anything and only check
+    // the names.
     let is_unit = |case: &&Case<'_>| case.carried.is_none();
     let is_open = cases.iter().any(|case| case.variant.other);
     let names = if is_open {

@@ -1,9 +1,9 @@
 //! Serde's four enum representations as structural schemas.
 //!
-//! A structural schema has to define every field once, outside of `oneOf` and `anyOf`, whose
-//! alternatives may only say which fields go together. That's why we hoist the fields of all
-//! variants into a single object. There is a file for each way to tell the variants apart: by key
-//! (`external`), by tag (`tagged`), or by trying them (`untagged`).
+//! A structural schema must define every field once, outside of `oneOf` and `anyOf`, whose
+//! alternatives may only tell which fields go together. That's why the fields of all variants are
+//! hoisted into a single object. There is a module for each way of telling the variants apart: by
+//! key (`external`), by tag (`tagged`), or by trial and error (`untagged`).
 
 mod external;
 mod tagged;
@@ -29,14 +29,13 @@ struct Case<'a> {
     position: usize,
     variant: &'a Variant,
     carried: Option<Carried>,
-    /// True if serde rejects fields that the variant doesn't have, even if other variants have
-    /// them.
+    /// True if serde rejects fields that the variant lacks, even if other variants have them.
     is_closed: bool,
 }
 
 struct Carried {
     schema: Schema,
-    /// True if the type is an `Option`. Serde writes `None` as `null`.
+    /// True for an `Option`, whose `None` serde writes as `null`.
     optional: bool,
 }
 
@@ -58,8 +57,8 @@ pub(crate) fn enum_schema(
     }
     let mut none = AbsentValues::default();
     let cases = variants.iter().enumerate().map(|(position, variant)| {
-        // If all variants share one object, the API server would add the default to the objects of
-        // the other variants, too.
+        // If all variants share one object, the API server would add the default to objects of the
+        // other variants, too.
         let is_apart = variants.len() == 1 || *tagging == Tagging::External && !variant.untagged;
         let absent = if is_apart { &mut *absent } else { &mut none };
         let mut carried = carried(position, variant, slots, absent, diagnostics);
@@ -79,14 +78,14 @@ pub(crate) fn enum_schema(
     if untagged.is_empty() {
         return by_tag(tagging, tagged, diagnostics);
     }
-    // Put them first, since serde tries the tagged variants before the others.
+    // Put the tagged variants first, because serde tries them before the others.
     let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, diagnostics));
     untagged::any_of_these(tagged, untagged, diagnostics)
 }
 
 fn no_value() -> Schema {
     Schema {
-        // An empty `enum` wouldn't do: the API server drops it, and would then accept every string.
+        // An empty `enum` wouldn't do: the API server drops it and would then accept every string.
         not: Some(Arc::default()),
         ..of_type(SchemaType::String)
     }
@@ -96,7 +95,7 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
         let name = case.variant.name.as_str();
-        // serde only ever reads the first variant of a name.
+        // Given a duplicate name, serde only ever reads the first variant.
         if !names.insert(name) {
             let diagnostic = Diagnostic::error((), format!("duplicate variant name \"{name}\" in JSON"));
             diagnostics.push(diagnostic.at(case.site().into()));
@@ -161,7 +160,7 @@ fn carried(
     Some(Carried { schema, optional })
 }
 
-/// Removes the defaults of a variant's fields, but keeps those that a marker sets.
+/// Removes the defaults of a variant's fields, except those set by a marker.
 fn drop_defaults(content: &Content, schema: &mut Schema) {
     let fields = match content {
         Content::Object(fields) => fields.as_slice(),
@@ -199,11 +198,10 @@ fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
     }
 }
 
-/// Restricts a value validation to values of one type. It must not contain `type`, so we exclude
-/// all other types instead.
+/// Restricts a value validation to values of one type. It must not contain `type`, so all other
+/// types are excluded instead.
 fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
-    // Bounds that contradict each other reject all values of their type, and don't affect values of
-    // any other type.
+    // Contradictory bounds reject all values of their type without affecting values of other types.
     let mut alternative = alternative;
     if kept != SchemaType::String {
         alternative.min_length = Some(1);
@@ -221,7 +219,7 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
         alternative.min_properties = Some(1);
         alternative.max_properties = Some(0);
     }
-    // There are no bounds for booleans, so exclude both values.
+    // Booleans have no bounds, so exclude both values.
     let truths = Schema {
         enumeration: vec![Value::Bool(true), Value::Bool(false)],
         ..Schema::default()
@@ -232,7 +230,8 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     }
 }
 
-/// Removes what a value validation must not contain, such as the type and the descriptions.
+/// Removes everything that a value validation must not contain, such as the type and the
+/// descriptions.
 fn value_only(schema: &Schema) -> Schema {
     Schema {
         schema_type: None,
@@ -243,7 +242,7 @@ fn value_only(schema: &Schema) -> Schema {
     }
 }
 
-/// Keeps only what says which fields have to be present together.
+/// Keeps only the constraints on which fields must be present together.
 fn presence_of(content: &Schema) -> Schema {
     Schema {
         required: content.required.clone(),
@@ -254,8 +253,8 @@ fn presence_of(content: &Schema) -> Schema {
     }
 }
 
-/// Returns a validation that matches if a field of another variant is there, or `None` if the other
-/// variants have no more fields than this one.
+/// Returns a validation that matches if a field of another variant is present, or `None` if the
+/// other variants have no further fields.
 fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<Schema>> {
     let is_other = |name: &&Arc<str>| !own.properties.contains_key(*name) && tag != Some(&***name);
     let mut others = all
@@ -275,8 +274,8 @@ fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<S
     }))
 }
 
-/// Reports the first field of another variant that has a default: the API server would add it to
-/// objects of this variant, and serde would then reject them.
+/// Reports the first field of another variant with a default: the API server would add it to
+/// objects of this variant, which serde would then reject.
 fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic<()>> {
     let is_other = |(name, property): &(&Arc<str>, &Arc<Schema>)| {
         !own.properties.contains_key(*name) && property.default.is_some()
@@ -290,8 +289,8 @@ fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic
     Err(Diagnostic::error((), message).help("remove `deny_unknown_fields`, or the default"))
 }
 
-/// Adds the fields of a variant to those of the enum. If two variants have a field of the same
-/// name, its schemas have to be the same.
+/// Adds the fields of a variant to the fields of the enum. Variants with a field of the same name
+/// must agree on its schema.
 fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic<()>> {
     if content.preserve_unknown_fields && content.properties.is_empty() {
         schema.preserve_unknown_fields = true;
@@ -333,8 +332,8 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// Reports the rules on content that can't have any, either because we don't know the type of the
-/// value or because nothing says which variant it is.
+/// Reports rules on content that can't have any, because either the type of the value or the
+/// variant is unknown.
 fn refuse_rules<'a>(
     contents: impl IntoIterator<Item = (Site, &'a Schema)>,
     reason: &str,

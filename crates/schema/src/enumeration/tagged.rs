@@ -23,8 +23,8 @@ pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     schema
 }
 
-/// Returns the validation of the tag, which accepts the name of the variant. For `#[serde(other)]`
-/// it accepts everything but the names of the other variants.
+/// Returns the validation of the tag: it accepts the name of the variant or, for `#[serde(other)]`,
+/// everything but the names of the other variants.
 fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
     let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
         enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
@@ -82,7 +82,8 @@ pub(super) fn internal_enum(
         .collect();
     let is_constrained =
         |alternative: &Schema| presence_of(alternative) != Schema::default() || alternative.not.is_some();
-    // The `enum` of the tag checks the names already, so `oneOf` is only worth it if it says more.
+    // The `enum` of the tag already checks the names, so `oneOf` is only needed for further
+    // constraints.
     if one_of.iter().any(is_constrained) {
         schema.one_of = one_of;
     }
@@ -108,10 +109,10 @@ fn close(
     }
 }
 
-/// Restricts a variant's rules to the objects that have its tag.
+/// Restricts a variant's rules to objects with its tag.
 fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
-    // If CEL can't refer to the tag, apply the rules to every variant. It's better to reject too
-    // much than to never run them.
+    // If CEL can't refer to the tag, apply the rules to every variant: rejecting too much is better
+    // than never running them.
     let Some(tag) = cel_name(tag) else {
         return rules.to_vec();
     };
@@ -122,19 +123,19 @@ fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     rules.iter().map(guard).collect()
 }
 
-/// Returns a condition that holds for the objects of other variants.
+/// Returns a condition that holds for objects of other variants.
 fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     let name = cel_text(name);
     let now = format!("self.{tag} != {name}");
     if is_transition(rule) {
-        // The old object may have been another variant, and lack the fields.
+        // The old object may have been a different variant that lacks the fields.
         format!("{now} || oldSelf.{tag} != {name}")
     } else {
         now
     }
 }
 
-/// Returns whether a rule only runs on updates, i.e. it uses `oldSelf` and doesn't set
+/// Returns whether a rule only runs on updates: it uses `oldSelf` without setting
 /// `optionalOldSelf`.
 fn is_transition(rule: &Cel) -> bool {
     rule.rule.contains("oldSelf") && rule.optional_old_self.is_none()
@@ -181,7 +182,7 @@ pub(super) fn adjacent_enum(
                 is_constrained = true;
             }
         } else if cases.iter().any(|case| case.carried.is_some()) {
-            // Serde rejects content in a variant that has none.
+            // serde rejects content in a variant without content.
             alternative.not = Some(requires([content.into()]).into());
             is_constrained = true;
         }
@@ -197,16 +198,15 @@ pub(super) fn adjacent_enum(
     schema
 }
 
-/// What the contents of all variants have in common.
+/// The common part of the contents of all variants.
 pub(super) enum Common {
-    /// All of them have the same schema.
+    /// All contents have the same schema.
     Same(Schema),
-    /// They are objects whose fields can be merged. Each variant says which of the fields it
-    /// requires.
+    /// Objects whose fields can be merged. Each variant specifies its required fields.
     Object(Schema),
-    /// They are scalars of one type, and each variant has its own constraints.
+    /// Scalars of one type, with separate constraints for each variant.
     Scalar(Schema),
-    /// They have nothing in common, so the schema has to accept anything.
+    /// Nothing in common, so the schema has to accept anything.
     Nothing,
 }
 
@@ -245,8 +245,8 @@ pub(super) fn common(contents: &[&Schema]) -> Common {
 }
 
 impl Common {
-    /// Returns those constraints on the content of a variant that aren't in the common part, as a
-    /// value validation.
+    /// Returns the constraints on a variant's content that are not in the common part, as a value
+    /// validation.
     fn constraints_of(&self, content: &Schema) -> Schema {
         match self {
             Common::Same(_) => Schema::default(),
@@ -255,8 +255,8 @@ impl Common {
                 format: None,
                 ..value_only(content)
             },
-            // The schema defines no fields and no items, so the validation must not mention any. It
-            // can still constrain the value itself.
+            // The schema defines neither fields nor items, so the validation must not mention any.
+            // It can still constrain the value itself.
             Common::Nothing => content
                 .only(|key| key.role == Role::Constraint && !key.form.has_schemas() && key.name != "format"),
         }
@@ -270,8 +270,8 @@ impl Common {
     }
 }
 
-/// Adds the rules of the contents. If all contents are the same, the rules can stay there.
-/// Otherwise they move to the parent, since only the parent has the tag.
+/// Adds the rules of the contents. If all contents are the same, the rules can stay there;
+/// otherwise they move to the parent, which has the tag.
 fn rules(
     tag: &str,
     content: &str,
@@ -309,11 +309,11 @@ fn rules(
     }
 }
 
-/// Turns a rule about the content of a variant into a rule about its parent.
+/// Converts a rule on the content of a variant to a rule on its parent.
 fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
     let other = other_variant(tag, variant, rule);
-    // To make `self` mean the content, put it into a list with a single item, because CEL can only
-    // bind a name in a macro over a list.
+    // Rebind `self` to the content by wrapping it in a list with a single item: CEL can only bind
+    // names in a macro over a list.
     let asked = if is_transition(rule) {
         format!(
             "!has(self.{path}) || !has(oldSelf.{path}) || [self.{path}].all(self, [oldSelf.{path}].all(oldSelf, {}))",

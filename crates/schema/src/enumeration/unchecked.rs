@@ -1,8 +1,8 @@
-//! Finds the values that a schema accepts although serde rejects them, because schemas can't
-//! express everything that serde checks.
+//! Finds values that a schema accepts but serde rejects, because schemas can't express everything
+//! that serde checks.
 //!
-//! In a structural schema, an object either has fields or is a map, but never both. And a field has
-//! the same schema in every variant.
+//! In a structural schema, an object either has fields or is a map, never both, and a field has the
+//! same schema in every variant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use super::{Carried, carried, same};
 use crate::absent::AbsentValues;
 use crate::{Container, Content, Field, Schema, SchemaType, Shape, Site, Slot, Tagging, Variant};
 
-/// Something that serde checks and the API server can't.
+/// A check in serde that the API server can't perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
-    /// The values of a map, in a variant that shares its object with other variants.
+    /// The values of a map in a variant that shares its object with other variants.
     MapOfVariant,
-    /// The values of a flattened map that has fields next to it.
+    /// The values of a flattened map alongside fields.
     FlattenedMap,
-    /// The fields of other variants, in a variant that denies unknown fields.
+    /// Fields of other variants, in a variant that denies unknown fields.
     OtherFields,
-    /// The content of an adjacently tagged enum whose variants hold different types.
+    /// The content of an adjacently tagged enum with variants of different types.
     Content,
-    /// The content of the variants of an enum that also has variants without content.
+    /// The content of variants in an enum that also has variants without content.
     BesideNames,
-    /// Unknown fields that a marker preserves although the type denies them.
+    /// Unknown fields preserved by a marker although the type denies them.
     KeptFields,
 }
 
-/// Finds everything that the schema of a container doesn't check. It doesn't look into the types of
-/// the fields.
+/// Finds everything that the schema of a container doesn't check, not including the types of its
+/// fields.
 pub fn find_unchecked(container: &Container, slots: &[Slot]) -> Vec<(Site, Unchecked)> {
     let markers = &container.markers;
     if markers.schema.is_some() || markers.preserve_unknown_fields {
@@ -106,8 +106,8 @@ fn of_variants(
 }
 
 impl Held {
-    /// Returns whether serde would read every object of another variant as this one if it also had
-    /// the field `name`.
+    /// Returns whether serde would read every object of another variant as this one if the field
+    /// `name` were added.
     fn reads_with(&self, other: &Schema, name: &Arc<str>) -> bool {
         let is_there = |needed: &Arc<str>| needed == name || other.required.contains(needed);
         !self.schema.closed.0 && !self.excludes_others && self.schema.required.iter().all(is_there)
@@ -138,7 +138,7 @@ fn of_content(tagged: &[Held]) -> Vec<(Site, Unchecked)> {
 }
 
 /// Finds what isn't checked in variants that share an object. If serde tries the variants in turn,
-/// an object that one of them rejects may still be valid for another.
+/// an object rejected by one of them may still be valid for another.
 fn of_shared_object(variants: &[Held], are_tried: bool) -> Vec<(Site, Unchecked)> {
     let names: BTreeSet<&Arc<str>> = variants
         .iter()

@@ -1,5 +1,4 @@
-//! `#[serde(untagged)]`, where there is only the content and serde tries to read it as each variant
-//! in turn.
+//! `#[serde(untagged)]`: only the content, which serde tries to read as each variant in turn.
 
 use rbuilder_diagnostic::Diagnostic;
 
@@ -10,13 +9,13 @@ use super::{
 use crate::build::{any, int_or_string, of_type};
 use crate::{Key, Part, Schema, SchemaType, Site, Subject};
 
-/// One way to read a value, with the place to report problems at.
+/// One way to read a value, and where to report problems with it.
 type Alternative = (Site, Schema);
 
 type ClosedSites = Vec<Site>;
 
-/// Builds the schema of the variants that serde tries in turn. `tagged` is the schema of all of the
-/// tagged variants, which serde tries before them.
+/// Builds the schema of variants that serde tries in turn. `tagged` is the schema of all tagged
+/// variants, which serde tries first.
 pub(super) fn any_of_these(
     tagged: Option<Schema>,
     cases: Vec<Case<'_>>,
@@ -63,7 +62,7 @@ fn merged(contents: &[Alternative], closed: &ClosedSites, diagnostics: &mut Vec<
     let Some((_, first)) = contents.first() else {
         return any();
     };
-    // A map has no fields that we could merge.
+    // Maps have no fields to merge.
     if first.additional_properties.is_some() && all(&|content| same(first, content)) {
         return first.clone();
     }
@@ -103,12 +102,12 @@ fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) {
     );
 }
 
-/// Merges variants of the same type. The constraints of at least one of them have to hold, so if a
+/// Merges variants of the same type. At least one variant's constraints must hold, so if any
 /// variant has none, there are none.
 fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     let mut any_of: Vec<_> = contents.iter().map(|(_, content)| value_only(content)).collect();
-    // The API server only checks the format of a number next to the type. So keep it there if all
-    // variants have the same one.
+    // The API server only checks the format of a number next to the type, so keep it there if all
+    // variants have the same format.
     let is_number = matches!(schema_type, SchemaType::Integer | SchemaType::Number);
     let mut formats: Vec<_> = contents.iter().map(|(_, content)| &content.format).collect();
     formats.dedup();
@@ -167,8 +166,8 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// Returns what a variant says about values of one type. A format becomes the bounds that it
-/// implies, since it only works next to a type.
+/// Returns a variant's constraints on values of one type. A format, which only works next to a
+/// type, becomes the bounds that it implies.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);
     let kept = Schema {
@@ -225,7 +224,7 @@ fn objects(
         }
         any_of.push(alternative);
     }
-    // If a variant requires nothing, it matches every object, so `anyOf` would have no effect.
+    // A variant without requirements matches every object, so `anyOf` would be a no-op.
     if !any_of.contains(&Schema::default()) {
         schema.any_of = any_of;
     }

@@ -3,8 +3,8 @@
 
 use std::net::Ipv6Addr;
 
-/// An IPv4 address, possibly written as an IPv6 address, as long as there is a dot in it. Leading
-/// zeros are fine, since Go accepted them before 1.17.
+/// An IPv4 address, possibly in IPv6 notation, provided that it contains a dot. Leading zeros are
+/// fine, as Go accepted them before 1.17.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.')
         && match text.find(['.', ':']) {
@@ -30,8 +30,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
     loose_number(bits, 10).is_some_and(|bits| bits <= most)
 }
 
-/// Parses a number that may have any number of leading zeros. The limit of `0xFFFFFF` is where Go
-/// gives up.
+/// Parses a number with any number of leading zeros. Go gives up at `0xFFFFFF`.
 fn loose_number(text: &str, radix: u32) -> Option<u32> {
     const BIG: u32 = 0xFF_FFFF;
     if text.is_empty() {
@@ -51,7 +50,7 @@ fn is_loose_ipv4(text: &str) -> bool {
 fn is_loose_ipv6(text: &str) -> bool {
     match text.split_once("::") {
         Some((head, tail)) => {
-            // At least one group is missing where the `::` is.
+            // `::` stands for at least one group.
             let head = if head.is_empty() {
                 Some(0)
             } else {
@@ -68,7 +67,7 @@ fn is_loose_ipv6(text: &str) -> bool {
     }
 }
 
-/// Counts groups of 16 bits. The last one may be an IPv4 address, which counts twice.
+/// Counts groups of 16 bits. A trailing IPv4 address counts twice.
 fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
     let mut count = 0;
     let mut parts = text.split(':').peekable();
@@ -85,8 +84,8 @@ fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
     Some(count)
 }
 
-/// 6, 8 or 20 bytes, written as `01:23`, `01-23` or `0123.4567`. Returns `None` if there are no
-/// separators, because only newer API servers accept that.
+/// 6, 8 or 20 bytes, written as `01:23`, `01-23` or `0123.4567`. Returns `None` without separators,
+/// which only newer API servers accept.
 pub(super) fn is_mac(text: &str) -> Option<bool> {
     let is_size = |bytes: usize| matches!(bytes, 6 | 8 | 20);
     let is_hex =
@@ -109,7 +108,7 @@ pub(super) fn is_long_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Lower-case letters, digits and dashes, but no dash at either end.
+/// Lower-case letters, digits and dashes, with no dash at either end.
 fn is_label(text: &str) -> bool {
     !text.starts_with('-')
         && !text.ends_with('-')
@@ -119,9 +118,9 @@ fn is_label(text: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
 }
 
-/// Either a single label, which can only have a dash after its first letter, or several of them
-/// followed by a top-level domain that consists of letters. Returns `None` for strings that aren't
-/// ASCII, because we don't know which characters the API server regards as letters or symbols.
+/// Either a single label, which can only have a dash after its first letter, or several labels
+/// followed by an alphabetic top-level domain. Returns `None` for non-ASCII strings, because it
+/// isn't known which characters the API server treats as letters or symbols.
 pub(super) fn is_hostname(text: &str) -> Option<bool> {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return Some(false);

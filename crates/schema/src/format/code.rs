@@ -1,5 +1,5 @@
-//! Codes that consist of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`,
-//! `rgbcolor`, `byte`, `bsonobjectid`.
+//! Codes of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`, `rgbcolor`,
+//! `byte`, `bsonobjectid`.
 
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|c| c.is_ascii_hexdigit())
@@ -22,7 +22,7 @@ pub(super) fn is_hex_color(text: &str) -> bool {
     is_hex(digits, 3) || is_hex(digits, 6)
 }
 
-/// What Go's `\s` matches, which is less than `char::is_whitespace`.
+/// Go's `\s`, which is narrower than `char::is_whitespace`.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }
@@ -38,9 +38,9 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_part))
 }
 
-/// 8, 4, 4, 4 and 12 hexadecimal digits, with or without dashes between them. If there is a
-/// version, the third group has to start with it. Versions 4 and 5 also restrict the first digit of
-/// the fourth group.
+/// 8, 4, 4, 4 and 12 hexadecimal digits, with or without dashes in between. The third group must
+/// start with the version, if any. Versions 4 and 5 also restrict the first digit of the fourth
+/// group.
 pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     let mut rest = text.as_bytes();
     for (group, digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -64,8 +64,8 @@ pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     rest.is_empty()
 }
 
-/// Returns the digits without spaces and dashes, or `None` if there is anything else. The last
-/// digit of an ISBN-10 may be an `X`, which stands for 10.
+/// Strips spaces and dashes, returning the digits or `None` if there is anything else. The last
+/// digit of an ISBN-10 may be `X` for 10.
 fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
     let sanitized: Vec<char> = text.chars().filter(|c| !is_space(*c) && *c != '-').collect();
     if sanitized.len() != length {
@@ -95,7 +95,7 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// A number of a known network whose Luhn check digit is right. Whatever is between the digits is
+/// A number of a known network with a valid Luhn check digit. Characters between the digits are
 /// ignored.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
@@ -122,7 +122,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
     is_known && luhn()
 }
 
-/// `123-45-6789` or `123 45 6789`. The separators can't be left out.
+/// `123-45-6789` or `123 45 6789`. The separators are mandatory.
 pub(super) fn is_ssn(text: &str) -> bool {
     text.len() == 11
         && text.bytes().enumerate().all(|(position, c)| match position {

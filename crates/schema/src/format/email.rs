@@ -1,7 +1,7 @@
-//! `email`, which is what Go's `mail.ParseAddress` accepts.
+//! `email`: whatever Go's `mail.ParseAddress` accepts.
 
 /// A single address, either bare or with a name (`Jane <jane@example.com>`). Returns `None` for
-/// encoded words, groups and addresses in brackets, which we don't implement.
+/// encoded words, groups and addresses in brackets, which aren't implemented.
 pub(super) fn is_email(text: &str) -> Option<bool> {
     if text.contains("=?") || text.contains('[') || text.contains(':') {
         return None;
@@ -10,7 +10,7 @@ pub(super) fn is_email(text: &str) -> Option<bool> {
     Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
-/// What is left of the string. Each method consumes the part that it recognizes.
+/// The rest of the string. Each method consumes the part that it recognizes.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
@@ -42,7 +42,7 @@ impl Reader<'_> {
     fn read_bare_address(&mut self) -> Option<()> {
         self.skip_space();
         if self.0.starts_with('"') {
-            // The local part can't be just an empty pair of quotes.
+            // The local part can't be an empty pair of quotes.
             if self.read_quoted()? == 0 {
                 return None;
             }
@@ -67,7 +67,7 @@ impl Reader<'_> {
         (!atom.is_empty()).then_some(atom)
     }
 
-    /// Returns how many characters there are between the quotes.
+    /// Returns the number of characters between the quotes.
     fn read_quoted(&mut self) -> Option<usize> {
         let mut rest = self.0.strip_prefix('"')?.chars();
         let mut count = 0;

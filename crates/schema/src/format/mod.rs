@@ -1,4 +1,4 @@
-//! The formats that the API server knows, and which strings it accepts for each of them.
+//! The formats known to the API server, and the strings that it accepts for them.
 
 mod address;
 mod code;
@@ -55,12 +55,12 @@ pub fn format_type(format: &str) -> Option<SchemaType> {
     }
 }
 
-/// Returns whether the API server accepts a string for a format.
+/// Returns whether the API server accepts a string as having a format.
 ///
-/// This follows `k8s.io/kube-openapi/pkg/validation/strfmt`, whose answers are recorded in
-/// `crates/schema/tests/formats.jsonl`. It returns `None` if it depends on the version of the API
-/// server, if the format doesn't constrain strings, and for a few rare inputs that we don't
-/// implement.
+/// Follows `k8s.io/kube-openapi/pkg/validation/strfmt`, whose results are recorded in
+/// `crates/schema/tests/formats.jsonl`. Returns `None` if the result depends on the version of the
+/// API server, if the format doesn't constrain strings, and for a few rare inputs that aren't
+/// implemented.
 pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     match format {
         "bsonobjectid" => Some(code::is_hex(text, 24)),
@@ -93,7 +93,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     }
 }
 
-/// Returns a string that has the format. Help texts use it as an example.
+/// Returns an example of a format, for help texts.
 pub fn example_of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "byte" => "aGVsbG8=",

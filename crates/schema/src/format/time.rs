@@ -1,6 +1,6 @@
 //! `date`, `date-time` and `duration`.
 
-/// A day that exists, e.g. `2024-01-31`. The year may be anything from 0 to 9999.
+/// An existing date, e.g. `2024-01-31`. The year ranges from 0 to 9999.
 pub(super) fn is_date(text: &str) -> bool {
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text.as_bytes() else {
         return false;
@@ -28,9 +28,9 @@ pub(super) fn is_date(text: &str) -> bool {
 
 /// A date and a time with a zone, e.g. `2024-01-31T12:00:00Z`. `T` and `Z` may be lower case.
 ///
-/// The regular expression that the API server uses is rather loose, and we have to be, too: the dot
-/// before the fraction can be any character, an offset can be as large as you like, and whatever
-/// follows a second `t` is ignored.
+/// This has to be as loose as the API server's regular expression: the dot before the fraction can
+/// be any character, an offset can be arbitrarily large, and anything after a second `t` is
+/// ignored.
 pub(super) fn is_date_time(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let mut parts = lower.split('t');
@@ -66,20 +66,20 @@ fn is_zone(zone: &str) -> bool {
     }
 }
 
-/// A duration as Go or Scala writes it. For Scala's, it's enough that the string has a number and a
-/// unit somewhere.
+/// A duration in the format of Go or Scala. For Scala's, a number and a unit anywhere in the string
+/// suffice.
 pub(super) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || has_scala_duration(text)
 }
 
-/// `-1h30m`, `1.5s` or `0`. It can't have more than 2^63 nanoseconds.
+/// `-1h30m`, `1.5s` or `0`. At most 2^63 nanoseconds.
 fn is_go_duration(text: &str) -> bool {
     let is_negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
         return true;
     }
-    // A sum that is far too large must not wrap around before we compare it.
+    // A huge sum must not wrap around before the comparison.
     let mut total = 0_u128;
     while !rest.is_empty() {
         let unit_at = rest
@@ -95,12 +95,12 @@ fn is_go_duration(text: &str) -> bool {
             return false;
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // Nothing has to be in front of the dot, e.g. in `.5s`.
+        // The dot may come first, as in `.5s`.
         let Ok(whole) = format!("0{whole}").parse::<u64>() else {
             return false;
         };
         let fraction = format!("0.{fraction}").parse::<f64>().unwrap_or_default();
-        // The fraction is less than an hour, so this cast only drops fractions of a nanosecond.
+        // The fraction is less than an hour, so the cast only drops fractions of a nanosecond.
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

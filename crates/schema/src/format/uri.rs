@@ -1,12 +1,12 @@
-//! `uri`, which is what Go's `url.ParseRequestURI` accepts.
+//! `uri`: whatever Go's `url.ParseRequestURI` accepts.
 
-/// An absolute URI or an absolute path. Returns `None` if the host is in brackets or has several
-/// colons, because that depends on the version of Go.
+/// An absolute URI or an absolute path. Returns `None` for a host in brackets or with several
+/// colons, where the result depends on the version of Go.
 pub(super) fn is_request_uri(text: &str) -> Option<bool> {
     if text.is_empty() || text.bytes().any(|c| c.is_ascii_control()) {
         return Some(false);
     }
-    // `OPTIONS *` is a request that has no path.
+    // `OPTIONS *` is a request without a path.
     if text == "*" {
         return Some(true);
     }
@@ -14,7 +14,7 @@ pub(super) fn is_request_uri(text: &str) -> Option<bool> {
         return Some(false);
     };
     let rest = rest.split_once('?').map_or(rest, |(before, _)| before);
-    // E.g. `mailto:jane@example.com`. Go calls such a URI opaque and doesn't look any further.
+    // E.g. `mailto:jane@example.com`. Go calls such a URI opaque and doesn't parse it any further.
     if !rest.starts_with('/') {
         return Some(scheme.is_some());
     }
@@ -30,7 +30,7 @@ pub(super) fn is_request_uri(text: &str) -> Option<bool> {
     }
 }
 
-/// Splits off the scheme if there is one. Returns `None` if the text starts with a colon.
+/// Splits off the scheme, if any. Returns `None` if the text starts with a colon.
 fn split_scheme(text: &str) -> Option<(Option<&str>, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
@@ -61,7 +61,7 @@ fn is_authority(authority: &str) -> Option<bool> {
     Some(is_host(host))
 }
 
-/// Go allows no escape of an ASCII character in a host except for `%25`.
+/// In a host, Go only allows non-ASCII characters and `%25` to be escaped.
 fn is_host(host: &str) -> bool {
     let is_escape =
         |part: &str| part.starts_with("25") || part.as_bytes().first().is_some_and(|c| *c >= b'8');

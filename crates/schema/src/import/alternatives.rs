@@ -1,5 +1,4 @@
-//! `oneOf`, `anyOf` and `allOf`, which either take the place of a type or add constraints next to
-//! one.
+//! `oneOf`, `anyOf` and `allOf`, which either replace a type or add constraints to it.
 
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use crate::build::{int_or_string, of_type};
 use crate::{Key, Role, Schema, SchemaType};
 
 impl Import<'_> {
-    /// Converts alternatives, which only have a structural form if all of them are strings, all of
-    /// them are objects, or there are just integers and strings.
+    /// Converts alternatives. These only have a structural form if all of them are strings, all of
+    /// them are objects, or they are just integers and strings.
     pub(super) fn alternatives(&mut self, parts: &[Value]) -> Result<Schema, Refusal> {
         let parts: Vec<Schema> = parts
             .iter()
@@ -43,8 +42,7 @@ impl Import<'_> {
         Err("it has alternatives of different types".into())
     }
 
-    /// Adds the constraints that are next to a type. If a part is an object, its fields are merged
-    /// as well.
+    /// Adds constraints alongside a type. If a part is an object, its fields are merged as well.
     pub(super) fn combine(&mut self, map: &Map<String, Value>, schema: &mut Schema) -> Result<(), Refusal> {
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(parts)) = map.get(key) else {
@@ -75,8 +73,7 @@ impl Import<'_> {
                     ..Schema::default()
                 });
             }
-            // An empty part accepts every value, so if there are only such parts, there's nothing
-            // to add.
+            // An empty part accepts every value, so if all parts are empty, there's nothing to add.
             let is_empty = kept.iter().all(|part| *part == Schema::default());
             match key {
                 _ if is_empty => {}
@@ -94,7 +91,7 @@ impl Import<'_> {
     }
 }
 
-/// Returns whether a part constrains values without saying what type they have.
+/// Returns whether a part constrains values without specifying their type.
 fn is_constraint(part: &Value) -> bool {
     let all = |parts: Option<&Value>| {
         let parts = parts.and_then(Value::as_array);
@@ -113,8 +110,8 @@ fn is_constraint(part: &Value) -> bool {
             .all(|key| map.get(*key).is_none_or(Value::is_boolean))
 }
 
-/// Merges alternatives that are objects into one object that has the fields of all of them. `anyOf`
-/// then says which fields each of them requires.
+/// Merges alternatives that are objects into one object with the fields of all of them. `anyOf`
+/// then lists the required fields of each.
 fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
     let mut schema = of_type(SchemaType::Object);
     for part in &parts {
@@ -127,7 +124,7 @@ fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
             };
         }
     }
-    // A part that requires nothing matches every object, so `anyOf` would have no effect.
+    // A part without requirements matches every object, so `anyOf` would be a no-op.
     if parts.iter().all(|part| !part.required.is_empty()) {
         let requires = |part: Schema| Schema {
             required: part.required,

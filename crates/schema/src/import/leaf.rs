@@ -1,4 +1,4 @@
-//! Scalars, and the keys that any schema with a type may have.
+//! Scalars, and the keys allowed in any schema with a type.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ pub(super) fn read_number(map: &Map<String, Value>) -> Schema {
 /// Applies the bounds, unless the type already has tighter ones.
 fn bound(map: &Map<String, Value>, schema: &mut Schema) {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
-    // In JSON Schema, `exclusiveMinimum` is a bound of its own, while in OpenAPI 3.0 it's a flag
-    // that changes `minimum`.
+    // In JSON Schema, `exclusiveMinimum` is a separate bound; in OpenAPI 3.0, it's a flag that
+    // modifies `minimum`.
     let exclusive_minimum = number("exclusiveMinimum");
     let exclusive_maximum = number("exclusiveMaximum");
     if let Some(low) = exclusive_minimum.clone().or_else(|| number("minimum"))
@@ -120,15 +120,14 @@ pub(super) fn read_sizes(map: &Map<String, Value>, subject: Subject, schema: &mu
     }
 }
 
-/// Drops the formats that the API server doesn't know, because it would warn about them on every
-/// `kubectl apply`. A `duration` in JSON Schema is in ISO 8601, which isn't what the API server
-/// means by it.
+/// Drops formats that the API server doesn't know and would warn about on every `kubectl apply`.
+/// `duration` is ISO 8601 in JSON Schema, but something else to the API server.
 fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     let format = map.get("format").and_then(Value::as_str)?;
     (FORMATS.contains(&format) && format != "duration").then(|| format.into())
 }
 
-/// Keeps the `x-kubernetes-…` extensions of a `JsonSchema` that isn't ours, as kube's derives do.
+/// Keeps the `x-kubernetes-…` extensions of other people's `JsonSchema`, as kube's derives do.
 pub(super) fn keep_extensions(map: &Map<String, Value>, schema: &mut Schema) {
     let extensions = map.iter().filter(|(key, _)| key.starts_with("x-kubernetes-"));
     for (key, value) in extensions {

@@ -27,14 +27,14 @@ impl<T> Access<T> {
         (self.get)(schema)
     }
 
-    /// Returns the field, to change it.
+    /// Returns a mutable reference to the field.
     pub fn get_mut<'s>(&self, schema: &'s mut Schema) -> &'s mut T {
         (self.get_mut)(schema)
     }
 }
 
-/// What type of value a key has, with access to the field. If the key is absent, the field has its
-/// default value.
+/// The type of a key's value, with access to the field. The field of an absent key has its default
+/// value.
 #[derive(Clone, Copy)]
 pub enum Form {
     /// A size, e.g. `maxItems`.
@@ -63,7 +63,7 @@ pub enum Form {
     Docs(Access<Option<Box<ExternalDocs>>>),
     /// How server-side apply merges a list.
     ListType(Access<Option<ListType>>),
-    /// The fields that identify an item of a list.
+    /// The fields that identify a list item.
     ListKeys(Access<Vec<String>>),
     /// How server-side apply merges an object.
     MapType(Access<Option<MapType>>),
@@ -72,7 +72,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns whether there are schemas inside of the value.
+    /// Returns whether the value contains schemas.
     pub fn has_schemas(&self) -> bool {
         matches!(self, Form::Part(_) | Form::Parts(_) | Form::Fields(_))
     }
@@ -99,7 +99,7 @@ impl Form {
     }
 }
 
-/// What we can do with a field without knowing its type.
+/// Operations on a field that don't depend on its type.
 pub(super) trait Slot {
     fn is_set(&self, schema: &Schema) -> bool;
     fn is_same(&self, left: &Schema, right: &Schema) -> bool;

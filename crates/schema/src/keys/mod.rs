@@ -1,8 +1,8 @@
 //! A table of all schema keys and their properties, so that code that treats many keys alike
 //! doesn't have to list them.
 //!
-//! Which fields [`Schema`] has and how they're ordered in a manifest is up to `schema.rs`. What a
-//! key *does* to a value can't be put in a table, so it's in the code (see "Adding a key" there).
+//! The fields of [`Schema`] and their order in a manifest are defined in `schema.rs`. The *effect*
+//! of a key on a value can't be put in a table, so it's in code (see "Adding a key" there).
 
 mod form;
 mod table;
@@ -19,27 +19,27 @@ use crate::{Schema, SchemaType};
 /// A key of a schema.
 #[derive(Clone, Copy)]
 pub struct Key {
-    /// The name in a manifest, e.g. `maxItems`. With its first letter in upper case, it's the name
-    /// in Go and in `kubebuilder:validation:…`.
+    /// The name in a manifest, e.g. `maxItems`. In upper camel case, it's the name in Go and in
+    /// `kubebuilder:validation:…`.
     pub name: &'static str,
-    /// What type the value has in Rust, and how to get at it.
+    /// The Rust type of the value, with access to it.
     pub form: Form,
-    /// Which values the key applies to.
+    /// The values that the key applies to.
     pub subject: Subject,
-    /// What the key does.
+    /// The purpose of the key.
     pub role: Role,
-    /// The name in `validation(…)`, e.g. `max_items`. It's empty if the key isn't a constraint that
-    /// users write there.
+    /// The name in `validation(…)`, e.g. `max_items`. Empty if the key isn't a constraint that
+    /// users can write there.
     pub argument: &'static str,
-    /// Describes the argument in one line.
+    /// A one-line description of the argument.
     pub doc: &'static str,
-    /// On which side the key limits values, or `None` if it isn't a bound.
+    /// The side on which the key limits values, or `None` if it isn't a bound.
     pub side: Option<Side>,
-    /// Whether the schema of a whole object may have the key.
+    /// Whether the schema of an entire object may have the key.
     pub root: Root,
 }
 
-/// Which values a key applies to.
+/// The values that a key applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Integers and floating-point numbers.
@@ -56,43 +56,45 @@ pub enum Subject {
     Any,
 }
 
-/// What a key does.
+/// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It constrains values. Within `allOf`, `anyOf`, `oneOf` and `not`, only keys with this role
-    /// are allowed.
+    /// Constrains values. Only keys with this role are allowed within `allOf`, `anyOf`, `oneOf` and
+    /// `not`.
     Constraint,
-    /// It describes the value to users.
+    /// Describes the value to users.
     Words,
-    /// It says which values there can be, or how the API server stores and merges them.
+    /// Defines the possible values, or how the API server stores and merges them.
     Structure,
 }
 
-/// On which side a bound limits values. Of two bounds on the same side, the tighter one wins.
+/// The side on which a bound limits values. Of two bounds on the same side, the tighter one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It's a minimum.
+    /// A minimum.
     Lower,
-    /// It's a maximum.
+    /// A maximum.
     Upper,
 }
 
-/// Whether the schema of a whole object may have a key. This follows `allowedFieldsAtRootSchema` in
-/// apiextensions-apiserver, but leaves out the keys that have no effect there.
+/// Whether the schema of an entire object may have a key. Follows `allowedFieldsAtRootSchema` in
+/// apiextensions-apiserver, but leaves out keys that are no-ops there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// `root_schema` can set it.
+    /// Settable in `root_schema`.
     Settable,
-    /// `root_schema` can set it, although the API server rejects it if the status is a subresource.
+    /// Settable in `root_schema`, although the API server rejects it if the status is a
+    /// subresource.
     WithoutStatus,
-    /// `root_schema` can't set it, and the API server rejects it if the status is a subresource.
+    /// Not settable in `root_schema`, and rejected by the API server if the status is a
+    /// subresource.
     Refused,
-    /// It has no effect there, or [`check_root`](crate::check_root) treats it specially.
+    /// A no-op at the root, or handled separately by [`check_root`](crate::check_root).
     Unlisted,
 }
 
 impl Subject {
-    /// Returns what we call the values in messages about schemas.
+    /// Returns the name for these values in messages about schemas.
     pub fn noun(self) -> &'static str {
         match self {
             Subject::Number => "numbers",
@@ -104,8 +106,8 @@ impl Subject {
         }
     }
 
-    /// Returns what we call the values in messages about markers. They're about Rust, so objects
-    /// are maps and structs there.
+    /// Returns the name for these values in messages about markers. In Rust, objects are maps and
+    /// structs.
     pub fn rust_noun(self) -> &'static str {
         match self {
             Subject::Object => "maps and structs",
@@ -126,7 +128,7 @@ impl Subject {
     }
 }
 
-/// The keys for the minimum and the maximum of the same size, e.g. `minItems` and `maxItems`.
+/// The keys for the minimum and the maximum of a size, e.g. `minItems` and `maxItems`.
 pub type SizePair = [(&'static Key, Access<Option<u64>>); 2];
 
 impl Key {
@@ -135,7 +137,7 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Returns the names of the keys that match, in the order of a manifest.
+    /// Returns the names of the matching keys, in manifest order.
     pub fn names(is_listed: impl Fn(&Key) -> bool) -> Vec<&'static str> {
         let listed = KEYS.iter().filter(|key| is_listed(key));
         let mut names: Vec<&str> = listed.map(|key| key.name).collect();
@@ -143,7 +145,7 @@ impl Key {
         names
     }
 
-    /// Returns the keys that `validation(…)` accepts, in the order of the reference.
+    /// Returns the keys accepted in `validation(…)`, in the order of the reference.
     pub fn arguments() -> impl Iterator<Item = &'static Key> + Clone {
         KEYS.iter().filter(|key| !key.argument.is_empty())
     }
@@ -164,7 +166,7 @@ impl Key {
         Key::arguments().find(|key| is_same(key))
     }
 
-    /// Returns the bounds on sizes, i.e. on how many characters, items or fields there are.
+    /// Returns the bounds on sizes: the number of characters, items or fields.
     pub fn sizes() -> impl Iterator<Item = (&'static Key, Access<Option<u64>>, Side)> {
         KEYS.iter().filter_map(|key| match (key.form, key.side) {
             (Form::Count(count), Some(side)) => Some((key, count, side)),
@@ -172,9 +174,9 @@ impl Key {
         })
     }
 
-    /// Returns the minimum and the maximum of each size.
+    /// Returns the minimum and maximum of each size.
     pub fn size_pairs() -> impl Iterator<Item = SizePair> {
-        // Keep them, since every field of a package is checked against them twice.
+        // Cached, because every field of a package is checked against them twice.
         static PAIRS: LazyLock<Vec<SizePair>> = LazyLock::new(|| {
             let lower = Key::sizes().filter(|(.., side)| *side == Side::Lower);
             let pairs = lower.filter_map(|(low, least, _)| {
@@ -188,7 +190,7 @@ impl Key {
         PAIRS.iter().copied()
     }
 
-    /// Returns those keys of a schema that have a number as their value.
+    /// Returns the keys of a schema with a numeric value.
     pub fn numbers(schema: &Schema) -> impl Iterator<Item = (&'static Key, &Number)> {
         KEYS.iter().filter_map(move |key| match key.form {
             Form::Number(number) => Some((key, number.get(schema).as_ref()?)),
@@ -206,7 +208,7 @@ impl Key {
         self.form.slot().is_same(left, right)
     }
 
-    /// Copies the value of the key, or removes the key if `from` doesn't have it.
+    /// Copies the value of the key, or removes the key if `from` lacks it.
     pub fn copy(&self, from: &Schema, to: &mut Schema) {
         self.form.slot().copy(from, to);
     }
@@ -221,15 +223,15 @@ impl Key {
         matches!(self.root, Root::Settable | Root::WithoutStatus)
     }
 
-    /// Returns whether the API server rejects the key in the schema of a whole object if the status
-    /// is a subresource.
+    /// Returns whether the API server rejects the key in the schema of an entire object if the
+    /// status is a subresource.
     pub fn is_refused_with_status(&self) -> bool {
         matches!(self.root, Root::WithoutStatus | Root::Refused)
     }
 }
 
 impl Schema {
-    /// Returns a copy that has only the keys that match.
+    /// Returns a copy with only the matching keys.
     #[must_use]
     pub fn only(&self, is_kept: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = Schema::default();
@@ -239,7 +241,7 @@ impl Schema {
         schema
     }
 
-    /// Returns a copy that lacks the keys that match.
+    /// Returns a copy without the matching keys.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = self.clone();
@@ -249,7 +251,7 @@ impl Schema {
         schema
     }
 
-    /// Takes over all keys that the other schema has.
+    /// Copies all keys set in the other schema.
     pub fn overlay(&mut self, other: &Schema) {
         for key in KEYS.iter().filter(|key| key.is_set(other)) {
             key.copy(other, self);

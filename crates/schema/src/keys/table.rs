@@ -1,4 +1,4 @@
-//! The rows in the table.
+//! The rows of the table.
 
 use super::Root::{Refused, Settable, WithoutStatus};
 use super::Side::{Lower, Upper};
@@ -14,7 +14,7 @@ macro_rules! field {
     };
 }
 
-/// All keys. Messages and documents list them in this order. (Manifests sort them.)
+/// All keys, in the order used by messages and documents. (Manifests sort them.)
 #[rustfmt::skip] // one key per paragraph
 pub static KEYS: &[Key] = &[
     key("minimum", Form::Number(field!(minimum))).of(Number).bound(Lower)
@@ -74,10 +74,10 @@ pub static KEYS: &[Key] = &[
     key("externalDocs", Form::Docs(field!(external_docs))).words(),
 
     key("x-kubernetes-list-type", Form::ListType(field!(list_type))).of(List),
-    // `check_literal` has its own rule for keys without a list of type `map`.
+    // `check_literal` has a separate rule for keys without a list of type `map`.
     key("x-kubernetes-list-map-keys", Form::ListKeys(field!(list_map_keys))),
     key("x-kubernetes-map-type", Form::MapType(field!(map_type))).of(Object).root(WithoutStatus),
-    // `check_structural` has its own rule for values of other types.
+    // `check_structural` has a separate rule for values of other types.
     key("x-kubernetes-embedded-resource", Form::Flag(field!(embedded_resource))).root(Refused),
     key("x-kubernetes-int-or-string", Form::Flag(field!(int_or_string))),
     key("x-kubernetes-preserve-unknown-fields", Form::Flag(field!(preserve_unknown_fields)))
@@ -136,7 +136,8 @@ impl Key {
         }
     }
 
-    /// Words are allowed at the root, because the schema of a whole object can always be described.
+    /// Descriptive keys are allowed at the root, because the schema of an entire object can always
+    /// be described.
     const fn words(self) -> Key {
         Key {
             role: Role::Words,

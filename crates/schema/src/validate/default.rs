@@ -1,4 +1,4 @@
-//! Checks a default the way the API server does, both in the CRD and later in the objects that get
+//! Checks a default as the API server does, both in the CRD and later in the objects that receive
 //! it.
 
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use super::{Judge, find_repeated, fits, rule};
 use crate::{ListType, Schema};
 
-/// Checks a default against its schema like the API server does (including patterns and formats),
-/// and against the rules that markers add.
+/// Checks a default against its schema as the API server does (including patterns and formats), and
+/// against the rules added by markers.
 ///
-/// On top of that, no object may be rejected later because of the default. So the items of sets and
-/// of lists of type `map` have to be distinct even after the defaults of inner fields have been
-/// filled in.
+/// In addition, no object may be rejected later because of the default. So the items of sets and of
+/// lists of type `map` must be distinct even after the defaults of inner fields have been filled
+/// in.
 ///
-/// If the value is nullable, a `null` default is ignored, as in the API server.
+/// As in the API server, a `null` default of a nullable value is ignored.
 ///
 /// # Errors
 ///
@@ -32,10 +32,9 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Checks an object like the API server does when the object is created. First, every `null` is
-/// dropped unless it's nullable or there is a default to replace it, and then defaults are filled
-/// in. Unknown fields are reported, as `kubectl apply` does. Of the CEL rules, only those that
-/// markers add are checked.
+/// Validates an object as the API server does on creation. First, every `null` is dropped unless
+/// it's nullable or replaced by a default, then defaults are filled in. Unknown fields are
+/// reported, as in `kubectl apply`. Among the CEL rules, only those added by markers are checked.
 ///
 /// # Errors
 ///
@@ -48,9 +47,8 @@ pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Drops the `null` fields that the API server drops before it fills in defaults. It keeps `null`
-/// if the field is nullable, which then counts as present if the field is required, and it keeps
-/// `null` in lists.
+/// Drops the `null` fields that the API server drops before defaulting. `null` is kept in nullable
+/// fields, where it satisfies `required`, and in lists.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -122,8 +120,8 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// Calls `check` on a value and then on those inside of it. If it fails, the error says at which
-/// path.
+/// Calls `check` on a value and then on its nested values. The error includes the path of the
+/// value.
 fn visit(
     value: &Value,
     schema: &Schema,
@@ -145,8 +143,7 @@ fn visit(
     }
 }
 
-/// Checks the rules of all parts, and that embedded objects have the fields that every object
-/// needs.
+/// Checks the rules of all parts, and that embedded objects have the mandatory fields.
 fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {
         if let Value::Object(fields) = value
@@ -216,8 +213,7 @@ const METADATA: &[&str] = &[
     "uid",
 ];
 
-/// Checks that these are fields of `ObjectMeta`, and that those which users set have the right
-/// type.
+/// Checks that these are fields of `ObjectMeta`, and the types of those set by users.
 fn check_metadata(fields: &Map<String, Value>) -> Result<(), String> {
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         let checked =
@@ -247,7 +243,7 @@ fn expect_string(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks that the items of sets are unique, and that those of lists of type `map` have unique
+/// Checks that the items of sets are unique, and that items of lists of type `map` have unique
 /// keys.
 fn check_lists(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {

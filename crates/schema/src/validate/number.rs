@@ -1,4 +1,4 @@
-//! Checks numbers with the arithmetic of the API server.
+//! Checks numbers with the API server's arithmetic.
 
 use std::cmp::Ordering;
 
@@ -7,32 +7,32 @@ use serde_json::Number;
 use crate::number::as_float;
 use crate::{Schema, SchemaType, compare_numbers};
 
-/// The largest integer up to which every JSON parser is exact. The API server doesn't treat a
-/// larger float as an integer.
+/// The largest integer up to which every JSON parser is exact. The API server doesn't treat larger
+/// floats as integers.
 const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
-/// Returns whether the API server treats a number as an integer, as it does for `1.0`.
+/// Returns whether the API server treats a number as an integer, which includes `1.0`.
 pub(crate) fn is_whole(number: &Number) -> bool {
     number.is_i64() || (as_float(number).fract() == 0.0 && as_float(number).abs() <= MAX_WHOLE_FLOAT)
 }
 
-/// Returns whether the API server can make sense of a bound. If it can't, it rejects every value.
+/// Returns whether the API server can represent a bound. Otherwise it rejects every value.
 pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     if schema.schema_type != Some(SchemaType::Integer) {
         let is_float =
             schema.schema_type == Some(SchemaType::Number) && schema.format.as_deref() == Some("float");
         return !is_float || as_float(bound).abs() <= f64::from(f32::MAX);
     }
-    // An `f64` is exact up to here, so the number doesn't change on the way.
+    // `f64` is exact up to here, so the conversion doesn't change the number.
     if let Some(bound) = bound
         .as_i64()
         .filter(|bound| (bound.unsigned_abs() as f64) <= MAX_WHOLE_FLOAT)
     {
         return schema.format.as_deref() != Some("int32") || i32::try_from(bound).is_ok();
     }
-    // The API server writes the bound as the shortest decimal of a 64-bit float and parses that
-    // again as an integer of the format. For `i64::MAX` that is 9223372036854776000, which doesn't
-    // fit.
+    // The API server formats the bound as the shortest decimal of a 64-bit float and parses that
+    // again as an integer of the format. For `i64::MAX`, this yields 9223372036854776000, which
+    // doesn't fit.
     let written = as_float(bound).to_string();
     match schema.format.as_deref() {
         Some("int32") => written.parse::<i32>().is_ok(),
@@ -74,8 +74,8 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
     }
 }
 
-/// Returns what to compare a number with. In JSON, a number without a fraction is an integer, and
-/// before the API server compares it with a bound, it cuts off the fraction of the bound.
+/// Returns the value to compare a number with. In JSON, a number without a fraction is an integer,
+/// and the API server truncates the bound before comparing an integer with it.
 fn comparable(number: &Number, bound: &Number) -> Number {
     let cut = as_float(bound).trunc();
     match Number::from_f64(cut) {
@@ -84,15 +84,15 @@ fn comparable(number: &Number, bound: &Number) -> Number {
     }
 }
 
-/// Returns whether a number is a multiple of `factor`. If the number is an integer, the API server
-/// cuts off the fraction of the factor, and nothing is a multiple of 0.
+/// Returns whether a number is a multiple of `factor`. For integers, the API server truncates the
+/// factor, and nothing is a multiple of 0.
 fn is_multiple(number: &Number, factor: &Number) -> bool {
     if is_whole(number) {
         let (number, factor) = (as_float(number).trunc(), as_float(factor).trunc());
         return factor > 0.0 && number % factor == 0.0;
     }
     let (number, factor) = (as_float(number), as_float(factor));
-    // Divide the way the API server does, since rounding can decide on the result.
+    // Divide as the API server does, since rounding can affect the result.
     let quotient = if factor < 1.0 {
         1.0 / factor * number
     } else {
