@@ -1,10 +1,10 @@
-//! YAML as kubectl and the API server read it, with the place of each value.
+//! YAML as read by kubectl and the API server, with the place of each value.
 //!
-//! All YAML of projects is parsed here, because aliases can make a small text large. The crate is
-//! also about speed: generic code is compiled in the crate that instantiates it, every build of the
-//! command optimizes this crate, and none optimizes the command's own. Prefer [`parse_value`],
-//! [`parse_values`] and [`parse_nodes`] to the generic functions for long texts: they read what
-//! programs print with a reader of their own, which is more than ten times as fast.
+//! All YAML in projects is parsed here, because aliases can make a small text large. The crate also
+//! exists for speed: generic code is compiled in the crate that instantiates it, and every build of
+//! the command optimizes this crate, but not the command's own. For long texts, prefer
+//! [`parse_value`], [`parse_values`] and [`parse_nodes`] to the generic functions: they read
+//! machine-written text with a dedicated reader that is more than ten times as fast.
 
 mod block;
 mod place;
@@ -16,17 +16,17 @@ use serde_json::Value;
 
 pub use place::{Content, Fields, Node, first_names, parse_nodes};
 
-/// Nodes that aliases may repeat in a text of any length. Above that, the limit is the length of
-/// the text, so memory is proportional to the length.
+/// Number of nodes that aliases may repeat in any text. Beyond that, the limit is the length of the
+/// text, which keeps memory proportional to the length.
 const REPEATED: usize = 4096;
 
-/// Bytes of scalars that aliases may repeat in a text of any length.
+/// Number of scalar bytes that aliases may repeat in any text.
 const REPEATED_BYTES: usize = 1 << 20;
 
 /// Parses a document.
 ///
 /// # Errors
-/// Returns an error if the text is not YAML, has another structure, or repeats too much through
+/// Returns an error if the text is not YAML, has a different structure, or repeats too much through
 /// aliases.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     parse_with(text, bounded(text))
@@ -45,7 +45,7 @@ pub fn parse_with<T: DeserializeOwned>(
     })
 }
 
-/// Parses a document as a value. This is faster than [`parse`] for the YAML that programs print.
+/// Parses a document as a value. Faster than [`parse`] for machine-written YAML.
 ///
 /// # Errors
 /// Returns the same errors as [`parse`].
@@ -56,8 +56,8 @@ pub fn parse_value(text: &str) -> Result<Value, serde_saphyr::Error> {
     }
 }
 
-/// Parses a document only if it is in the style in which programs print. Otherwise, or if it's
-/// invalid, returns `None`.
+/// Parses a document only if it's in a machine-written style. Returns `None` otherwise, or if the
+/// document is invalid.
 pub fn parse_printed(text: &str) -> Option<Value> {
     match block::read(text).as_deref_mut() {
         Some([document]) => Some(std::mem::take(document)),
@@ -86,16 +86,16 @@ pub fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     }
 }
 
-/// The error for a quoted scalar that continues with too little indentation.
+/// The parser's error for a continuation line of a quoted scalar with too little indentation.
 const CONTINUED: &str = "invalid indentation in multiline quoted scalar";
 
-/// The maximum number of lines to indent in one text. The text is parsed again for each.
+/// Maximum number of lines to indent in one text. The text is parsed again for each line.
 const CONTINUATIONS: usize = 256;
 
-/// Reads a text like `sigs.k8s.io/yaml`, which kubectl and the API server use: a continuation line
-/// of a quoted scalar may be indented less than its key. The YAML grammar requires more
-/// indentation, which is not part of the scalar. A block scalar at the end of a text without a final
-/// line feed has none either; serde_saphyr adds one.
+/// Reads a text like `sigs.k8s.io/yaml`, the parser of kubectl and the API server: a continuation
+/// line of a quoted scalar may be indented less than its key. The YAML grammar requires more
+/// indentation, which isn't part of the scalar. Likewise, a block scalar at the end of a text
+/// without a final line feed has no line feed; serde_saphyr adds one.
 fn read_as_go<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, serde_saphyr::Error>,
@@ -114,13 +114,13 @@ fn read_as_go<T>(
     read(indented.as_deref().unwrap_or(text))
 }
 
-/// Marks a block scalar at the end of a text as one without a final line feed, if the text has none.
+/// Strips the final line feed of a block scalar at the end of a text that has none itself.
 fn strip_last_block(text: &str) -> Option<String> {
     if text.ends_with(['\n', '\r']) || text.lines().next_back()?.trim().is_empty() {
         return None;
     }
     let (mut end, mut least, mut header) = (text.len(), usize::MAX, None);
-    // The lines around the last one, outwards: each is indented less than all lines after it.
+    // Go outwards from the last line: each line is indented less than all lines after it.
     while end > 0 && least > 0 {
         let start = text[..end].rfind('\n').map_or(0, |at| at + 1);
         let line = text[start..end].trim_end();
@@ -147,8 +147,8 @@ fn strip_last_block(text: &str) -> Option<String> {
     Some(stripped)
 }
 
-/// Returns the position of `|` or `>` in a line that begins a block scalar. `None` if it already has
-/// no final line feed.
+/// Returns the position of `|` or `>` in a line that starts a block scalar, or `None` if the scalar
+/// already strips its final line feed.
 fn find_block_indicator(line: &str) -> Option<usize> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
     let at = line.rfind(['|', '>'])?;
@@ -161,8 +161,8 @@ fn find_block_indicator(line: &str) -> Option<usize> {
     (is_whole && is_begun).then_some(at)
 }
 
-/// Indents the line that an error is about. Returns `None` for other errors, or if the line already
-/// starts to the right of the line above.
+/// Indents the line with the error. Returns `None` for other errors, or if the line already starts
+/// to the right of the previous one.
 fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
     if !describe_cause(error).contains(CONTINUED) {
         return None;
@@ -183,8 +183,8 @@ fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String
 /// Returns parser options with limits on repetition through aliases.
 pub fn bounded(text: &str) -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // If it keeps comments, the parser rejects a longer run of them between a key and its list,
-        // as in `config/default` of kubebuilder's projects.
+        // When keeping comments, the parser rejects a longer run of comments between a key and its
+        // list, as in `config/default` of kubebuilder projects.
         emit_comments: false,
         budget: serde_saphyr::budget! {
             max_total_scalar_bytes: 2 * text.len() + REPEATED_BYTES,
@@ -211,7 +211,7 @@ pub fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
 }
 
 /// Returns the items of a list, as printed by `kubectl get --output yaml`, or the object itself. As
-/// in kubectl and kustomize, the kind of a list ends in `List` and the object has `items`.
+/// in kubectl and kustomize, a list has a kind that ends in `List`, and `items`.
 pub fn list_items(document: Value) -> Vec<Value> {
     let is_list = document["kind"]
         .as_str()
@@ -227,8 +227,8 @@ pub fn list_items(document: Value) -> Vec<Value> {
     }
 }
 
-/// Describes on one line, ending with line and column, why a text is not YAML or exceeds the
-/// limits.
+/// Describes the reason why a text isn't YAML or exceeds the limits, on one line that ends with the
+/// line and column.
 pub fn describe_cause(error: &serde_saphyr::Error) -> String {
     let cause = error
         .without_snippet()
@@ -240,13 +240,13 @@ pub fn describe_cause(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// Describes why a text is not YAML or exceeds the limits, with the location and the line. The
-/// parser's own message repeats itself, and mentions options that users cannot set.
+/// Describes the reason why a text isn't YAML or exceeds the limits, with the location and the
+/// line. The parser's own message is repetitive and mentions options that users can't set.
 pub fn describe_failure(path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
     describe_failure_after(0, path, text, error)
 }
 
-/// Same as [`describe_failure`], for a text that follows `lines` lines of the file.
+/// Like [`describe_failure`], for a text that is preceded by `lines` lines of the file.
 pub fn describe_failure_after(
     lines: u64,
     path: &str,
@@ -272,7 +272,7 @@ pub fn describe_failure_after(
     anyhow!("cannot parse {path}:{}:{column}: {message}{shown}", line + lines)
 }
 
-/// The maximum length of a line in messages, in bytes.
+/// Maximum length of a line in messages, in bytes.
 const LONGEST_LINE: usize = 200;
 
 /// A document of a stream.
@@ -286,8 +286,8 @@ pub struct Document {
     pub value: Value,
 }
 
-/// Reads the documents of a file. Their texts add up to the whole file. Text before the first
-/// marker is a document if it contains more than white space.
+/// Reads the documents of a file. Their texts add up to the entire file. Text before the first
+/// marker is a document unless it's only whitespace.
 ///
 /// # Errors
 /// Returns an error with the location if a document is not YAML.
@@ -304,7 +304,8 @@ pub fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Document>> {
     Ok(documents)
 }
 
-/// Splits a stream at its document markers. The texts include their markers and add up to the whole.
+/// Splits a stream at its document markers. The texts include their markers and add up to the
+/// entire stream.
 pub fn split_texts(stream: &str) -> Vec<String> {
     let mut texts: Vec<String> = vec![String::new()];
     for line in stream.split_inclusive('\n') {
@@ -319,7 +320,7 @@ pub fn split_texts(stream: &str) -> Vec<String> {
     texts
 }
 
-/// Reads a document that follows `before` lines of the file.
+/// Reads a document that is preceded by `before` lines of the file.
 fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
     let value: Option<Value> = match is_blank(&text) {
         true => None,
@@ -343,12 +344,12 @@ pub fn is_marker(line: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-/// Splits a stream into documents that can be parsed one by one, and returns the line number of
-/// each marker. A line that starts with `---` ends a document in any context, because YAML allows
-/// it in no scalar.
+/// Splits a stream into documents that can be parsed one by one, with the line number of each
+/// marker. A line that starts with `---` always ends a document, because YAML doesn't allow it in
+/// any scalar.
 ///
-/// `rbuilder manifests` splits every CRD of the project, so markers are found with memchr instead
-/// of line by line.
+/// `rbuilder manifests` splits every CRD of the project, so markers are searched with memchr rather
+/// than line by line.
 pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut line_number, mut counted) = (0, 1, 1, 0);
@@ -362,7 +363,7 @@ pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
         line_number += memchr_iter(b'\n', &text.as_bytes()[counted..offset]).count();
         counted = offset;
         documents.push((first_line, &text[start..offset]));
-        // A comment or the document itself may follow the marker.
+        // The marker may be followed by a comment or by the document itself.
         let rest = line[3..].trim_start();
         let skip = if rest.starts_with('#') { line.len() } else { 3 };
         (start, first_line) = (offset + skip, line_number);
@@ -382,7 +383,7 @@ pub fn is_blank(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns anchors that each reference the previous one twice.
+    /// Returns anchors that each refer to the previous one twice.
     fn doubled(levels: usize) -> String {
         let mut text = "a0: &a0 {type: string}\n".to_owned();
         for level in 1..=levels {
@@ -435,7 +436,7 @@ mod tests {
         check("a:\n  rule: 'x\ny\n  z'\n", r#"{"a":{"rule":"x y z"}}"#);
         let stream = "a:\n  b: 'x\n y'\n---\nc: 'x\ny'\n";
         assert_eq!(parse_values(stream).map(|all| all.len()).ok(), Some(2));
-        // A plain scalar ends here, also in Go.
+        // A plain scalar ends here, in Go as well.
         assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
         assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());
     }
@@ -448,7 +449,7 @@ mod tests {
             ("a: |+\n  x\n\n  y", r#"{"a":"x\n\ny"}"#),
             ("a: >2 # folded\n  x\n  y", r#"{"a":"x y"}"#),
             ("- a: |\n    x\n- !!str |\n  y", r#"[{"a":"x\n"},"y"]"#),
-            // The inner lines are text, and so is the indicator in a plain scalar.
+            // The inner lines are plain text, as is the indicator in a plain scalar.
             ("a: |\n  b: |\n    x", r#"{"a":"b: |\n  x"}"#),
             ("a: b |\n  x", r#"{"a":"b | x"}"#),
             ("a: |\n  x\nb: 1", r#"{"a":"x\n","b":1}"#),

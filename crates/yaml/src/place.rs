@@ -1,4 +1,4 @@
-//! YAML with the place of each value, and the place of a field that a message names.
+//! YAML with the place of each value, and places for the fields named in messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct Node {
     /// The value.
     pub content: Content,
     range: Range<usize>,
-    /// Whether fields in the text may occur more than once.
+    /// Whether fields in the text may be repeated.
     may_repeat: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Content {
 #[derive(Clone, Debug)]
 pub struct Fields {
     entries: Vec<(String, Range<usize>, Node)>,
-    /// Indexes of the entries, sorted by name. A flood of messages looks up each field.
+    /// Indexes of the entries, sorted by name, since each of a flood of messages looks up a field.
     by_name: Vec<usize>,
 }
 
@@ -62,12 +62,12 @@ impl Fields {
     }
 }
 
-/// Maximum length in bytes of a name with dots that is looked up in the middle of a path. Keys of
-/// labels have up to 317.
+/// Maximum length, in bytes, of a name with dots that is looked up in the middle of a path. Label
+/// keys have up to 317.
 const LONGEST_NAME: usize = 512;
 
-/// Returns the names with which a path may begin, and the rest after each. Names may contain dots,
-/// so the longest is first.
+/// Returns the names that a path may start with, each with the rest of the path. Names may contain
+/// dots, so the longest comes first.
 pub fn first_names(path: &str) -> Vec<(&str, &str)> {
     let is_short = |(at, _): &(usize, &str)| *at <= LONGEST_NAME;
     let mut names: Vec<(&str, &str)> = match path.strip_prefix('[') {
@@ -86,7 +86,7 @@ pub fn first_names(path: &str) -> Vec<(&str, &str)> {
     names
 }
 
-/// The part of a field that a message is about.
+/// The part of a field that a message refers to.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Name,
@@ -123,9 +123,9 @@ impl Node {
         fields.find(name).map(|(_, _, node)| node)
     }
 
-    /// Returns the path of each field that occurs more than once in its object, such as `spec.size`,
-    /// and whether its last two values are equal. Of such a field, [`value`](Node::value) has the last
-    /// value.
+    /// Returns the path of each field that is repeated in its object, such as `spec.size`, and
+    /// whether its last two values are equal. For such a field, [`value`](Node::value) uses the
+    /// last value.
     pub fn find_duplicates(&self) -> Vec<(String, bool)> {
         let mut found = Duplicates::default();
         if self.may_repeat {
@@ -158,7 +158,7 @@ impl Node {
         }
     }
 
-    /// Returns each value with its place that messages can be about, in the order of the text.
+    /// Returns each value that messages can refer to, with its place, in text order.
     #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<(String, Range<usize>)> {
         let place = |node: &Node| (node.value().to_string(), node.range.clone());
@@ -177,7 +177,7 @@ impl Node {
         }
     }
 
-    /// Returns the items of a list as printed by kubectl, or the object itself.
+    /// Returns the items of a list printed by kubectl, or the object itself.
     pub fn into_objects(self) -> Vec<Node> {
         let is_list = match self.field("kind").map(|kind| &kind.content) {
             Some(Content::Scalar(Value::String(kind))) => kind.ends_with("List"),
@@ -189,17 +189,18 @@ impl Node {
         }
     }
 
-    /// Returns the place of a field such as `spec.ports[0].name`, or of the nearest value around it.
+    /// Returns the place of a field such as `spec.ports[0].name`, or of the nearest enclosing
+    /// value.
     pub fn locate(&self, field: &str) -> Range<usize> {
         self.find(field, &self.start(), Part::Value)
     }
 
-    /// Returns the place of the name of a field, or of the nearest value around it.
+    /// Returns the place of a field's name, or of the nearest enclosing value.
     pub fn locate_name(&self, field: &str) -> Range<usize> {
         self.find(field, &self.start(), Part::Name)
     }
 
-    /// Returns the place of the kind, for messages about the whole object.
+    /// Returns the place of the kind, for messages about the entire object.
     fn start(&self) -> Range<usize> {
         match &self.content {
             Content::Fields(fields) => {
@@ -241,7 +242,7 @@ impl Node {
         }
     }
 
-    /// Returns the place that stands for an item of a list.
+    /// Returns the place to report for an item of a list.
     fn start_of_item(&self, nearest: &Range<usize>) -> Range<usize> {
         match &self.content {
             Content::Scalar(_) => self.range.clone(),
@@ -254,10 +255,10 @@ impl Node {
     }
 }
 
-/// Fields that occur more than once, in the order of their last occurrence.
+/// Repeated fields, in the order of their last occurrence.
 #[derive(Default)]
 struct Duplicates {
-    /// The paths, and whether the last two values are equal. `None` where another occurrence follows.
+    /// The paths, and whether the last two values are equal. `None` if there is a later occurrence.
     list: Vec<Option<(String, bool)>>,
     positions: BTreeMap<String, usize>,
 }
@@ -271,8 +272,8 @@ impl Duplicates {
     }
 }
 
-/// Parses the documents of a stream, without those that are empty. Fields may occur more than once:
-/// see [`Node::find_duplicates`].
+/// Parses the non-empty documents of a stream. Fields may be repeated; see
+/// [`Node::find_duplicates`].
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
@@ -299,8 +300,8 @@ pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Err
         .collect())
 }
 
-/// Parses the documents of a stream in which fields occur more than once. Fields that override a
-/// merged field (`<<`) are among them.
+/// Parses the documents of a stream with repeated fields, which include fields that override a
+/// merged one (`<<`).
 fn parse_all_with_duplicates(text: &str) -> Result<Vec<Spanned<Raw>>, serde_saphyr::Error> {
     crate::read_as_go(text, |text| {
         let mut options = crate::bounded(text);
@@ -315,7 +316,7 @@ fn range(location: Location) -> Range<usize> {
     start..start + to_usize(location.span().byte_len())
 }
 
-/// A value as it is parsed.
+/// A value while it's being parsed.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
@@ -436,7 +437,7 @@ mod tests {
         ] {
             assert_eq!(first_names(path), expected, "{path}");
         }
-        // A long path is not taken apart at each of its dots.
+        // A long path isn't split at each of its dots.
         assert!(first_names(&"a.".repeat(100_000)).len() < 1000);
     }
 

@@ -1,14 +1,14 @@
-//! A fast reader for the YAML that programs print: block mappings and sequences of scalars.
+//! A fast reader for machine-written YAML: block mappings and sequences of scalars.
 //!
-//! Nearly all long texts that we read are CRDs, which controller-gen, kubectl, Helm or `rbuilder`
-//! has printed. The general parser takes some 600 instructions for each byte of them, since it has
-//! to be ready for all of YAML at each byte. This reader takes some 40. It knows only what such
-//! printers write, and returns `None` as soon as it meets anything else: anchors and tags, filled
-//! flow collections, repeated keys, tabs between values, a wrong indentation. The caller then parses
-//! the whole text with the general parser, which therefore also writes all error messages.
+//! Nearly all long inputs are CRDs printed by controller-gen, kubectl, Helm or `rbuilder`. The
+//! general parser takes some 600 instructions per byte, because it has to be prepared for all of
+//! YAML at each byte; this reader takes some 40. It only supports what such printers write and
+//! returns `None` on anything else: anchors and tags, non-empty flow collections, repeated keys,
+//! tabs between values, wrong indentation. The caller then parses the entire text with the general
+//! parser, which therefore also produces all error messages.
 //!
-//! A wrong result would be worse than no result, so each construct whose meaning isn't obvious is
-//! left to the general parser, and tests compare the two on real and random texts.
+//! A wrong result would be worse than none. Any construct whose meaning isn't obvious is left to
+//! the general parser, and tests compare the two on real and random texts.
 
 mod scalar;
 mod tree;
@@ -19,7 +19,8 @@ use serde_json::Value;
 
 pub(crate) use tree::{Field, Tree};
 
-/// Deeper texts are left to the general parser, which has a limit of its own. Each level is a call.
+/// Maximum depth: each level is a recursive call. Deeper texts are left to the general parser,
+/// which has a separate limit.
 const DEEPEST: usize = 64;
 
 /// YAML limits keys without `?` to 1024 characters.
@@ -33,7 +34,7 @@ pub(crate) fn read<T: Tree>(text: &str) -> Option<Vec<T>> {
     if text.ends_with('\n') {
         return read_lines(text, text.len());
     }
-    // The line feed would become a part of a block scalar.
+    // An appended line feed would become part of a trailing block scalar.
     let is_blank = text.lines().next_back().is_none_or(|line| line.trim().is_empty());
     match crate::strip_last_block(text) {
         _ if is_blank => None,
@@ -42,8 +43,8 @@ pub(crate) fn read<T: Tree>(text: &str) -> Option<Vec<T>> {
     }
 }
 
-/// Reads a stream whose last line ends with a line feed, so that each line has a character to look at.
-/// `length` is the length without a line feed that was added for this.
+/// Reads a stream whose last line ends with a line feed, so that every line has at least one
+/// character. `length` excludes a line feed added for this purpose.
 fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
     let mut reader = Reader {
         text,
@@ -68,7 +69,7 @@ fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
             Peeked::End => {}
             Peeked::Marker => {
                 reader.skip_marker()?;
-                // An empty document is null. It's rare, so leave it to the general parser.
+                // An empty document is null. Rare, so leave it to the general parser.
                 if !matches!(reader.peek()?, Peeked::Line(_)) {
                     return None;
                 }
@@ -77,15 +78,15 @@ fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
     }
 }
 
-/// Returns whether a text has control characters, most of which the general parser rejects.
+/// Returns whether a text has control characters, most of which are errors in the general parser.
 fn has_control_characters(text: &str) -> bool {
     let is_control = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == 0x7f;
     // Without an early exit, the compiler can check many bytes at once.
     text.bytes().fold(false, |found, byte| found | is_control(byte))
 }
 
-/// Returns whether a text has other characters that YAML doesn't print as they are, or that some
-/// parsers take for line breaks.
+/// Returns whether a text has other characters that YAML escapes when printing, or that some
+/// parsers treat as line breaks.
 fn has_special_characters(text: &str) -> bool {
     let is_special = |letter: char| {
         matches!(
@@ -93,7 +94,7 @@ fn has_special_characters(text: &str) -> bool {
             '\u{80}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
         )
     };
-    // The first bytes of all of them.
+    // The first bytes of these characters in UTF-8.
     memchr::memchr3_iter(0xc2, 0xe2, 0xef, text.as_bytes())
         .any(|at| text[at..].chars().next().is_some_and(is_special))
 }
@@ -115,14 +116,14 @@ enum Peeked {
 
 struct Reader<'a> {
     text: &'a str,
-    /// The end of all places.
+    /// Upper bound of all places.
     length: usize,
-    /// Offset of the first line that no value has taken.
+    /// Offset of the first line that hasn't been consumed by a value.
     next_line: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Moves to the next line with content and returns it.
+    /// Skips to the next line with content and returns it.
     fn peek(&mut self) -> Option<Peeked> {
         loop {
             let line = &self.text[self.next_line..];
@@ -133,7 +134,7 @@ impl<'a> Reader<'a> {
             match line.as_bytes()[indent] {
                 b'\n' => self.next_line += indent + 1,
                 b'#' => self.next_line = self.end_of_line(self.next_line) + 1,
-                // `...` ends a document, and `%` begins a directive.
+                // `...` ends a document, and `%` starts a directive.
                 b'\t' | b'%' => return None,
                 b'.' if line.starts_with("...") => return None,
                 b'-' if line.starts_with("---") => return Some(Peeked::Marker),
@@ -145,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips the line with a marker. Returns `None` if it has more than the marker.
+    /// Skips the line with a marker. Returns `None` if the line contains anything else.
     fn skip_marker(&mut self) -> Option<()> {
         self.next_line += "---".len();
         self.end_value(self.next_line)
@@ -155,7 +156,7 @@ impl<'a> Reader<'a> {
         memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |length| at + length)
     }
 
-    /// Moves behind the line at `at`, which may only have spaces and a comment there.
+    /// Skips the rest of the line from `at`, which may only contain spaces and a comment.
     fn end_value(&mut self, at: usize) -> Option<()> {
         let end = self.end_of_line(at);
         let rest = &self.text[at..end];
@@ -179,7 +180,7 @@ impl<'a> Reader<'a> {
         self.mapping(start, key, column, depth)
     }
 
-    /// Reads a mapping, of which the first key is already known.
+    /// Reads a mapping whose first key has already been read.
     fn mapping<T: Tree>(&mut self, start: usize, first: Key, column: usize, depth: usize) -> Option<T> {
         let mut fields = Vec::new();
         let mut key = first;
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
             });
             match self.peek()? {
                 Peeked::Line(line) if line.indent > column => return None,
-                // An item here belongs to no list.
+                // An item at this position belongs to no list.
                 Peeked::Line(line) if line.indent == column && self.is_item(line.start) => return None,
                 Peeked::Line(line) if line.indent == column => key = self.key(line.start)??,
                 _ => return T::from_fields(fields, start..start),
@@ -200,7 +201,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a sequence, whose dashes are in the given column.
+    /// Reads a sequence with its dashes in the given column.
     fn sequence<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<T> {
         let mut items = Vec::new();
         let mut dash = start;
@@ -222,20 +223,20 @@ impl<'a> Reader<'a> {
             _ => self.is_item(start) || self.key(start)?.is_some(),
         };
         if is_nested {
-            // The entries that follow are indented like the first, which is on the line of the dash.
+            // Further entries are aligned with the first one, which is on the line of the dash.
             return self.collection(start, column + (start - dash), depth + 1);
         }
         self.value(after, column, false, depth)
     }
 
-    /// Returns whether `- ` is at `at`.
+    /// Returns whether there is a `- ` at `at`.
     fn is_item(&self, at: usize) -> bool {
         let rest = &self.text.as_bytes()[at..];
         rest[0] == b'-' && matches!(rest[1], b' ' | b'\n')
     }
 
-    /// Reads the value that begins after a colon or a dash, in the same line or in the next ones.
-    /// `column` is the column of the key or the dash.
+    /// Reads the value after a colon or a dash, on the same line or the following ones. `column` is
+    /// the column of the key or the dash.
     fn value<T: Tree>(&mut self, after: usize, column: usize, is_field: bool, depth: usize) -> Option<T> {
         let at = after + count_spaces(&self.text[after..]);
         if !matches!(self.text.as_bytes()[at], b'\n' | b'#') {
@@ -250,20 +251,20 @@ impl<'a> Reader<'a> {
                 }
                 self.scalar(line.start, column)
             }
-            // The items of a field's list may be in the column of the key.
+            // The items of a field's list may be in the same column as the key.
             Peeked::Line(line) if is_field && line.indent == column && self.is_item(line.start) => {
                 self.collection(line.start, line.indent, depth + 1)
             }
             _ => {
-                // The place where the general parser sees that there is no value.
+                // The place at which the general parser detects a missing value.
                 let place = if is_field { after - 1 } else { line_end };
                 Some(T::from_scalar(Value::Null, place..place))
             }
         }
     }
 
-    /// Reads the key at `at`. The inner value is `None` if there is no key but a scalar, and the
-    /// outer one if this is for the general parser to decide.
+    /// Reads the key at `at`. The inner value is `None` for a scalar instead of a key; the outer
+    /// one if the decision is left to the general parser.
     fn key(&self, at: usize) -> Option<Option<Key>> {
         let line = &self.text[at..self.end_of_line(at)];
         let (length, name) = match line.as_bytes()[0] {
@@ -313,7 +314,7 @@ impl<'a> Reader<'a> {
 struct Key {
     name: String,
     place: Range<usize>,
-    /// Offset behind the colon.
+    /// Offset after the colon.
     end: usize,
 }
 
@@ -321,7 +322,7 @@ fn count_spaces(text: &str) -> usize {
     text.bytes().take_while(|byte| *byte == b' ').count()
 }
 
-/// Returns the position of the first colon with a space, a tab or the end of the line behind it.
+/// Returns the position of the first colon followed by a space, a tab or the end of the line.
 fn find_colon(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     memchr::memchr_iter(b':', bytes).find(|at| matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')))

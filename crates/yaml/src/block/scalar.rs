@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::{Reader, Tree, count_spaces, find_colon};
 
-/// The longest word with a meaning of its own, apart from numbers (`infinity`).
+/// Length of the longest word with a special meaning (`infinity`), apart from numbers.
 const LONGEST_WORD: usize = 8;
 
-/// Words that are, or were in older versions of YAML, a boolean, a number or null.
+/// Words that are, or used to be in older versions of YAML, a boolean, a number or null.
 const WORDS: [&str; 12] = [
     "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity",
 ];
 
 impl<'a> Reader<'a> {
-    /// Reads the scalar at `at`, which belongs to a key or a dash in the given column.
+    /// Reads the scalar at `at`, the value of a key or a dash in the given column.
     pub(super) fn scalar<T: Tree>(&mut self, at: usize, column: usize) -> Option<T> {
         let (value, place) = match self.text.as_bytes()[at] {
             b'|' => self.block_scalar(at, column, Style::Literal)?,
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
                 Some(length) => &line[..length],
                 None => line.trim_end_matches(' '),
             };
-            // A backslash at the end of the line joins it with the next one, without a space.
+            // A backslash at the end of a line joins it with the next one, without a space.
             let is_joined = closed.is_none() && quote == b'"' && ends_in_escape(content);
             match quote {
                 b'\'' => push_single(&mut value, content),
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
                 self.end_value(end)?;
                 return Some((Value::String(value), at..end));
             }
-            // White space before a line break is dropped, unless it is escaped.
+            // Unescaped whitespace before a line break is dropped.
             if content.ends_with('\t') || (is_joined && content.len() < line.len()) {
                 return None;
             }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
             match rest.as_bytes().get(spaces)? {
                 b'\n' => blank += 1,
                 b'\t' => return None,
-                // Go's parser accepts lines with less indentation than the key, unlike YAML.
+                // Unlike YAML, Go's parser accepts lines indented less than the key.
                 _ if spaces == 0 && rest.starts_with(['-', '.']) => return None,
                 _ => return Some((at + spaces, blank)),
             }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
             let is_deep = line.starts_with([' ', '\t']);
             match style {
                 _ if is_first => {}
-                // Line breaks around lines that are indented further are kept.
+                // Line breaks around more deeply indented lines are kept.
                 Style::Folded if !is_deep && !was_deep => fold(&mut value, blank),
                 _ => value.extend(std::iter::repeat_n('\n', blank + 1)),
             }
@@ -161,12 +161,13 @@ impl<'a> Reader<'a> {
             Some(_) => value.extend(std::iter::repeat_n('\n', blank + 1)),
             None => value.push('\n'),
         }
-        // The general parser has passed the indentation of the next line when it ends the scalar.
+        // When the general parser ends the scalar, it has already consumed the indentation of the
+        // next line.
         let end = self.next_line + count_spaces(&self.text[self.next_line..]);
         Some((Value::String(value), start..end.min(self.length)))
     }
 
-    /// Takes the next line, if it belongs to a block scalar with the given indentation.
+    /// Consumes the next line if it belongs to a block scalar with the given indentation.
     fn take_block_line(&mut self, indent: usize) -> Option<BlockLine<'a>> {
         let rest = &self.text[self.next_line..];
         let spaces = count_spaces(rest);
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
         Some(line)
     }
 
-    /// Moves to the first line of a block scalar with content, which decides on the indentation.
+    /// Advances to the first line of a block scalar with content, which determines the indentation.
     fn first_line_of_block(&mut self, column: usize) -> Option<FirstLine> {
         let (mut blank, mut longest) = (0, 0);
         loop {
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
             let indent = count_spaces(rest);
             match rest.as_bytes().get(indent)? {
                 b'\n' => longest = longest.max(indent),
-                // A blank line with more spaces is an error, and an empty scalar is rare.
+                // A blank line with more spaces is an error, and empty scalars are rare.
                 _ if indent <= column || longest > indent => return None,
                 b'\t' => return None,
                 _ => return Some(FirstLine { indent, blank }),
@@ -213,11 +214,11 @@ enum BlockLine<'a> {
 
 struct FirstLine {
     indent: usize,
-    /// The number of blank lines before it.
+    /// The number of preceding blank lines.
     blank: usize,
 }
 
-/// Adds the line break between two lines of a scalar in which lines are folded.
+/// Adds the line break between two lines of a folded scalar.
 fn fold(value: &mut String, blank: usize) {
     match blank {
         0 => value.push(' '),
@@ -225,7 +226,7 @@ fn fold(value: &mut String, blank: usize) {
     }
 }
 
-/// Returns whether a plain scalar can begin like a text.
+/// Returns whether a plain scalar can start like `text`.
 fn may_begin_plain(text: &str) -> bool {
     match text.as_bytes()[0] {
         b'-' | b'?' | b':' => text
@@ -236,7 +237,7 @@ fn may_begin_plain(text: &str) -> bool {
     }
 }
 
-/// Returns whether a plain scalar is a string. Other scalars can be strings, too.
+/// Returns whether a plain scalar is certainly a string. False for some strings, too.
 pub(super) fn is_string(text: &str) -> bool {
     let Some(first) = text.bytes().next() else {
         return false;
@@ -254,7 +255,7 @@ pub(super) fn is_string(text: &str) -> bool {
     }
 }
 
-/// Returns the value of a plain scalar on a single line.
+/// Returns the value of a single-line plain scalar.
 fn resolve(text: &str) -> Option<Value> {
     let is_number = text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());
     Some(match text {
@@ -263,14 +264,14 @@ fn resolve(text: &str) -> Option<Value> {
         "null" => Value::Null,
         _ if is_string(text) => Value::String(text.to_owned()),
         _ if is_number && (text == "0" || !text.starts_with('0')) => text.parse::<u64>().ok()?.into(),
-        // These would be markers of documents if they were alone.
+        // By themselves, these would be document markers.
         _ if text.starts_with("...") || text.starts_with("---") => return None,
-        // What else is a number or a date is for the general parser to decide.
+        // Leave other numbers and dates to the general parser.
         _ => serde_saphyr::from_str(text).ok()?,
     })
 }
 
-/// Returns the position of the quote that ends a scalar in this line.
+/// Returns the position of the closing quote in this line.
 fn find_quote(line: &str, quote: u8) -> Option<usize> {
     let bytes = line.as_bytes();
     let mut at = 0;
@@ -290,7 +291,7 @@ fn find_quote(line: &str, quote: u8) -> Option<usize> {
     }
 }
 
-/// Returns whether the last character is a backslash that isn't escaped itself.
+/// Returns whether the last character is an unescaped backslash.
 fn ends_in_escape(text: &str) -> bool {
     let slashes = text.len() - text.trim_end_matches('\\').len();
     slashes % 2 == 1

@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::read;
 use crate::place::{Node, parse_any_nodes};
 
-/// Reads a text with both parsers. Returns whether the fast one could read it.
+/// Reads a text with both parsers. Returns whether the fast one supported it.
 fn compare(text: &str) -> bool {
     let Some(found) = read::<Value>(text) else {
         return false;
     };
     match serde_saphyr::from_multiple::<Value>(text) {
-        // The general parser only reads these after adding spaces to the text, which moves all
-        // places behind them.
+        // The general parser reads these only after spaces are added to the text, which shifts all
+        // subsequent places.
         Err(error) if crate::describe_cause(&error).contains(crate::CONTINUED) => {
             if let Ok(expected) = crate::parse_all::<Value>(text) {
                 assert_eq!(found, expected, "\n{text}");
@@ -65,7 +65,7 @@ fn real_files_are_read_equally() {
     let texts = files.iter().map(std::fs::read_to_string);
     let texts: Vec<String> = texts.collect::<Result<_, _>>().expect("UTF-8");
     let fast = texts.iter().filter(|text| compare(text)).count();
-    // Templates of charts are not YAML, and people write flow collections.
+    // Chart templates aren't YAML, and people write flow collections.
     assert!(fast * 2 > texts.len(), "only {fast} of {} files", texts.len());
 }
 
@@ -88,7 +88,7 @@ fn printed_constructs_are_read() {
         "a: é\u{a0}ü\nü: ñ\n",
     ] {
         let is_read = compare(text);
-        // This has a colon in a plain scalar, which ends the text for both parsers.
+        // The colon in a plain scalar ends the text for both parsers.
         assert_eq!(is_read, !text.contains("not a key"), "{text}");
     }
 }
@@ -228,7 +228,7 @@ const VALUES: [&str; 70] = [
     "\t",
 ];
 
-/// Composes a text of lines that are each likely to be meant differently after other lines.
+/// Composes a text of lines whose meaning is likely to depend on the preceding lines.
 fn random_text(random: &mut Random) -> String {
     let mut text = String::new();
     for _ in 0..=random.below(7) {

@@ -1,4 +1,4 @@
-//! What the reader builds: values, or nodes with their places.
+//! Results of the reader: values, or nodes with their places.
 
 use std::ops::Range;
 
