@@ -16,9 +16,9 @@ pub(crate) struct RequiredCrds<'a> {
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// A ClusterServiceVersion has a single entry per CRD version, so an entry that contradicts an
-    /// earlier one is reported.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
+        // A ClusterServiceVersion has a single entry per CRD version, so report an entry that
+        // contradicts an earlier one.
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());
             let (kind, first) = *self.first.entry(key).or_insert((&resource.kind, required));

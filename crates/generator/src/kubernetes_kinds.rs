@@ -93,7 +93,6 @@ pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }
 
-/// Returns the versions of the kind, the preferred one first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));
     VERSIONS.into_iter().filter(has).collect()

@@ -67,7 +67,6 @@ impl KubernetesTypes {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Returns true if there is a schema for the type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }

@@ -152,7 +152,6 @@ impl Report {
         }
     }
 
-    /// Makes help fit the version of kube that the program uses.
     pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
         self.kube = kube;
     }
@@ -170,7 +169,6 @@ impl Report {
         self.log[count..].to_vec()
     }
 
-    /// Records that these errors also affect the current concern.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);

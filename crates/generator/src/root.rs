@@ -79,7 +79,6 @@ fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     root
 }
 
-/// Completes a handwritten schema for the entire object.
 pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
@@ -120,7 +119,6 @@ fn add_object_fields(root: &mut Schema) {
     }
 }
 
-/// Applies options that affect the schema of every kind.
 pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // The API server knows the schema of the object's own metadata.
@@ -141,7 +139,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns a non-default value for the key.
     fn value_of(key: &str) -> Value {
         match key {
             "allOf" | "anyOf" | "oneOf" => json!([{ "required": ["spec"] }]),

@@ -92,7 +92,6 @@ pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> 
     collect_build(sources, options, Build::Every).0.files
 }
 
-/// A cheap test to avoid parsing most files.
 pub(crate) fn may_hold_markers(text: &str) -> bool {
     ["CustomResource", "rbac", "webhook"]
         .iter()
@@ -276,7 +275,6 @@ impl Reader<'_> {
     }
 }
 
-/// Adds the last segment of each path.
 fn add_names(ty: &TypeRef, to: &mut Vec<String>) {
     match &ty.kind {
         TypeKind::Path(segments, args) => {

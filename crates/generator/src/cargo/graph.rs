@@ -327,8 +327,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The version may be in `[workspace.package]` instead of the package's own manifest.
     pub(super) fn version(&self, index: Index) -> Option<&str> {
+        // May be in `[workspace.package]` instead of the package's own manifest.
         let node = &self.nodes[index];
         let own = node.file.table("package")?.get("version")?;
         if workspace::is_inherited(own) {
@@ -512,7 +512,6 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     }
 }
 
-/// Returns true if the manifest has `workspace = true` anywhere.
 fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
     // The deepest such key is `[target.'…'.dependencies] x.workspace = true`.
     depth < 6
@@ -524,7 +523,6 @@ fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
         })
 }
 
-/// In edition 2015, paths start at the crate root.
 fn is_2015(file: &File, root: Option<&File>) -> bool {
     let own = file.table("package").and_then(|package| package.get("edition"));
     let of_workspace = || table_at(root?.table("workspace")?, "package")?.get("edition");

@@ -20,9 +20,9 @@ pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library
     is_file(sources, &library.path).then_some(library)
 }
 
-/// Doesn't check that the root file exists: a published package that others depend on certainly has
-/// a library.
 pub(super) fn library_of(file: &File) -> Library {
+    // Don't check that the root file exists: a published package that others depend on certainly
+    // has a library.
     let lib = file.table("lib");
     let name = lib
         .and_then(|lib| string_at(lib, "name"))

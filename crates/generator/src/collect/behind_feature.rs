@@ -65,7 +65,6 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns true if the item is compiled with these options. A type must also be a kind.
 fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let Ok(Some(item)) = Items::new(tokens.cursor(), Some(cfg)).read() else {

@@ -214,7 +214,6 @@ fn literal_text(cursor: &mut Cursor<'_>) -> Option<String> {
     text_value(text).map(std::borrow::Cow::into_owned)
 }
 
-/// Skips one token. If it's a group, returns the contents.
 fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let inner = cursor.any_group();
     if inner.is_none() {

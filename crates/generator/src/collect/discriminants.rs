@@ -75,7 +75,6 @@ fn write_discriminants(
     (out.text.len() <= whole.end as usize).then_some(out.text)
 }
 
-/// strum adds each of these to the generated enum or variant as a separate attribute.
 fn list_parts<'a>(attr: &Attribute<'a>) -> Vec<&'a str> {
     match attr.form() {
         Form::List(list) if attr.is(ATTRIBUTE) => split_list(list),

@@ -20,7 +20,6 @@ use crate::place::FileId;
 use crate::selection::may_call_crd;
 use crate::sources::is_in_file;
 
-/// Returns true if an inactive `cfg_attr` would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
@@ -69,9 +68,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Only needed for published packages: errors in the user's own files have been reported by
-    /// now.
     fn add_missing(&mut self, open: &OpenFile) {
+        // Errors in the user's own files have been reported by now.
         if !self.package.member(open.module).is_published {
             return;
         }

@@ -83,7 +83,6 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Holds back the error about a definition with kinds until all of its calls are known.
     fn hold_definition(&mut self, module: ModuleId, name: &str, error: Diagnostic) {
         let folder = self.collector.package.member(module).folder.clone();
         self.collector.kind_errors.add_definition(Definition {

@@ -7,7 +7,6 @@ use rbuilder_syntax::{Diagnostic, Webhook};
 use crate::package::{Handler, ModuleId};
 use crate::place::FileId;
 
-/// The parameters of a handler often determine the kind of the webhook.
 pub(super) fn read_handler(
     webhook: Webhook,
     function: &Function<'_>,

@@ -91,8 +91,8 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// Recursion is bounded by the lexer, which limits the depth of braces.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
+    // Recursion is bounded by the lexer, which limits the depth of braces.
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
         prefix.push(String::new());

@@ -80,8 +80,8 @@ impl KindErrors {
         self.called.insert((folder, name.to_owned()));
     }
 
-    /// Can't be reported yet, because calls may follow.
     pub(super) fn add_definition(&mut self, definition: Definition) {
+        // Don't report anything yet, because calls may follow.
         self.definitions.push(definition);
     }
 }

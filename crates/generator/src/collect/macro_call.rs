@@ -22,8 +22,8 @@ impl Wrapped {
         }
     }
 
-    /// Limits `allow(…)` to the item: the text before it isn't the user's.
     pub(super) fn place_allow(&self, allow: &mut Allow) {
+        // The text before the item isn't the user's.
         allow.span = self.place(allow.span);
         let start = u32::try_from(self.item.start).unwrap_or(u32::MAX);
         allow.scope.start = allow.scope.start.max(start);

@@ -11,8 +11,8 @@ pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) 
     }
 }
 
-/// Recursion is bounded by the lexer, which limits the depth of groups.
 fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
+    // Recursion is bounded by the lexer, which limits the depth of groups.
     while !cursor.is_end() {
         let mut ahead = cursor;
         if ahead.eat_word("macro_rules")

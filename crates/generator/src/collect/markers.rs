@@ -102,7 +102,6 @@ impl FileReader<'_, '_> {
         is_rewritten
     }
 
-    /// An attribute macro on a module may move, rename or copy the items inside.
     pub(super) fn refuse_rewritten_module(&mut self) {
         if let Some(reason) = self.rewritten.clone() {
             self.session.report(reason);

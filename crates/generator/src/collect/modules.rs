@@ -89,7 +89,6 @@ impl<'c> FileReader<'c, '_> {
         self.collector.declare(id, declared, !self.is_foreign);
     }
 
-    /// Returns the `cfg` conditions on the current item and its file that can't be evaluated.
     fn doubts(&self) -> Vec<Doubt> {
         let pending = self.pending.iter().map(|pending| (self.id, pending.clone()));
         self.open.doubts.iter().cloned().chain(pending).collect()

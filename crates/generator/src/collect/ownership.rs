@@ -167,8 +167,8 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// Errors don't matter here, or have already been reported.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
+        // Errors don't matter here, or have already been reported.
         self.sources.text(path).ok().flatten()
     }
 
@@ -183,7 +183,6 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the sign that a kind belongs to another project, if there is one.
 fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
     let resource = item.resource()?;
     let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));

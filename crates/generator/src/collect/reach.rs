@@ -44,7 +44,6 @@ enum Purpose {
 }
 
 impl Collector<'_> {
-    /// Reads everything that the kinds refer to, directly or through other types.
     pub(super) fn reach(&mut self) {
         if self.declared.is_empty() && !may_need_published(&self.package) {
             return;
@@ -147,7 +146,6 @@ impl Collector<'_> {
         Some(Item::Function(*function))
     }
 
-    /// Follows the functions that return defaults, and the paths in their bodies.
     fn follow_defaults(&mut self, id: TypeId) {
         let item = self.package.item(id);
         let module = item.module;
@@ -177,7 +175,6 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns the types in the signatures of webhook handlers.
     fn handled(&self) -> Vec<(ModuleId, TypeRef)> {
         let handlers = self.package.handlers.iter();
         handlers

@@ -30,7 +30,6 @@ fn all_attributes<'a>() -> Vec<Attribute<'a>> {
     Attribute::read_outer(&mut cursor).unwrap_or_default()
 }
 
-/// Returns `name` for `#[derive(name)]`.
 fn derive_of<'a>(attr: &Attribute<'a>) -> Option<&'a str> {
     let paths = read_derives(std::slice::from_ref(attr));
     paths.first()?.last().copied()

@@ -20,7 +20,6 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// Marks all tokens in a span as seen. Items that are not compiled count as seen, too.
     pub(super) fn note(&mut self, span: Span) {
         let first = self.marks.partition_point(|mark| mark.at < span.start);
         for (mark, seen) in self.marks[first..].iter().zip(&mut self.seen[first..]) {

@@ -64,9 +64,9 @@ fn paths_of<'a>(version: &Version<'a>) -> impl Iterator<Item = &'a str> {
     fields.map(|field| field.json_path.as_str())
 }
 
-/// Schemas that are valid individually can still break a rule in combination, so check the version
-/// as a whole.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
+    // Schemas that are valid individually can still break a rule in combination, so check the
+    // version as a whole.
     let about_root = check_root(&version.schema, version.resource.object_parts());
     for diagnostic in check_structural(&version.schema).into_iter().chain(about_root) {
         let what = match diagnostic.place.as_str() {

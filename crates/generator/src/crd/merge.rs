@@ -57,7 +57,6 @@ pub(super) fn group_versions<'a>(
     kinds
 }
 
-/// Reports gaps that may hide a version of the kind: without it, the CRD would be incomplete.
 fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
     for gap in find_gaps(package, resource) {
         report.add_all(gap.file, [gap.reason.clone()]);
@@ -153,7 +152,6 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
     }
 }
 
-/// Kinds in groups reserved for the Kubernetes project require an approval annotation.
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;

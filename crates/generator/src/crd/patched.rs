@@ -11,7 +11,6 @@ use crate::resolve::{Target, lookup_path};
 /// The places where the program modifies a CRD, by position of the kind.
 pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
-/// Determines which kind each patch modifies.
 pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>) -> Patches {
     let mut by_item: BTreeMap<TypeId, usize> = BTreeMap::new();
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();

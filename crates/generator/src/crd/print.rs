@@ -89,7 +89,6 @@ mod tests {
     use super::*;
     use crate::yaml;
 
-    /// A schema with every key set.
     fn full() -> Value {
         let leaf = json!({ "type": "string" });
         let rule = json!({

@@ -70,7 +70,6 @@ fn paths_of_self(rule: &str) -> Vec<Vec<&str>> {
     starts.map(|(at, _)| path(at)).collect()
 }
 
-/// Returns the path up to the first field with an unknown default.
 fn unknown_field(schema: &Schema, path: &[&str]) -> Option<String> {
     let mut schema = schema;
     for (position, name) in path.iter().enumerate() {

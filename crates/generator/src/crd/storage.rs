@@ -23,7 +23,6 @@ pub(super) struct Explanation {
     pub(super) is_assumed: bool,
 }
 
-/// Explains the choice to users if several versions could be the storage version.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;

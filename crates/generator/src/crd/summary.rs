@@ -11,7 +11,6 @@ use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
 use crate::report::Report;
 
-/// Lists all kinds, selected ones first.
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,
@@ -72,7 +71,6 @@ pub(super) fn list_kinds(
     kinds
 }
 
-/// Returns structs that derive `CustomResource` but have unparsable attributes.
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     let items = package.types.iter().enumerate();
     let mut known = BTreeSet::new();

@@ -263,7 +263,6 @@ impl<'a> Evaluator<'_, 'a> {
         self.value(content, &inner, frame)
     }
 
-    /// Evaluates functions of std and of Kubernetes types.
     fn call_std(&mut self, names: &[&str], args: &[Expr<'_>], ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let (last, prefix) = names.split_last()?;
         let of = prefix.last().copied().unwrap_or_default();
@@ -436,7 +435,6 @@ fn converts_text(function: &Expr<'_>) -> bool {
     method.is_some_and(|method| NAMES.contains(&method)) || body == format!("String::from({name})")
 }
 
-/// Returns the value of one of std's constants, e.g. `u16::MAX`.
 pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     let text = names.join("::");
     let tokens = lex(&text).ok()?;

@@ -77,7 +77,6 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     }
 }
 
-/// Explains how to write a default that can be evaluated.
 pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     let marker = if is_ours {
         "write it as `#[kube(default = …)]`"
@@ -159,7 +158,6 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         values.collect()
     }
 
-    /// Evaluates `#[serde(default)]` on the container.
     fn whole(&mut self, id: TypeId, args: &[Ty]) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let ty = Ty::Item(id, args.to_vec());
@@ -211,7 +209,6 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         model.map_or(String::new(), |model| describe_unread(&field.value.source, model))
     }
 
-    /// An absent `Option` is `null`, even if its type argument couldn't be resolved.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.kind else {

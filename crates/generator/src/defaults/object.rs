@@ -167,7 +167,6 @@ impl<'a> Evaluator<'_, 'a> {
         Some(object)
     }
 
-    /// Returns the JSON of a variant with its content.
     pub(super) fn variant(
         &self,
         id: TypeId,

@@ -298,7 +298,6 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Records the permissions that a call needs, and returns the type of its result.
     fn call(&mut self, row: &Row, call: &Call<'_>) -> Ty {
         let is_remote = call.known.is_remote || call.args.iter().any(|arg| is_remote(row, arg));
         for ask in row.asks {
@@ -447,7 +446,6 @@ impl Follower<'_, '_> {
     }
 }
 
-/// Returns true if the argument directs this call to another cluster.
 fn is_remote(row: &Row, arg: &Ty) -> bool {
     let depends =
         row.on == "Api" || row.on.is_empty() || row.on == "Recorder" || matches!(row.name, "watch" | "with");

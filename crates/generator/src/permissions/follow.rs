@@ -511,8 +511,8 @@ impl Follower<'_, '_> {
         Some(read_type(package, ty, scope))
     }
 
-    /// Only supports a `deref` that returns one of the fields.
     fn dereferenced(&self, owner: &Owner) -> Option<Ty> {
+        // Only supports a `deref` that returns one of the fields.
         let id = self.functions.of_type(owner, "deref")?;
         let body = self.functions.item(id).body.trim();
         let field = body.strip_prefix('&')?.trim_start().strip_prefix("self.")?;
@@ -666,7 +666,6 @@ fn has_comma(mut cursor: Cursor<'_>) -> bool {
     false
 }
 
-/// Items declared within a body are separate and aren't followed.
 fn is_item(cursor: Cursor<'_>) -> bool {
     ["use", "fn", "struct", "enum", "impl", "trait", "type", "mod"]
         .iter()

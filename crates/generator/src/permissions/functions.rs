@@ -167,7 +167,6 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Returns true if the generic function is called with known types.
     pub(super) fn is_instantiated(&self, id: FunctionId) -> bool {
         self.seen.iter().any(|seen| seen.function == id)
     }

@@ -66,7 +66,6 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagn
     judge_subresource(&named, rule, plural, part?)
 }
 
-/// Reports a subresource that doesn't exist in any version of the kind.
 fn judge_subresource(
     versions: &[&CustomResource],
     rule: &RbacRule,

@@ -173,7 +173,6 @@ fn describe(unseen: &Unseen) -> Option<String> {
     }
 }
 
-/// Adds errors about unreadable manifests and files, which may contain calls.
 fn add_unread(report: Report, unfollowed: &mut Vec<Unfollowed>) {
     let about_reading = |concerns: &BTreeSet<Concern>| concerns.contains(&Concern::Run);
     for (diagnostic, concerns) in report.into_sorted() {

@@ -66,7 +66,6 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Reports calls whose kind the source doesn't determine.
 fn report_unseen(needs: &Needs, report: &mut Report) {
     for unseen in &needs.unseen {
         if let Some(what) = describe_unseen(unseen) {
@@ -140,7 +139,6 @@ pub(super) fn hides_calls(gap: &Gap) -> bool {
         || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
 }
 
-/// A program that writes roles needs every permission that it grants.
 fn grants_permissions(needs: &Needs) -> bool {
     needs.known.iter().any(|need| {
         let is_write = need

@@ -65,7 +65,6 @@ fn urls(rule: &mut PolicyRule) -> &mut Names {
     &mut rule.urls
 }
 
-/// Merges rules that differ only in `list`.
 fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
     let mut joined = BTreeMap::<(PolicyRule, bool), Names>::new();
     for mut rule in rules {
@@ -116,7 +115,6 @@ fn core_is_empty(group: &str) -> String {
     }
 }
 
-/// `*` includes the other verbs.
 fn keep_wildcard_alone(verbs: &mut Names) {
     if verbs.contains("*") {
         verbs.retain(|verb| verb == "*");

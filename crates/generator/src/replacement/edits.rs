@@ -47,7 +47,6 @@ pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Sets the operations of a webhook, provided that it is for a single resource.
 pub(super) fn set_operations(found: &Found<'_>) -> Option<Replacement> {
     let group = groups_around(found.source, &found.place).pop()?;
     let resources = group.args.iter().find(|arg| arg.name == "resources");
@@ -106,7 +105,6 @@ pub(super) fn wrap_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Renames `{old}` to `{new}`, unless the list already has `{new}`.
 pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let group = groups_around(found.source, &found.place).pop()?;

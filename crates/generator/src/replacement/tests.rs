@@ -377,7 +377,6 @@ fn examples_are_corrected() {
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n\n"));
 }
 
-/// Returns the corrected examples, each as a module.
 fn corrected_modules() -> String {
     let mut text = CORRECTED_START.to_owned();
     for (index, (place, wrong, _)) in examples().enumerate() {

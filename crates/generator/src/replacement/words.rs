@@ -13,7 +13,6 @@ pub(super) fn is_misspelled(found: &Found<'_>) -> bool {
     words.is_some_and(|(old, new)| is_misspelling(old, new))
 }
 
-/// Replaces the only `{old}` with `{new}`.
 pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let start = found.place.start + find_word(found.placed(), old)?;
@@ -36,7 +35,6 @@ pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes the backticks around the only `{new}`.
 pub(super) fn remove_backquotes(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let quoted = format!("`{new}`");

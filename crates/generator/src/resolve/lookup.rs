@@ -494,7 +494,6 @@ impl<'a> Search<'a> {
         self.unread_gap = self.unread_gap.or(undecided.copied());
     }
 
-    /// Records the gaps of a module that may declare the name.
     fn note_gaps(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         for id in &package.module(module).gaps {
@@ -509,14 +508,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the first macro or generated file that may declare the name being looked up.
     fn find_macro(&self) -> Option<GapId> {
         let mut macros = self.macros.iter();
         let found = macros.find(|(id, name)| self.package.gap(*id).may_declare(name));
         found.map(|(id, _)| *id)
     }
 
-    /// In edition 2015, paths start at the crate root.
     fn import(&mut self, module: ModuleId, name: &str, path: &[String]) -> Option<Step> {
         match path.split_first() {
             Some((first, rest)) if first == name => {

@@ -89,7 +89,6 @@ fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> O
     }
 }
 
-/// Suggests a dependency on a crate with built-in schemas.
 fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let krate = match name {
         "k8s_openapi" | "ordered_float" => name.replace('_', "-"),
@@ -155,7 +154,6 @@ fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Looks only at the module's own declarations, without following imports.
 fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
     if module.is_body || module.is_unread {
         return None;

@@ -210,7 +210,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports a missing type, or a syntax error that may be the cause.
     fn report_missing<T>(
         &mut self,
         segments: &[String],
@@ -268,7 +267,6 @@ impl<'a> Resolver<'a> {
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
     }
 
-    /// Resolves the object of a kind as the type of a field.
     fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
         let model = self.package.item(id).model.as_ref();
         let mode = model

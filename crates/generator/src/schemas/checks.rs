@@ -119,7 +119,6 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// Warns about a `null` that the API server accepts but serde rejects.
     pub(super) fn check_nulls(&mut self, id: TypeId, model: &Type, scope: Scope<'_>) {
         if self.need_option.is_empty() {
             return;
@@ -205,7 +204,6 @@ impl Schemas<'_> {
         self.error(place, message, RECURSION)
     }
 
-    /// Reports types that are nested too deeply.
     pub(super) fn refuse_depth(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
         // A type that contains itself with ever larger arguments ends up here as well.
         if self.open.iter().any(|(open, _)| *open == instance.0) {

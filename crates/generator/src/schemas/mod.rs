@@ -301,7 +301,6 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// Unlike a field, an item of a list can be `null`.
     fn member(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
         self.value(ty, place).map(inside)
     }

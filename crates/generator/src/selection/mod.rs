@@ -36,7 +36,6 @@ impl ProjectKinds {
         is_among(&self.own, resource)
     }
 
-    /// Returns true if PROJECT says that another project defines the kind.
     fn disowns(&self, resource: &CustomResource) -> bool {
         is_among(&self.foreign, resource) && !self.lists(resource)
     }
@@ -143,7 +142,6 @@ fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }
 
-/// Like [`is_named`], but takes the kind and its group.
 pub(crate) fn fits(name: &str, kind: &str, group: &str) -> bool {
     match name.split_once('.') {
         None => name == kind,

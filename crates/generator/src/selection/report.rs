@@ -205,7 +205,6 @@ struct Doubtful<'a> {
     sign: Sign,
 }
 
-/// Reports all of them in a single note, since there may be many.
 fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Report) {
     let Some(first) = doubtful.first() else { return };
     let mut by_sign: BTreeMap<Sign, Vec<String>> = BTreeMap::new();
@@ -285,7 +284,6 @@ fn example(package: &Package, group: &str) -> String {
     examples(package, [group])
 }
 
-/// Like `example`, but with several groups.
 fn examples<'a>(package: &'a Package, added: impl IntoIterator<Item = &'a str>) -> String {
     let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
     let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();

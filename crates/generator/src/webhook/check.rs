@@ -23,7 +23,6 @@ pub(super) fn check_webhooks(package: &Package, entries: &[Entry<'_>], report: &
     reach::check_reach(package, entries, report);
 }
 
-/// The API server rejects a configuration with an invalid expression.
 fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     for entry in entries {
         for condition in &entry.webhook.match_conditions {
@@ -35,7 +34,6 @@ fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// The API server rejects a configuration with duplicate names.
 fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     let mut names: BTreeMap<(WebhookKind, &str, &str), ()> = BTreeMap::new();
     for entry in entries {

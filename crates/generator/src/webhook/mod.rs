@@ -63,7 +63,6 @@ fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
     (entry.webhook.kind, entry.configuration, &entry.name)
 }
 
-/// Fills in omitted arguments.
 fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
     let webhook = &handler.webhook;
     let missing: Vec<&str> = [

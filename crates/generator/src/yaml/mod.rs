@@ -79,7 +79,6 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
-    /// Writes a string known not to need quotes.
     pub(crate) fn word(self, word: &'static str) {
         debug_assert!(scalar::is_plain(word), "{word}");
         self.plain(word);

@@ -42,7 +42,6 @@ fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)
     merged.extend_from_slice(right);
 }
 
-/// Returns true if go-yaml sorts `a` before `b`.
 fn before(a: &str, b: &str) -> bool {
     let mut start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     while !(a.is_char_boundary(start) && b.is_char_boundary(start)) {

@@ -120,7 +120,6 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns the path without its type arguments.
 pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     match &ty.kind {
         TypeKind::Path(segments, _) => Some(segments.clone()),

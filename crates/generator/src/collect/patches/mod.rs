@@ -277,7 +277,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds the CRDs in `.push(…)` to the list.
     fn pushed(&mut self, name: &'a str, mut cursor: Cursor<'a>) {
         if !(cursor.eat(b'.') && cursor.eat_word("push")) {
             return;

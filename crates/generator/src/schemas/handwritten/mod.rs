@@ -82,7 +82,6 @@ impl Function<'_> {
         values.sum()
     }
 
-    /// Returns the scope for names in the body.
     fn body_scope(&self) -> Scope<'_> {
         Scope {
             module: self.item.body_module(),
@@ -203,7 +202,6 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// Evaluates the body of a function, or the value of a constant.
     fn call(&mut self, id: ValueId, bindings: &Bindings, argument: Option<Variable>) -> Read<Value> {
         let item = &self.schemas.package().values[id.0];
         let owner = match item.self_type.as_ref().map(|ty| &ty.kind) {

@@ -97,7 +97,6 @@ impl Function<'_> {
         path.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// Returns a mutable part, creating it if it doesn't exist.
     pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
         let Variable::Value(value) = self.variables.get_mut(of)? else {
             return None;

@@ -131,7 +131,6 @@ const IS_OF_WORD: [bool; 256] = {
     table
 };
 
-/// Returns true if a parser would interpret the start of the text as syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };
