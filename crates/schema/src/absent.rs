@@ -66,10 +66,9 @@ impl<'a> AbsentValues<'a> {
     }
 }
 
-/// Removes `null` fields that the schema doesn't allow: the API server would reject a default
-/// containing them, while it silently drops them from objects sent by users, so the meaning is the
-/// same.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
+    // The API server rejects a default with a `null` that the schema doesn't allow, but silently
+    // drops such fields from the objects that users send. Dropping them here is equivalent.
     match value {
         Value::Object(fields) => {
             let inner = |name: &str| {
@@ -108,7 +107,6 @@ mod tests {
     };
     use crate::{Schema, SchemaType};
 
-    /// A struct whose only field is `x`.
     fn container(markers: Markers, of_field: Markers) -> Container {
         let field = Field {
             ident: "x".into(),

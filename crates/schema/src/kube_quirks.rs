@@ -21,7 +21,6 @@ use serde_json::{Map, Value};
 
 use crate::Schema;
 
-/// Rewrites a schema to an equivalent one that kube doesn't break.
 pub(crate) fn shield_from_kube(schema: &mut Schema) {
     if schema.int_or_string {
         // kube would remove the types from these members, which are implied anyway.

@@ -28,9 +28,9 @@ fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// The message for a name that is too long. Kubernetes isn't consistent about the unit: some of its
-/// packages use characters, others bytes.
 fn no_more_than(most: usize, unit: &str) -> String {
+    // Kubernetes isn't consistent about the unit: some of its packages use characters, others
+    // bytes.
     format!("must be no more than {most} {unit}")
 }
 

@@ -175,7 +175,6 @@ fn add(
     }
 }
 
-/// Returns the rule that prevents an optional immutable field from being removed.
 fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(

@@ -46,7 +46,6 @@ pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
 
 pub(crate) const REPEATED_RULE_HELP: &str = "remove one of them: the type and the field each have it, or a marker such as `immutable`; server-side apply rejects the definition";
 
-/// Returns the parts of a rule that are in a manifest, for comparisons.
 fn content_of(rule: &Cel) -> impl Ord + use<> {
     (
         rule.rule.clone(),

@@ -285,7 +285,6 @@ mod tests {
         assert_eq!(texts, expected, "{schema}");
     }
 
-    /// A list of type `map` whose key is the field `k` with the schema `key`.
     fn keyed(key: Value, required: bool) -> Value {
         let required = if required { json!(["k"]) } else { json!([]) };
         let items = json!({"type": "object", "properties": {"k": key}, "required": required});

@@ -58,7 +58,6 @@ fn refine_part(part: &mut Option<Arc<Schema>>, name: &str) {
     }
 }
 
-/// Splits the text between angle brackets at commas.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0_usize, 0);
     let mut found = Vec::new();

@@ -97,7 +97,6 @@ mod tests {
     use super::*;
     use crate::{SchemaType, of_type};
 
-    /// An object with two fields that share the schema `inner`.
     fn twice(inner: &Arc<Schema>) -> Arc<Schema> {
         let mut schema = of_type(SchemaType::Object);
         for name in ["a", "b"] {

@@ -48,8 +48,8 @@ impl PartialEq for WeightSlot {
 }
 
 impl WeightSlot {
-    /// Every schema weighs something, so zero means "not computed yet".
     pub(crate) fn get(&self) -> Option<Weight> {
+        // Every schema weighs something, so zero means "not computed yet".
         let both = self.0.load(Ordering::Relaxed);
         (both != 0).then_some(Weight {
             structure: (both >> 32) as u32,

@@ -37,7 +37,6 @@ fn url_problem(url: &str) -> Option<&'static str> {
     }
 }
 
-/// A host is a name, an IPv4 address, or a bracketed IPv6 address.
 fn is_host(host: &str) -> bool {
     match host.strip_prefix('[') {
         Some(rest) => rest

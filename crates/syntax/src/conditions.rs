@@ -52,7 +52,6 @@ fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
 }
 
-/// Returns true if any attribute after the predicate affects the JSON.
 fn changes_shape(mut list: Cursor<'_>) -> bool {
     while !list.is_end() {
         if ["serde", "kube", "crd", "schemars", "cfg"]

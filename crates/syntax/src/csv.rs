@@ -141,7 +141,6 @@ pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> C
     read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
 }
 
-/// Reports `#[csv(…)]` where it is not allowed. `place` is the name of the item in the message.
 pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
     if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
         report_misplaced(attr.span(), place, session);

@@ -107,7 +107,6 @@ struct Lines {
 }
 
 impl Lines {
-    /// Adds the text of a `///` line, or of a block comment without its leading stars.
     fn add_text(&mut self, text: &str) {
         // The first space in `/// text` isn't part of the text.
         if !text.contains('\n') {

@@ -153,7 +153,6 @@ fn check_filter(inside: &str) -> Result<(), String> {
     check_operand(right)
 }
 
-/// Checks that an operand is a path, a number, a boolean or a quoted string.
 fn check_operand(text: &str) -> Result<(), String> {
     let text = text.trim_matches(' ');
     let is_quoted = |quote: char| text.len() >= 2 && text.starts_with(quote) && text.ends_with(quote);

@@ -35,7 +35,6 @@ pub(crate) fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// The value of a label may be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_word(text)
 }

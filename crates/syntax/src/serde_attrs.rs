@@ -527,8 +527,8 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// Removes whitespace, which is insignificant in types.
 fn plain(text: &str) -> String {
+    // Whitespace is insignificant in types.
     text.split_whitespace().collect()
 }
 

@@ -73,7 +73,6 @@ impl Seen {
         self.list.is_empty()
     }
 
-    /// Returns false after reporting a duplicate.
     fn add(&mut self, name: &'static str, repeatable: bool, arg: &Arg<'_>, session: &mut Session) -> bool {
         if !repeatable && self.has(name) {
             report_duplicate(arg, session);
@@ -124,7 +123,6 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// Creates the row of an argument that may only be given once.
     pub(crate) const fn once(
         name: &'static str,
         doc: &'static str,
@@ -138,7 +136,6 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// Creates the row of an argument that may be repeated.
     pub(crate) const fn repeatable(
         name: &'static str,
         doc: &'static str,

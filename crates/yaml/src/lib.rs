@@ -320,7 +320,6 @@ pub fn split_texts(stream: &str) -> Vec<String> {
     texts
 }
 
-/// Reads a document that is preceded by `before` lines of the file.
 fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
     let value: Option<Value> = match is_blank(&text) {
         true => None,

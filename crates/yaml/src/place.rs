@@ -52,7 +52,6 @@ impl Fields {
             .any(|pair| name(&pair[0]) == name(&pair[1]))
     }
 
-    /// Returns the last field with a name.
     fn find(&self, name: &str) -> Option<&(String, Range<usize>, Node)> {
         let end = self
             .by_name
@@ -242,7 +241,6 @@ impl Node {
         }
     }
 
-    /// Returns the place to report for an item of a list.
     fn start_of_item(&self, nearest: &Range<usize>) -> Range<usize> {
         match &self.content {
             Content::Scalar(_) => self.range.clone(),
@@ -284,7 +282,6 @@ pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
     }
 }
 
-/// Parses nodes with the general parser.
 pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
     let (documents, may_repeat): (Vec<Spanned<Raw>>, bool) = match crate::parse_all(text) {
         Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {

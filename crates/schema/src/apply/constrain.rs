@@ -143,9 +143,9 @@ fn join_alternatives(
     }
 }
 
-/// Reports a format that the API server doesn't check on this type: it would warn about the format
-/// on every `kubectl apply`. Unknown formats were already reported when the marker was read.
 fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> bool {
+    // The API server would warn about a mismatched format on every `kubectl apply`. Unknown formats
+    // were already reported when the marker was read.
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
         Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "numbers",

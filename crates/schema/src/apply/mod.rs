@@ -162,7 +162,6 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
     }
 }
 
-/// Returns whether the markers constrain a value more than its type does.
 fn narrows(markers: &Markers) -> bool {
     let is_constrained = |stated: &Schema| Key::arguments().any(|key| key.is_set(stated));
     markers.stated.as_deref().is_some_and(is_constrained)

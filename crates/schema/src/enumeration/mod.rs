@@ -160,7 +160,6 @@ fn carried(
     Some(Carried { schema, optional })
 }
 
-/// Removes the defaults of a variant's fields, except those set by a marker.
 fn drop_defaults(content: &Content, schema: &mut Schema) {
     let fields = match content {
         Content::Object(fields) => fields.as_slice(),

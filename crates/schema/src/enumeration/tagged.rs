@@ -109,7 +109,6 @@ fn close(
     }
 }
 
-/// Restricts a variant's rules to objects with its tag.
 fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     // If CEL can't refer to the tag, apply the rules to every variant: rejecting too much is better
     // than never running them.

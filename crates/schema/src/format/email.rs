@@ -67,7 +67,6 @@ impl Reader<'_> {
         (!atom.is_empty()).then_some(atom)
     }
 
-    /// Returns the number of characters between the quotes.
     fn read_quoted(&mut self) -> Option<usize> {
         let mut rest = self.0.strip_prefix('"')?.chars();
         let mut count = 0;
@@ -86,7 +85,6 @@ impl Reader<'_> {
         Some(count)
     }
 
-    /// Reads the words and quoted strings that make up the display name.
     fn read_phrase(&mut self) -> Option<()> {
         let mut words = 0;
         loop {

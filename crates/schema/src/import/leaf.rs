@@ -66,7 +66,6 @@ pub(super) fn read_number(map: &Map<String, Value>) -> Schema {
     schema
 }
 
-/// Applies the bounds, unless the type already has tighter ones.
 fn bound(map: &Map<String, Value>, schema: &mut Schema) {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
     // In JSON Schema, `exclusiveMinimum` is a separate bound; in OpenAPI 3.0, it's a flag that

@@ -41,7 +41,6 @@ pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), Str
     fits(value, &constraints, Judge::of_defaults())
 }
 
-/// Checks whether a value has the right type, regardless of its contents.
 pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         Ok(())
@@ -132,9 +131,9 @@ fn describe_unlisted(value: &Value, allowed: &[Value]) -> String {
     format!("{message} ({})", listed.join(", "))
 }
 
-/// The API server checks `null` only against the type and the `enum`, and never finds it in the
-/// `enum`.
 fn check_null(schema: &Schema) -> Result<(), String> {
+    // The API server checks `null` only against the type and the `enum`, and never finds it in the
+    // `enum`.
     let is_typed = schema.schema_type.is_some() || schema.int_or_string;
     if is_typed && !schema.nullable {
         return Err("`null` is not allowed".into());

@@ -11,7 +11,6 @@ use crate::{Schema, SchemaType, compare_numbers};
 /// floats as integers.
 const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
-/// Returns whether the API server treats a number as an integer, which includes `1.0`.
 pub(crate) fn is_whole(number: &Number) -> bool {
     number.is_i64() || (as_float(number).fract() == 0.0 && as_float(number).abs() <= MAX_WHOLE_FLOAT)
 }

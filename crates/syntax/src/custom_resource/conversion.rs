@@ -156,7 +156,6 @@ fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Ses
     *to = text;
 }
 
-/// Parses a CA bundle, which must consist of base64-encoded PEM certificates.
 fn ca_bundle(arg: &Arg, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     let is_base64 = !text.is_empty()

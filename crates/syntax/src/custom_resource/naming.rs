@@ -30,7 +30,6 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     }
 }
 
-/// The API server requires the group of a CRD to be a domain with a dot.
 fn is_crd_group(group: &str) -> bool {
     // The API server only limits the length of the whole name, not of each label.
     group.contains('.')

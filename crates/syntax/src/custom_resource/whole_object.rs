@@ -10,8 +10,8 @@ use crate::{CustomResource, FieldValue, Session};
 /// Fields present in every object.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Reports a kind without named fields. kube-derive requires them even with `no_spec`.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
+    // kube-derive requires named fields even with `no_spec`.
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";
         session.error_help(at, "a kind with `no_spec` needs a struct with named fields", help);

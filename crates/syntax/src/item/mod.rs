@@ -371,9 +371,8 @@ impl Reader<'_, '_> {
         self.marker_spans.extend(spans);
     }
 
-    /// Returns true if the type derives `Deserialize`. Only works on source text, because a derive
-    /// macro does not see the other derives.
     fn reads_by_derive(&self) -> bool {
+        // Only works on source text: a derive macro does not see the other derives.
         has_derive(self.attrs, "Deserialize")
     }
 
@@ -397,18 +396,16 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns e.g. `u8` for `#[repr(u8)]`.
 fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     let repr = attrs.iter().find(|attr| attr.is("repr"))?;
     repr.args().list.first().map(|arg| arg.name.to_owned())
 }
 
-/// Returns true for `PhantomData`, which serde ignores in a transparent struct.
 fn is_phantom(ty: &TypeRef) -> bool {
+    // serde ignores `PhantomData` in a transparent struct.
     matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
-/// Reports nonexistent fields in e.g. `exactly_one_of`.
 fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,

@@ -57,9 +57,9 @@ impl Reader<'_, '_> {
         self.add_slot(ty, || SlotType::Written(span))
     }
 
-    /// A type without a schema still needs a slot, so use `String`, or an `Option` of it if the
-    /// type is one.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
+        // A type without a schema still needs a slot, so use `String`, or an `Option` of it if the
+        // type is one.
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
         } else {

@@ -252,7 +252,6 @@ fn spelled(spelling: &Spelling<'_>, value: &str) -> String {
     format!("write `{written}`")
 }
 
-/// Splits a list, written as `a;b` or as `{a,b}` in Go markers.
 fn items(value: &str) -> impl Iterator<Item = &str> {
     let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
     inner
@@ -261,7 +260,6 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// Keeps numbers and booleans as they are, and converts everything else to a string.
 fn literal(value: &str) -> String {
     let value = value.trim();
     let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);

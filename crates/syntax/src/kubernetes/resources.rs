@@ -22,7 +22,6 @@ pub struct Resource {
     subresources: &'static str,
 }
 
-/// Creates a row of the table, which documents the columns.
 #[allow(clippy::too_many_arguments)] // the columns of a table
 pub(super) const fn row(
     group: &'static str,
@@ -100,7 +99,6 @@ pub fn is_kubernetes_group(group: &str) -> bool {
 }
 
 impl Resource {
-    /// Returns the short names that kubectl accepts, e.g. `deploy`.
     pub(super) fn short_names(&self) -> impl Iterator<Item = &'static str> {
         self.short_names.split_whitespace()
     }
@@ -137,7 +135,6 @@ impl Resource {
             || others.any(|(_, names)| names.split_whitespace().any(|known| known == name))
     }
 
-    /// Returns a message and help if a rule with these verbs grants nothing.
     pub(crate) fn explain_rule(
         &self,
         subresource: Option<&str>,

@@ -166,9 +166,8 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Warns about `preserve_unknown_fields` where it is a no-op: only objects, or objects in lists,
-/// have unknown fields.
 fn preserved_subject(reading: &Reading, session: &mut Session) {
+    // Only objects, or objects in lists, have unknown fields.
     let kind = effective_kind(reading);
     if has_objects(kind) || !reading.is_read("preserve_unknown_fields") {
         return;
@@ -363,7 +362,6 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Reports markers that require another marker.
 fn companions(reading: &Reading, session: &mut Session) {
     exclusive_bounds(reading, session);
     let topology = &reading.markers.topology;

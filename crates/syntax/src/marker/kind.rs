@@ -57,8 +57,8 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Returns true if the type is called `Option`: names can't be resolved here.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
+    // Names can't be resolved here, so go by the spelling.
     ends_with_one_of(ty, &["Option"])
 }
 

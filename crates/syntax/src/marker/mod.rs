@@ -307,13 +307,13 @@ pub(crate) struct FieldMarkers {
     pub(crate) seen: Seen,
 }
 
-/// On a kind, `#[kube(…)]` contains kube's own keys, so only `#[crd(…)]` is parsed there.
 pub(crate) fn parse_container(
     attrs: &[Attribute<'_>],
     is_root: bool,
     kind: Kind,
     session: &mut Session,
 ) -> ContainerMarkers {
+    // On a kind, `#[kube(…)]` contains kube's own keys, so only parse `#[crd(…)]` there.
     let had = session.diagnostics.error_count();
     let mut reading = Reading {
         is_root,
@@ -396,9 +396,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// Reads schema attributes of other tools. Must come after our own markers, which can specify what
-/// these attributes leave open.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
+    // Must come after our own markers, which can specify what these attributes leave open.
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],
         &["validate"],

@@ -136,7 +136,6 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, ses
     known.not = new.not.or(known.not.take());
 }
 
-/// Checks the patterns and formats of a schema and its alternatives.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)

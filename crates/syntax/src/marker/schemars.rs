@@ -79,7 +79,6 @@ const READ: &[&str] = &[
     "with",
 ];
 
-/// Reads an attribute of another tool, if it affects the schema.
 pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
     let owner = if attr.is("schemars") {
         Owner::Schemars
@@ -343,7 +342,6 @@ fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Optio
     }
 }
 
-/// Returns the pattern of a constant: a regular expression or a string in the program.
 fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
@@ -464,8 +462,8 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// Looks up a constant named in a string, as was usual before schemars 1.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
+    // Before schemars 1, constants were usually named in strings.
     is_path(text).then(|| session.constant(text))?
 }
 
@@ -624,7 +622,6 @@ fn constraint_in_extend(key: &str) -> Option<&'static str> {
     }
 }
 
-/// Parses `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
 fn rules<'a>(value: Value, span: Span, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
     const KEYS: &[(&str, &str)] = &[
         ("rule", "rule"),

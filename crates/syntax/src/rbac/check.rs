@@ -71,7 +71,6 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
     check_role(rule, &at, session);
 }
 
-/// Reports arguments that make no sense in a derived rule.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
     let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {

@@ -114,7 +114,6 @@ impl<'a> Actions<'a> {
         Err(Diagnostic::error(at, message).help(help))
     }
 
-    /// Returns `None` if the item doesn't exist in this version.
     pub(super) fn at(&self, version: &ModuleVersion, name: &'a str, prefix: &str) -> Option<Past<'a>> {
         let position = version.position;
         if self.added.is_some_and(|since| since > position) {

@@ -20,7 +20,6 @@ pub(crate) fn at_version(item: &mut TypeItem<'_>, version: &ModuleVersion, sessi
     }
 }
 
-/// Returns false if the field doesn't exist in this version.
 fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     let Some(ident) = &mut field.ident else {
         return true;

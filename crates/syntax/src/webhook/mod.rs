@@ -341,8 +341,8 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// Reads one of the known words, case-insensitively as in kubebuilder's markers.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
+    // As in kubebuilder's markers, case doesn't matter.
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)
 }

@@ -26,7 +26,6 @@ const DEEPEST: usize = 64;
 /// YAML limits keys without `?` to 1024 characters.
 const LONGEST_KEY: usize = 1000;
 
-/// Reads the documents of a stream.
 pub(crate) fn read<T: Tree>(text: &str) -> Option<Vec<T>> {
     if has_control_characters(text) || has_special_characters(text) {
         return None;
@@ -123,7 +122,6 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Skips to the next line with content and returns it.
     fn peek(&mut self) -> Option<Peeked> {
         loop {
             let line = &self.text[self.next_line..];
@@ -229,7 +227,6 @@ impl<'a> Reader<'a> {
         self.value(after, column, false, depth)
     }
 
-    /// Returns whether there is a `- ` at `at`.
     fn is_item(&self, at: usize) -> bool {
         let rest = &self.text.as_bytes()[at..];
         rest[0] == b'-' && matches!(rest[1], b' ' | b'\n')

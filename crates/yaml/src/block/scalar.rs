@@ -226,7 +226,6 @@ fn fold(value: &mut String, blank: usize) {
     }
 }
 
-/// Returns whether a plain scalar can start like `text`.
 fn may_begin_plain(text: &str) -> bool {
     match text.as_bytes()[0] {
         b'-' | b'?' | b':' => text
@@ -255,7 +254,6 @@ pub(super) fn is_string(text: &str) -> bool {
     }
 }
 
-/// Returns the value of a single-line plain scalar.
 fn resolve(text: &str) -> Option<Value> {
     let is_number = text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());
     Some(match text {
@@ -271,7 +269,6 @@ fn resolve(text: &str) -> Option<Value> {
     })
 }
 
-/// Returns the position of the closing quote in this line.
 fn find_quote(line: &str, quote: u8) -> Option<usize> {
     let bytes = line.as_bytes();
     let mut at = 0;

@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::read;
 use crate::place::{Node, parse_any_nodes};
 
-/// Reads a text with both parsers. Returns whether the fast one supported it.
 fn compare(text: &str) -> bool {
     let Some(found) = read::<Value>(text) else {
         return false;
