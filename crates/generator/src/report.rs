@@ -172,6 +172,7 @@ impl Report {
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
+            // Log the error again, so that `errors_since` includes it in an outer schema.
             self.log.push(*id);
             self.held_back.insert(self.concern);
         }
@@ -257,6 +258,7 @@ impl Report {
                 diagnostic.help = diagnostic.help.take().map(|help| advice::for_kube(&help, kube));
             }
         }
+        // Include the message, so that duplicates end up next to each other.
         self.list.sort_by_cached_key(|Entry { diagnostic: d, .. }| {
             (
                 d.place.path.clone(),

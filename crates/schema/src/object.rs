@@ -66,6 +66,7 @@ fn check_readable(
     if field.markers.optional != Some(true) && !field.markers.nullable {
         return;
     }
+    // If the JSON doesn't follow from the type, only `Required` is certain.
     let is_certain = field.presence == Presence::Required || !field.stated;
     if field.markers.optional == Some(true)
         && is_certain
@@ -155,6 +156,7 @@ fn add(
         let property = Arc::make_mut(&mut property);
         unite_rules(&mut property.validations);
         refuse_repeated_rules("immutable", property, diagnostics);
+        // The rule above doesn't run if the field is removed.
         if optional {
             let rule = once_set(&field.name, diagnostics).map(|rule| Cel {
                 origin: field.markers.origin,
@@ -192,6 +194,7 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option
 }
 
 fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
+    // `optional` is the only marker that makes sense on a flattened field.
     if (Markers {
         optional: None,
         ..field.markers.clone()

@@ -174,6 +174,7 @@ impl Foreign {
             "untagged",
         ];
         let value = |arg: &Arg<'_>| arg.literal().map(|literal| literal.value.clone());
+        // The same key with the same value in `#[serde(…)]` describes the same JSON.
         let is_known = |known: &&Arg<'_>| known.name == arg.name && value(known) == value(arg);
         if KEYS.contains(&arg.name) && !serde.iter().any(is_known) {
             self.keys.push((arg.name.to_owned(), arg.span));
@@ -558,6 +559,7 @@ pub(crate) fn read_variant_attrs(attrs: &[Attribute<'_>], session: &mut Session)
         read = keys.read_shown(read, &[], VARIANT, session);
         keys.note_foreign(&mut read.foreign);
     }
+    // Equivalent to `skip`.
     read.skip |= read.output_only.is_some() && read.input_only.is_some();
     read
 }

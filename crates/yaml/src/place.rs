@@ -53,6 +53,7 @@ impl Fields {
     }
 
     fn find(&self, name: &str) -> Option<&(String, Range<usize>, Node)> {
+        // Of several entries with this name, the last one wins.
         let end = self
             .by_name
             .partition_point(|index| self.entries[*index].0.as_str() <= name);

@@ -102,6 +102,7 @@ impl<'a> Graph<'a> {
         let library = targets::find_library(&file, self.sources);
         Some(self.add_node(Node {
             wanted: wanted(&file, root.as_deref(), with_dev),
+            // A procedural macro exports no types.
             library: library.filter(|_| !targets::is_proc_macro(&file)),
             file,
             locked: None,
@@ -252,6 +253,8 @@ impl<'a> Graph<'a> {
                         Some(key) => (key, true),
                         None => (key, false),
                     };
+                    // Record the feature in any case: `connect` activates it if the dependency is
+                    // enabled later.
                     if let Some(wanted) = self.nodes[index].wanted.get_mut(key) {
                         wanted.features.insert(feature.to_owned());
                         let target = wanted.index.map(|target| (target, feature.to_owned()));
@@ -486,6 +489,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
         .or_else(|| string_at(spec?, "version"));
     let tables = [own.filter(|_| inherits), spec].into_iter().flatten();
     let asked = tables.flat_map(|table| strings_at(table, "features"));
+    // Older editions also accept the spelling `default_features`.
     let default = |table: Option<&dyn TableLike>| {
         table.and_then(|table| {
             bool_at(table, "default-features").or_else(|| bool_at(table, "default_features"))
@@ -500,6 +504,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
         requirement: requirement.map(str::to_owned),
         is_locked: path.is_none() && !is_known,
         is_elsewhere: false,
+        // Cargo doesn't allow `optional` in `[workspace.dependencies]`.
         optional: own.and_then(|own| bool_at(own, "optional")) == Some(true),
         features: asked
             .map(str::to_owned)
@@ -530,6 +535,7 @@ fn is_2015(file: &File, root: Option<&File>) -> bool {
         Some(own) if workspace::is_inherited(own) => of_workspace(),
         own => own,
     };
+    // Without an `edition`, Cargo assumes 2015.
     edition
         .and_then(Item::as_str)
         .is_none_or(|edition| edition == "2015")

@@ -92,6 +92,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
         let candidates = match string_at(written, "path") {
             Some(path) => vec![join(&file.folder, path)],
             None => {
+                // Only a binary named like the package can be in `src/main.rs`.
                 let main = sort.main.filter(|_| name == package_name);
                 let main = main.map(|main| join(&file.folder, main));
                 let beside = [format!("{folder}/{name}.rs"), format!("{folder}/{name}/main.rs")];
@@ -103,6 +104,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
             found.insert((name.to_owned(), path));
         }
     }
+    // Cargo discovers targets unless told otherwise, e.g. by `autobins = false`.
     if package.and_then(|package| bool_at(package, sort.auto)) != Some(false) {
         let main = sort.main.map(|main| join(&file.folder, main));
         let main = main.filter(|path| is_file(sources, path));
@@ -149,6 +151,7 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
 
 pub(super) fn is_proc_macro(file: &File) -> bool {
     table_at(file.root(), "lib").is_some_and(|lib| {
+        // Cargo also accepts the spelling `proc_macro`.
         bool_at(lib, "proc-macro")
             .or_else(|| bool_at(lib, "proc_macro"))
             .unwrap_or(false)

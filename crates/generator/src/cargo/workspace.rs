@@ -45,6 +45,7 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
     let Some(workspace) = root.table("workspace") else {
         return Ok(folders);
     };
+    // A root package is a member without being listed.
     if root.table("package").is_some() {
         folders.insert(root.folder.clone());
     }
@@ -53,6 +54,8 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
         for folder in expand(root, pattern, sources)? {
             let manifest = join(&folder, "Cargo.toml");
             let is_package = sources.text(&manifest).map_or(true, |text| text.is_some());
+            // A pattern may match directories without a package, but an explicit member must be
+            // one.
             if is_package && !excludes(root, &folder) {
                 folders.insert(folder);
             } else if !is_package && !is_pattern {

@@ -117,8 +117,10 @@ pub(crate) fn collect_packages(
     }
     collector.report_kind_macros();
     collector.report_renamed();
+    // Must precede `reach`, which reads modules just for the schemas of kinds.
     collector.skip_kinds_of_other_projects();
     collector.reach();
+    // Constants may be in any module, so wait until all of them have been read.
     collector.resolve_constants();
     collector.report_types();
     collector.report.set_concern(outer);
@@ -348,6 +350,8 @@ impl Collector<'_> {
         let Some(declared) = self.declared.remove(&module) else {
             return;
         };
+        // Clear the flag even if there turns out to be no file, or lookups would try to read the
+        // module in a loop.
         self.package.modules[module.0].is_unread = false;
         if let Some(file) = self.file_of(module, declared) {
             self.files.push(file);

@@ -45,6 +45,7 @@ enum Purpose {
 
 impl Collector<'_> {
     pub(super) fn reach(&mut self) {
+        // Everything has been read, and no schema can need a package from a registry.
         if self.declared.is_empty() && !may_need_published(&self.package) {
             return;
         }
@@ -112,6 +113,8 @@ impl Collector<'_> {
                 true => Purpose::Other,
                 false => Purpose::Schema,
             };
+            // The last segment may be a variant or an associated function, so look up its type as
+            // well.
             if path.len() > 1 {
                 found.extend(self.find(&path[..path.len() - 1], module, purpose));
             }
@@ -162,6 +165,7 @@ impl Collector<'_> {
             .collect();
         let mut seen: BTreeSet<ValueId> = BTreeSet::new();
         while let Some((module, segments)) = open.pop() {
+            // For an associated function, read the file of its type first.
             if segments.len() > 1 {
                 self.find(&segments[..segments.len() - 1], module, Purpose::Other);
             }

@@ -46,6 +46,7 @@ impl FileReader<'_, '_> {
     pub(super) fn is_wrapper(text: &str) -> bool {
         let mut wraps = Vec::new();
         visit_macros(text, |_, rules| wraps.push(read_wrapper(rules).is_some()));
+        // Must be the only one, since a definition can contain further definitions.
         wraps == [true]
     }
 

@@ -134,6 +134,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
         let Some(conversion) = &version.1.conversion else {
             continue;
         };
+        // Conversions are the same if they only differ in their spans.
         let same = |first: &Conversion| {
             Conversion {
                 span: first.span,
@@ -155,6 +156,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;
+    // Groups reserved for the Kubernetes project require an approval annotation.
     let is_protected = ["k8s.io", "kubernetes.io"]
         .iter()
         .filter_map(|domain| group.strip_suffix(domain))
@@ -185,6 +187,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    // The CRD merges the annotations of all versions, so count each key only once.
     let annotations: BTreeMap<&str, &str> = versions
         .iter()
         .flat_map(|(_, resource)| &resource.annotations)

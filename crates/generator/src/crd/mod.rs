@@ -146,6 +146,7 @@ pub(crate) fn crd_files(
         versions.iter().for_each(|(id, _)| schemas.forget(*id));
     }
     let unread = summary::find_unread(package);
+    // Unreadable kinds are numbered after the others.
     for (position, id) in (kinds.len()..).zip(unread) {
         schemas.report().set_concern(Concern::Kind(position));
         schemas.report_reserved(id);

@@ -182,6 +182,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
         let target = self.target(names, frame);
         if let Some(id) = self.find_named(target.clone()) {
+            // Without a call, a function isn't a value.
             let is_constant = !self.package().values[id.0].is_function;
             return is_constant
                 .then(|| self.in_body(id, None, |this, expr, frame| this.value(expr, ty, frame)))?;

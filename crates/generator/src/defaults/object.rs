@@ -148,6 +148,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 (None, Rest::None) => return None,
             };
+            // A function serializes the field, with an unknown result.
             if said.is_opaque && !value.is_null() {
                 return None;
             }
@@ -178,6 +179,7 @@ impl<'a> Evaluator<'_, 'a> {
             return None;
         };
         if let Some(numbers) = self.numbered_model(id).and_then(|model| model.numbers.as_ref()) {
+            // `numbers` includes variants that serde skips, which would shift the positions.
             let is_counted = numbers.len() == variants.len() && content.is_none();
             return numbers
                 .get(position)

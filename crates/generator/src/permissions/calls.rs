@@ -217,6 +217,7 @@ impl Follower<'_, '_> {
         let args = self.arguments(inner);
         self.hint = outer;
         match receiver {
+            // A row in the table overrides the general rule for passing methods.
             Ty::Known(_, _)
                 if is_mapping || PASSING.contains(&name.text) && self.is_row_free(receiver, name.text) => {}
             Ty::Known("Ctx", known) if table::find_call("Ctx", name.text).is_none() => {

@@ -81,6 +81,7 @@ impl Follower<'_, '_> {
         while cursor.eat(b'#') {
             cursor.any_group();
         }
+        // Items in a body aren't followed.
         if is_item(*cursor) {
             while !cursor.is_end() {
                 let is_last = cursor.is_punct(b';') || cursor.is_group(Delimiter::Brace);
@@ -154,6 +155,8 @@ impl Follower<'_, '_> {
             {
                 break;
             }
+            // Skip operators of any length. Precedence doesn't matter: the type of the result is
+            // unknown anyway.
             while matches!(
                 cursor.kind(),
                 Kind::Punct(
@@ -205,6 +208,7 @@ impl Follower<'_, '_> {
             return Ty::Unknown;
         }
         loop {
+            // Skip labels, and prefixes that don't change the type as far as it matters.
             let is_prefix = matches!(cursor.kind(), Kind::Punct(b'&' | b'*' | b'!' | b'-'))
                 || cursor.is_pair(b'.', b'.')
                 || [
@@ -281,6 +285,7 @@ impl Follower<'_, '_> {
             cursor.eat(b'|');
             while !cursor.is_end() && !cursor.eat(b'|') {
                 let mut pattern = *cursor;
+                // Only the first parameter gets the hint.
                 let hint = std::mem::take(&mut hint);
                 let ty = self.annotation(cursor, [b',', b'|']).unwrap_or(hint);
                 self.bind_pattern(&mut pattern, &ty, is_end_of_parameter);

@@ -248,6 +248,8 @@ impl<'a> Search<'a> {
     fn path(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
         let (first, rest) = segments.split_first()?;
         let mut step = match first.as_str() {
+            // A leading `::` is followed by a crate name or, in edition 2015, by a path from the
+            // crate root.
             "" => {
                 let (name, further) = rest.split_first()?;
                 return match self.extern_crate(module, name) {
@@ -300,6 +302,7 @@ impl<'a> Search<'a> {
                 None => found,
             };
         }
+        // The name of a type can also be its constructor.
         if let Some(Step::Type(id)) = self.path(module, segments) {
             return Some(ValueTarget::Type(id));
         }
@@ -502,6 +505,8 @@ impl<'a> Search<'a> {
                 GapSort::Unread | GapSort::Kind if gap.may_declare(name) => {
                     self.unread_gap.get_or_insert(*id);
                 }
+                // Whether they declare the name is checked in `find_macro`, and only if nothing
+                // else is found.
                 GapSort::Macro | GapSort::Built => self.macros.push((*id, name.to_owned())),
                 GapSort::Unread | GapSort::Kind | GapSort::Undecided => {}
             }
@@ -526,6 +531,8 @@ impl<'a> Search<'a> {
             }
             Some((first, _)) if self.package.member(module).is_2015 && is_name(first) => {
                 let root = self.package.module(module).root;
+                // In edition 2015, imports start at the crate root. Fall back to a normal lookup,
+                // which also finds crates.
                 self.walk(Step::Module(root), path)
                     .or_else(|| self.path(module, path))
             }
@@ -650,12 +657,14 @@ impl<'a> Search<'a> {
 
     fn extern_crate(&self, module: ModuleId, name: &str) -> Option<Step> {
         let member = self.package.member(module);
+        // Binaries and examples refer to the library of their own package by name.
         if let Some((library, root)) = &member.library
             && library == name
         {
             return Some(Step::Module(*root));
         }
         let path = match (name, member.dependencies.get(name)) {
+            // `std` re-exports `core` and `alloc` under the same paths.
             ("std" | "core" | "alloc", _) => "std",
             (_, Some(Dependency::Other(path))) => path,
             (_, Some(Dependency::Package(index))) => {

@@ -210,6 +210,7 @@ impl<'a> Schemas<'a> {
             Ty::Array(items, length) => plain(array_of_length(self.member(items, place)?, *length)),
             Ty::Map(key, value) => {
                 let form = serde_forms::key_form(key);
+                // Evaluate both before returning, so that errors in either are reported.
                 let (key, value) = (self.value(key, place), self.value(value, place));
                 let key = key?.schema;
                 self.check_map_key(&key, place)?;

@@ -147,6 +147,7 @@ fn carried(
             schema
         }
     };
+    // Like that of a field, the description of a variant replaces the description of its type.
     if variant.description.is_some() {
         schema.description = variant.description.as_deref().map(Arc::from);
     }

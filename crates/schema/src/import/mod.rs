@@ -76,6 +76,7 @@ impl Import<'_> {
             _ => return Err("it accepts no value".into()),
         };
         strip_null(&mut map);
+        // Made by rbuilder, so it is structural already.
         if map.remove(OWN).is_some() {
             return serde_json::from_value(Value::Object(map)).map_err(|error| error.to_string());
         }
@@ -125,6 +126,7 @@ impl Import<'_> {
     fn reference(&mut self, reference: &str) -> Result<Schema, Refusal> {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         let kubernetes = kubernetes_path(name);
+        // Prefer the structural schema of a Kubernetes type to its definition.
         if let Some(schema) = kubernetes.and_then(|path| known(&path).or_else(|| (self.kubernetes)(&path))) {
             return Ok(Schema::clone(&schema));
         }
@@ -179,6 +181,7 @@ impl Import<'_> {
         let items = map
             .get("items")
             .map_or_else(|| Ok(any().into()), |items| self.member(items))?;
+        // The API server rejects `uniqueItems`; a list of type `set` is the equivalent.
         let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
         let mut list = if unique { set_of(items) } else { array_of(items) };
         leaf::read_sizes(map, Subject::List, &mut list);
@@ -250,6 +253,7 @@ fn strip_null(map: &mut Map<String, Value>) -> bool {
             let only = only.clone();
             map.insert("type".into(), only);
         }
+        // With `null` gone from the types, it must not be in the `enum` either.
         if stripped && let Some(Value::Array(allowed)) = map.get_mut("enum") {
             allowed.retain(|value| !value.is_null());
         }

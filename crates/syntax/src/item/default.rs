@@ -75,6 +75,7 @@ impl Reader<'_, '_> {
                 source
             }
         };
+        // Values of type parameters may not be serializable.
         let is_generic = match source {
             DefaultSource::Container => !self.type_parameters.is_empty(),
             _ => mentions(ty, &self.type_parameters),

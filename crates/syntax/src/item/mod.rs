@@ -186,6 +186,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
     let is_read = serde.is_one_way?;
     let own_way = if is_read { "Serialize" } else { "Deserialize" };
     let (_, span) = serde.stands_for.as_ref()?;
+    // The schema doesn't depend on these fields, so discard any errors in them.
     let mut ignored = Session::default();
     let fields = match body {
         Body::Struct(Fields::Named(fields)) => {
@@ -259,6 +260,7 @@ impl Reader<'_, '_> {
             self.session
                 .error_help(at, message, "remove `deny_unknown_fields`");
         }
+        // A newtype around an `Option` accepts `null` by itself.
         let holds_option = match shape {
             Shape::Transparent(slot) => self.slots.get(*slot).is_some_and(marker::is_option),
             Shape::Object(_) | Shape::Enum { .. } => false,

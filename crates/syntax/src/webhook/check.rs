@@ -70,6 +70,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
         if let Some(position) = repeated {
             session.error(at(name), format!("duplicate `{}` in `{name}`", list[position]));
         }
+        // `check_resource` deals with `*` among resources, which doesn't match subresources.
         if list.is_empty() {
             session.error_help(
                 at(name),
@@ -99,6 +100,7 @@ fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &m
         Some((whole, part)) => (whole, Some(part).filter(|part| *part != "*")),
         None => (resource, None),
     };
+    // With several groups, it's unclear which one the resource belongs to.
     let known = match groups {
         [group] => resources::find_resource(group, whole),
         _ => None,

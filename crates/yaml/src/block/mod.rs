@@ -53,6 +53,7 @@ fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
     let mut documents = Vec::new();
     loop {
         let line = match reader.peek()? {
+            // Leave an empty stream to the general parser.
             Peeked::End if documents.is_empty() => return None,
             Peeked::End => return Some(documents),
             Peeked::Marker if !documents.is_empty() => return None,
@@ -129,6 +130,7 @@ impl<'a> Reader<'a> {
                 return Some(Peeked::End);
             }
             let indent = count_spaces(line);
+            // In bounds, because the text ends with a line feed.
             match line.as_bytes()[indent] {
                 b'\n' => self.next_line += indent + 1,
                 b'#' => self.next_line = self.end_of_line(self.next_line) + 1,
@@ -275,6 +277,7 @@ impl<'a> Reader<'a> {
                 if !is_key {
                     return Some(None);
                 }
+                // Escapes are rare in keys, so leave them to the general parser.
                 if name.contains('\\') || name.contains('\t') {
                     return None;
                 }
@@ -285,6 +288,7 @@ impl<'a> Reader<'a> {
                     return Some(None);
                 };
                 let name = &line[..length];
+                // Keys that may be something other than a string are left to the general parser.
                 if !scalar::is_string(name)
                     || name.ends_with(' ')
                     || name.contains(" #")
