@@ -229,8 +229,8 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
     vec![Diagnostic::error("list_type", message).help(help)]
 }
 
-/// Warns about a set of atomic objects or lists, as kube-apiserver does. It does check that the
-/// items are unique, but server-side apply and equality in CEL treat such items differently.
+/// Warns about a set of atomic objects or lists, as kube-apiserver does. The server does check that
+/// the items are unique, but server-side apply and equality in CEL treat such items differently.
 fn warn_of_composite_items(items: &Schema) -> Option<Diagnostic<&'static str>> {
     let kind = match items.schema_type {
         Some(SchemaType::Object) => "objects",

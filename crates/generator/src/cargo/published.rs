@@ -99,9 +99,11 @@ impl<'a> Published<'a> {
         // ones.
         while std::mem::take(&mut is_changed) {
             for (index, key) in self.open_edges() {
+                // Skip what an outdated lock file lacks: `load` reports it if it's needed.
                 let Ok(id) = self.find_target(lock, index, &key) else {
                     continue;
                 };
+                // Not a dependent of a requested package, so it can't enable any of its features.
                 if !self.admitted.contains(&id) {
                     continue;
                 }

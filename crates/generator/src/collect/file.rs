@@ -323,6 +323,7 @@ impl<'c> FileReader<'c, '_> {
                 let path = match ident.text {
                     // As in `extern crate self as name;`.
                     "self" => vec!["crate".to_owned()],
+                    // The empty segment is a leading `::`.
                     name => vec![String::new(), name.to_owned()],
                 };
                 self.name(module, rename.unwrap_or(ident), Name::Import(path));

@@ -44,6 +44,7 @@ fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)
 
 fn before(a: &str, b: &str) -> bool {
     let mut start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    // The common bytes can end in the middle of a character.
     while !(a.is_char_boundary(start) && b.is_char_boundary(start)) {
         start -= 1;
     }
@@ -54,6 +55,7 @@ fn before(a: &str, b: &str) -> bool {
     match (first_a.is_alphabetic(), first_b.is_alphabetic()) {
         (true, true) => return first_a < first_b,
         (false, false) => {}
+        // Letters sort last.
         (_, b_is_letter) => return b_is_letter,
     }
     // If the strings diverge within a number, as in `v10` and `v12`, a zero there isn't a leading
@@ -86,6 +88,7 @@ struct LeadingNumber {
 fn leading_number(text: &str, inside_number: bool) -> LeadingNumber {
     let digits = text.bytes().take_while(u8::is_ascii_digit);
     let start = LeadingNumber {
+        // Start with 1 so that zeros within a number count.
         value: u64::from(inside_number),
         digits: 0,
     };

@@ -172,6 +172,7 @@ fn check_type(value: &Value, schema: &Schema) -> Result<(), String> {
 }
 
 fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String> {
+    // Lengths are in characters, not bytes.
     let characters = text.chars().count();
     check_size(characters, schema.min_length, schema.max_length, "characters")?;
     let decide = |verdict: Option<bool>| match verdict {

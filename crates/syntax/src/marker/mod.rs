@@ -210,6 +210,7 @@ impl Reading {
     fn read<'t, 'a: 't>(&mut self, args: impl IntoIterator<Item = &'t Arg<'a>>, session: &mut Session) {
         let report_unknown = |arg: &Arg<'_>, reading: &mut Self, session: &mut Session| {
             report_unknown_marker(arg, reading.owner(), session);
+            // The unknown marker may be a misspelling of one that the checks would miss.
             reading.is_incomplete = true;
         };
         read_args(args, self, find, report_unknown, session);
