@@ -76,7 +76,6 @@ struct TestFunction {
     signature: TokenStream,
     /// `-> Output`
     output: TokenStream,
-    /// The span of the parameter, if there is one.
     argument: Option<proc_macro2::Span>,
     body: TokenTree,
 }

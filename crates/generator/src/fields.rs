@@ -101,7 +101,6 @@ fn parse_steps(path: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// The fields of a struct or variant, and where each is declared.
 struct Fields<'a> {
     fields: &'a [Field],
     sites: &'a [Span],

@@ -15,7 +15,6 @@ pub(crate) struct Gap {
     pub(crate) file: FileId,
     pub(crate) sort: GapSort,
     pub(crate) text: Box<str>,
-    /// True if there's a `derive(CustomResource)` in the text.
     pub(crate) hides_kind: bool,
     /// Reported for everything that needs an item of this gap.
     pub(crate) reason: rbuilder_syntax::Diagnostic,

@@ -59,7 +59,6 @@ pub enum KindOutcome {
     },
 }
 
-/// A kind during the run.
 pub(crate) struct Kind {
     pub(crate) kind: String,
     pub(crate) group: String,

@@ -14,7 +14,6 @@ pub(crate) enum Step {
     Any,
 }
 
-/// Comparison operators in filters.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
 /// Parses the path of a printer column.

@@ -96,7 +96,6 @@ pub(crate) struct FieldAttrs {
     pub(crate) output_only: bool,
     /// serde reads but doesn't write the field (`skip_serializing`).
     pub(crate) input_only: Option<Span>,
-    /// The function in `skip_serializing_if`.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
     /// Set by `with`, `serialize_with` or `deserialize_with`: the Rust type does not determine the
@@ -150,7 +149,6 @@ pub(crate) struct Foreign {
     rename: Option<Directions<String>>,
     /// schemars omits the field from the schema.
     pub(crate) skip: Option<Span>,
-    /// Other keys with their locations.
     pub(crate) keys: Vec<(String, Span)>,
 }
 

@@ -314,7 +314,6 @@ fn range(location: Location) -> Range<usize> {
     start..start + to_usize(location.span().byte_len())
 }
 
-/// A value while it's being parsed.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),

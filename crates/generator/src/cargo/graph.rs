@@ -65,7 +65,6 @@ pub(super) struct Wanted {
     optional: bool,
     /// Includes `default`, unless the dependency disables it.
     pub(super) features: BTreeSet<String>,
-    /// Where the manifest declares the dependency.
     at: Option<Range<usize>>,
     pub(super) on: bool,
     /// Set once the dependency is enabled and its manifest has been read.

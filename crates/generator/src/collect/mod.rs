@@ -141,7 +141,6 @@ pub(crate) enum Build {
     Every,
 }
 
-/// A package and the files that it was read from.
 pub(crate) struct Collected {
     pub(crate) package: Package,
     pub(crate) selector: Selector,

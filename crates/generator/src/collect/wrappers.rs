@@ -12,7 +12,6 @@ use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
-    /// Attributes that the macro adds, e.g. `#[derive(CustomResource)]`.
     pub(super) added: String,
     /// True if the macro takes any number of items, false for a single struct or enum.
     is_list: bool,

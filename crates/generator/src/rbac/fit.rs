@@ -77,7 +77,7 @@ fn report_unseen(needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Returns `None` if it's a mere suspicion that the call needs more permissions.
+/// Returns `None` if the call merely might need more permissions than are known.
 pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
     let call = &unseen.call;
     let verbs = unseen.verbs.join("`, `");

@@ -341,8 +341,8 @@ fn diagnostics(files: &[(&'static str, String); 2]) -> Vec<Diagnostic> {
     generate(&sources, &Options::default()).diagnostics
 }
 
-/// Like the command, applies replacements until there are none left. Returns the messages with a
-/// replacement.
+/// Like the command, applies replacements until there are none left. Returns the messages for which
+/// there was a replacement.
 fn fix(files: &mut [(&'static str, String); 2]) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for _ in 0..9 {

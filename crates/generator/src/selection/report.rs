@@ -248,7 +248,6 @@ fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Repo
 
 struct Unknown<'a> {
     name: &'a str,
-    /// The folder where the kind is expected.
     folder: &'a str,
     problem: Diagnostic,
     known: Vec<&'a CustomResource>,

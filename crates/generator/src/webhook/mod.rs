@@ -23,7 +23,6 @@ use subject::{Subject, find_subject};
 
 pub use manifest::MANAGER_NAMESPACE;
 
-/// A webhook with all of its arguments.
 struct Entry<'a> {
     handler: &'a Handler,
     webhook: &'a Webhook,

@@ -50,7 +50,6 @@ struct Search<'a> {
     steps: Cell<usize>,
     /// The first gap that may hide a type.
     hidden: Cell<Option<GapId>>,
-    /// The first type that couldn't be resolved.
     unknown: RefCell<Option<(String, Span)>>,
 }
 

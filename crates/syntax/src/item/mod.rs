@@ -216,7 +216,6 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
     })
 }
 
-/// Parses an item and collects the parts of the model.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
     ident: &'s str,
@@ -224,7 +223,6 @@ struct Reader<'s, 'a> {
     /// True if `derive(CrdSchema)` generates the schema.
     is_ours: bool,
     slots: Vec<TypeRef>,
-    /// The functions that return schemas, by slot.
     schema_functions: BTreeMap<usize, SchemaFunction>,
     /// Types of values that differ from the schema, by slot.
     value_types: BTreeMap<usize, TypeRef>,

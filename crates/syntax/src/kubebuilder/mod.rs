@@ -23,7 +23,6 @@ enum Spelling<'a> {
     Args(&'a str),
     /// An attribute with the arguments in place of `{}`, as a JSON object.
     Json(&'a str),
-    /// Other advice.
     Else(&'a str),
 }
 

@@ -14,7 +14,6 @@ pub(crate) enum Kind {
     Boolean,
     List(Box<Kind>),
     Map(Box<Kind>),
-    /// A struct with named fields.
     Object,
     Unknown,
 }

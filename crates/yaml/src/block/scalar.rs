@@ -214,7 +214,6 @@ enum BlockLine<'a> {
 
 struct FirstLine {
     indent: usize,
-    /// The number of preceding blank lines.
     blank: usize,
 }
 

@@ -6,15 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::place::{Content, Fields, Node};
 
-/// A field of a mapping.
 pub(crate) struct Field<T> {
     pub(crate) name: String,
-    /// The place of the name.
     pub(crate) place: Range<usize>,
     pub(crate) value: T,
 }
 
-/// A value that the reader can build.
 pub(crate) trait Tree: Sized {
     fn from_scalar(value: Value, place: Range<usize>) -> Self;
     fn from_items(items: Vec<Self>, place: Range<usize>) -> Self;
